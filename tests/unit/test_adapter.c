@@ -10,8 +10,10 @@ static void no_raise(void *host, uint32_t vector)
 
 static const struct pvr_adapter_ops no_ops = { .raise = no_raise };
 
+static char last_error[200];
+
 static struct pvr_adapter *create(struct t_env *env, const char *name, const char *fabric,
-				  uint8_t last, char *err, size_t size)
+				  uint8_t last)
 {
 	const struct pvr_adapter_config config = {
 		.name = name,
@@ -19,30 +21,29 @@ static struct pvr_adapter *create(struct t_env *env, const char *name, const cha
 		.mac = { 0x52, 0x54, 0, 0, 0, last },
 	};
 
-	return pvr_adapter_create(env->host->engine, &config, &no_ops, NULL, err, size);
+	return pvr_adapter_create(env->host->engine, &config, &no_ops, NULL, last_error,
+				  sizeof(last_error));
 }
 
 static void expect_refusal(struct t_env *env, const char *name, const char *fabric, uint8_t last)
 {
-	char err[200] = "";
-
-	assert_null(create(env, name, fabric, last, err, sizeof(err)));
-	assert_true(strlen(err) > 5);
-	assert_null(strchr(err, '\n'));
+	last_error[0] = '\0';
+	assert_null(create(env, name, fabric, last));
+	assert_true(strlen(last_error) > 5);
+	assert_null(strchr(last_error, '\n'));
 }
 
-TEST(host, test_adapter_says_what_it_was_made_of)
+TEST(host, test_adapter_has_the_attributes_of_its_config)
 {
 	static const uint8_t mac[6] = { 0x52, 0x54, 0, 0, 0, 9 };
-	char err[200];
-	struct pvr_adapter *adapter = create(env, "a.B-c_1", "red", 9, err, sizeof(err));
+	struct pvr_adapter *adapter = create(env, "a.B-c_1", "red", 9);
 
 	assert_non_null(adapter);
 	assert_string_equal(pvr_adapter_name(adapter), "a.B-c_1");
 	assert_string_equal(pvr_adapter_fabric(adapter), "red");
 	assert_memory_equal(pvr_adapter_mac(adapter), mac, 6);
 	pvr_adapter_destroy(adapter);
-	adapter = create(env, "x", NULL, 9, err, sizeof(err));
+	adapter = create(env, "x", NULL, 9);
 	assert_string_equal(pvr_adapter_fabric(adapter), "default");
 }
 
@@ -60,22 +61,18 @@ TEST(host, test_bad_names_are_refused)
 
 TEST(host, test_longest_name_is_accepted)
 {
-	char err[200];
-
-	assert_non_null(create(env, "1234567890123456789012345678901", NULL, 1, err, sizeof(err)));
+	assert_non_null(create(env, "1234567890123456789012345678901", NULL, 1));
 }
 
 TEST(host, test_second_adapter_of_a_name_or_mac_is_refused)
 {
-	char err[200];
-
-	assert_non_null(create(env, "one", NULL, 1, err, sizeof(err)));
+	assert_non_null(create(env, "one", NULL, 1));
 	expect_refusal(env, "one", NULL, 2);
 	expect_refusal(env, "one", "other", 2);
 	expect_refusal(env, "two", NULL, 1);
-	/* Another fabric is another world, and "default" is the one without a name. */
+	/* Fabrics are separate, and "default" is the one without a name. */
 	expect_refusal(env, "two", "default", 1);
-	assert_non_null(create(env, "two", "other", 1, err, sizeof(err)));
+	assert_non_null(create(env, "two", "other", 1));
 }
 
 TEST(host, test_bad_macs_are_refused)
@@ -98,19 +95,18 @@ TEST(host, test_bad_macs_are_refused)
 
 TEST(host, test_refusals_fit_a_small_buffer)
 {
+	const struct pvr_adapter_config config = { .name = "", .mac = { 0x52, 0x54, 0, 0, 0, 1 } };
 	char err[8] = "1234567";
 
-	assert_null(create(env, "", NULL, 1, err, 4));
+	assert_null(pvr_adapter_create(env->host->engine, &config, &no_ops, NULL, err, 4));
 	assert_true(strlen(err) <= 3);
 	assert_string_equal(err + 4, "567");
 }
 
 TEST(host, test_name_is_free_after_destruction)
 {
-	char err[200];
-
 	for (int i = 0; i < 1000; i++) {
-		struct pvr_adapter *adapter = create(env, "one", "red", 1, err, sizeof(err));
+		struct pvr_adapter *adapter = create(env, "one", "red", 1);
 
 		assert_non_null(adapter);
 		pvr_adapter_destroy(adapter);

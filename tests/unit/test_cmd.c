@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "common.h"
+#include "objects.h"
 #include "rndv.h"
 
 static uint32_t cmd_vectors(struct t_env *env)
@@ -27,34 +27,38 @@ static uint32_t run_raw(struct fg_guest *g, uint32_t cmd, uint8_t body)
 	return fg_cmd(g, &req, sizeof(req), NULL, 0);
 }
 
-TEST(guest, test_unknown_commands_are_refused)
-{
-	static const uint32_t unknown[] = {
-		PVR_CMD_NUM, PVR_CMD_NUM + 1, 0x100,	      0x10000,
-		0x7fffffff,  0x80000000,      0x80000000 | 2, UINT32_MAX
-	};
+static const struct {
+	const char *label;
+	uint32_t cmd;
+} unknown[] = {
+	{ "the first unknown", PVR_CMD_NUM },
+	{ "the second unknown", PVR_CMD_NUM + 1 },
+	{ "2^8", 0x100 },
+	{ "2^16", 0x10000 },
+	{ "2^31 - 1", 0x7fffffff },
+	{ "2^31", 0x80000000 },
+	{ "2^31 + 2", 0x80000000 | 2 },
+	{ "2^32 - 1", UINT32_MAX },
+};
 
-	for (size_t i = 0; i < COUNT(unknown); i++)
-		expect_refused(run_raw(env->g[0], unknown[i], 0));
+TEST_CASES(guest, test_unknown_commands_are_refused, unknown)
+{
+	assert_int_equal(run_raw(env->g[0], row->cmd, 0), ENOSYS);
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
 TEST(guest, test_every_command_survives_a_body_of_ones)
 {
-	struct pvr_port_attr attr;
-
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
 		expect_refused(run_raw(env->g[0], cmd, 0xff));
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 }
 
 TEST(guest, test_every_command_survives_a_body_of_zeros)
 {
-	struct pvr_port_attr attr;
-
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
 		run_raw(env->g[0], cmd, 0);
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 }
 
 TEST(guest, test_response_echoes_key_and_acknowledges)
@@ -84,13 +88,12 @@ TEST(guest, test_reserved_header_word_is_ignored)
 	expect_ok(fg_cmd(env->g[0], &req, sizeof(req), &resp, sizeof(resp)));
 }
 
-TEST(guest, test_failure_is_told_in_err_and_response)
+TEST(guest, test_failure_is_in_err_and_in_the_response)
 {
-	uint32_t pd, err;
 	struct pvr_resp_hdr resp;
+	uint32_t pd;
 
-	err = fg_create_pd(env->g[0], 12345, &pd);
-	assert_int_equal(err, EINVAL);
+	assert_int_equal(fg_create_pd(env->g[0], 12345, &pd), EINVAL);
 	memcpy(&resp, env->g[0]->resp_slot, sizeof(resp));
 	assert_int_equal(resp.err, EINVAL);
 	assert_int_equal(cmd_vectors(env), 0);
@@ -215,17 +218,18 @@ TEST(guest, test_commands_are_counted)
 	assert_int_equal(after.commands_failed - before.commands_failed, 1);
 }
 
+static uint64_t lines_logged(const struct fg_host *host)
+{
+	return host->logged[PVR_LOG_WARN] + host->logged[PVR_LOG_ERR] + host->logged[PVR_LOG_INFO];
+}
+
 TEST(guest, test_failed_commands_are_logged_at_a_bounded_rate)
 {
-	uint64_t before = env->host->logged[PVR_LOG_WARN] + env->host->logged[PVR_LOG_ERR] +
-			  env->host->logged[PVR_LOG_INFO];
-	uint64_t lines;
+	uint64_t before = lines_logged(env->host);
 
 	for (int i = 0; i < 100000; i++)
 		run_raw(env->g[0], UINT32_MAX, 0);
-	lines = env->host->logged[PVR_LOG_WARN] + env->host->logged[PVR_LOG_ERR] +
-		env->host->logged[PVR_LOG_INFO] - before;
-	assert_in_range(lines, 1, 1000);
+	assert_in_range(lines_logged(env->host) - before, 1, 1000);
 }
 
 TEST(guest, test_response_slot_that_vanished_fails_the_command)
@@ -277,11 +281,10 @@ static void expect_answer(struct pvr_resp_hdr answer, uint32_t cmd, uint8_t err)
 
 TEST(answer, test_commands_without_a_response_are_answered)
 {
-	struct fg_pd pd;
+	uint32_t pd;
 
-	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, pd.handle),
-		      PVR_CMD_DESTROY_PD, 0);
+	expect_ok(fg_create_pd(env->g[0], 0, &pd));
+	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, pd), PVR_CMD_DESTROY_PD, 0);
 }
 
 TEST(answer, test_answer_has_the_error)
@@ -365,17 +368,23 @@ struct reg {
 	struct fg_guest *g;
 	struct pvr_cmd_create_mr req;
 	uint32_t page; /* the one that all entries name */
+	struct pvr_resp_create_mr resp;
 };
+
+static struct pvr_cmd_create_mr long_request(struct fg_end *end, uint32_t *page)
+{
+	struct pvr_cmd_create_mr req = fg_mr_request(&end->pd, &end->buf, 0, 1, FG_ACCESS_ALL);
+
+	req.nchunks = LONG_PAGES;
+	req.length = (uint64_t)LONG_PAGES * PVR_PAGE_SIZE;
+	req.pdir_dma = t_wide_pdir(end->guest, LONG_PAGES, page);
+	return req;
+}
 
 static void reg_init(struct reg *r, struct t_env *env)
 {
-	memset(r, 0, sizeof(*r));
-	r->env = env;
-	r->g = r->env->b.guest;
-	r->req = fg_mr_request(&r->env->b.pd, &r->env->b.buf, 0, 1, FG_ACCESS_ALL);
-	r->req.nchunks = LONG_PAGES;
-	r->req.length = (uint64_t)LONG_PAGES * PVR_PAGE_SIZE;
-	r->req.pdir_dma = t_wide_pdir(r->g, LONG_PAGES, &r->page);
+	*r = (struct reg){ .env = env, .g = env->b.guest };
+	r->req = long_request(&env->b, &r->page);
 }
 
 #define TEST_REG(name) TEST_OBJECT(long_commands, struct reg, r, reg_init, name)
@@ -386,55 +395,42 @@ static void begin(struct reg *r)
 	assert_true(pvr_adapter_busy(r->g->adapter));
 }
 
-static uint32_t end(struct reg *r, struct pvr_resp_create_mr *resp)
+static uint32_t end(struct reg *r)
 {
-	return fg_cmd_end(r->g, &r->req, resp, sizeof(*resp));
+	return fg_cmd_end(r->g, &r->req, &r->resp, sizeof(r->resp));
 }
 
 /* a writes to the last page of the region. */
-static void write_last(struct reg *r, const struct pvr_resp_create_mr *resp,
-		       enum pvrdma_wc_status status)
+static void write_last(struct reg *r, enum pvrdma_wc_status status)
 {
 	struct fg_end *a = &r->env->a;
-	struct fg_mr mr = { .start = r->req.start, .length = r->req.length, .rkey = resp->rkey };
+	struct fg_mr mr = { .start = r->req.start, .length = r->req.length, .rkey = r->resp.rkey };
 
 	t_rdma(a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, mr.length - 64, 64);
 	fg_run(r->env->host);
 	expect_cqe(&a->scq, 1, status);
 }
 
-static void point_all_entries_to(struct reg *r, uint64_t gpa)
+TEST_REG(test_long_command_runs_on_in_the_engine)
 {
-	uint64_t *dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
-	uint64_t *table = fg_gpa_va(&r->g->ram, dir[0]); /* they all are this one */
-
-	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
-		table[i] = gpa;
-}
-
-TEST_REG(goes_on_from_run)
-{
-	struct pvr_resp_create_mr resp;
-
 	begin(r);
 	fg_run(env->host);
 	assert_false(pvr_adapter_busy(r->g->adapter));
-	expect_ok(end(r, &resp));
-	write_last(r, &resp, PVRDMA_WC_SUCCESS);
+	expect_ok(end(r));
+	write_last(r, PVRDMA_WC_SUCCESS);
 }
 
-TEST_REG(interrupts_when_it_is_done)
+TEST_REG(test_long_command_interrupts_at_its_end)
 {
-	uint32_t before;
+	uint32_t before = r->g->irq[PVR_VEC_CMD];
 
-	before = r->g->irq[PVR_VEC_CMD];
 	begin(r);
 	assert_int_equal(r->g->irq[PVR_VEC_CMD], before);
 	fg_run(env->host);
 	assert_int_equal(r->g->irq[PVR_VEC_CMD], before + 1);
 }
 
-TEST_REG(others_have_turns_meanwhile)
+TEST_REG(test_long_command_lets_other_adapters_run)
 {
 	begin(r);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
@@ -443,17 +439,13 @@ TEST_REG(others_have_turns_meanwhile)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
 }
 
-TEST_REG(two_adapters_take_turns)
+TEST_REG(test_long_commands_of_two_adapters_alternate)
 {
+	struct fg_guest *other = env->a.guest;
 	struct pvr_cmd_create_mr req;
-	struct fg_guest *other;
 	uint32_t page;
 
-	other = env->a.guest;
-	req = fg_mr_request(&env->a.pd, &env->a.buf, 0, 1, FG_ACCESS_ALL);
-	req.nchunks = LONG_PAGES;
-	req.length = r->req.length;
-	req.pdir_dma = t_wide_pdir(other, LONG_PAGES, &page);
+	req = long_request(&env->a, &page);
 	begin(r);
 	fg_cmd_begin(other, &req, sizeof(req));
 	while (pvr_adapter_busy(r->g->adapter))
@@ -463,45 +455,40 @@ TEST_REG(two_adapters_take_turns)
 	expect_ok(fg_cmd_end(other, &req, NULL, 0));
 }
 
-TEST_REG(err_waits_for_the_end)
+TEST_REG(test_read_of_err_waits_for_the_end)
 {
-	struct pvr_resp_create_mr resp;
-
 	begin(r);
-	expect_ok(end(r, &resp));
+	expect_ok(end(r));
 	assert_false(pvr_adapter_busy(r->g->adapter));
-	write_last(r, &resp, PVRDMA_WC_SUCCESS);
+	write_last(r, PVRDMA_WC_SUCCESS);
 }
 
-TEST_REG(next_request_waits_for_the_end)
+TEST_REG(test_next_request_waits_for_the_end)
 {
 	begin(r);
 	begin(r);
-	expect_ok(end(r, &(struct pvr_resp_create_mr){ 0 }));
+	expect_ok(end(r));
 	/* Both, and that of each end's buffer. */
 	assert_int_equal(fg_stats(r->g).mrs, 3);
 }
 
-TEST_REG(a_bad_page_far_behind_is_refused)
+TEST_REG(test_bad_page_in_a_late_step_is_refused)
 {
-	struct pvr_resp_create_mr resp;
-	uint64_t *dir, *table;
-	uint32_t page;
+	uint32_t page = fg_ram_get_page(&r->g->ram);
+	uint64_t *table = fg_page_va(&r->g->ram, page);
+	uint64_t *dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
 
-	page = fg_ram_get_page(&r->g->ram);
-	table = fg_page_va(&r->g->ram, page);
 	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
 		table[i] = fg_page_gpa(&r->g->ram, r->page);
 	table[3] = 1ull << 50;
-	dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
 	dir[LONG_PAGES / PVR_PDIR_ENTRIES - 1] = fg_page_gpa(&r->g->ram, page);
 	begin(r);
-	assert_int_equal(end(r, &resp), EFAULT);
+	assert_int_equal(end(r), EFAULT);
 	assert_int_equal(fg_stats(r->g).mrs, 1);
 	assert_int_equal(fg_stats(r->g).commands_failed, 1);
 }
 
-TEST_REG(a_reset_forgets_it)
+TEST_REG(test_reset_ends_a_long_command)
 {
 	begin(r);
 	pvr_adapter_reset(r->g->adapter);
@@ -510,7 +497,7 @@ TEST_REG(a_reset_forgets_it)
 	assert_int_equal(fg_stats(r->g).mrs, 0);
 }
 
-TEST_REG(a_failure_forgets_it)
+TEST_REG(test_failure_ends_a_long_command)
 {
 	begin(r);
 	pvr_adapter_fail(r->g->adapter, "a test says so");
@@ -519,21 +506,23 @@ TEST_REG(a_failure_forgets_it)
 }
 
 /* The pointers that it has found so far lead there: the region is finished, and broken. */
-TEST_REG(ram_that_goes_waits_for_the_end)
+TEST_REG(test_unmap_of_ram_waits_for_the_end)
 {
 	static uint8_t spare[2 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct pvr_resp_create_mr resp;
+	uint64_t *dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
+	uint64_t *table = fg_gpa_va(&r->g->ram, dir[0]); /* of all entries of the directory */
 
 	expect_ok(pvr_adapter_map_ram(r->g->adapter, SPARE_GPA, sizeof(spare), spare, true));
-	point_all_entries_to(r, SPARE_GPA);
+	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
+		table[i] = SPARE_GPA;
 	begin(r);
 	pvr_adapter_unmap_ram(r->g->adapter, SPARE_GPA, sizeof(spare));
 	assert_false(pvr_adapter_busy(r->g->adapter));
-	expect_ok(end(r, &resp));
-	write_last(r, &resp, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(end(r));
+	write_last(r, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST_REG(bus_master_off_lets_it_finish)
+TEST_REG(test_bus_master_off_waits_for_the_end)
 {
 	begin(r);
 	pvr_adapter_set_bus_master(r->g->adapter, false);
@@ -541,7 +530,7 @@ TEST_REG(bus_master_off_lets_it_finish)
 	assert_int_equal(fg_stats(r->g).mrs, 2);
 }
 
-TEST_REG(an_adapter_can_go_meanwhile)
+TEST_REG(test_adapter_can_be_unplugged_during_a_long_command)
 {
 	begin(r);
 	fg_guest_unplug(r->g);
@@ -549,9 +538,8 @@ TEST_REG(an_adapter_can_go_meanwhile)
 }
 
 /* A window that is bound to the old region while the new one is being made. */
-TEST_REG(a_window_bound_meanwhile_keeps_the_old_one)
+TEST_REG(test_window_bound_meanwhile_keeps_the_old_region)
 {
-	struct pvr_resp_create_mr resp;
 	struct expose l;
 
 	expose_init(&l, env, PVR_MR_FLAG_MW2);
@@ -566,7 +554,7 @@ TEST_REG(a_window_bound_meanwhile_keeps_the_old_one)
 	pvr_engine_run(env->host->engine, 0);
 	expect_done(&l.b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
 	assert_true(pvr_adapter_busy(r->g->adapter));
-	assert_int_equal(end(r, &resp), EBUSY);
+	assert_int_equal(end(r), EBUSY);
 	l.mw.rkey = l.bind.new_rkey;
 	expose_all_ok(&l);
 }

@@ -2,11 +2,24 @@
 /* QUERY_PORT, QUERY_PKEY, and the link. */
 #include "common.h"
 
-TEST(guest, test_query_port_of_an_active_port)
+static struct pvr_port_attr query(struct fg_guest *g)
 {
 	struct pvr_port_attr attr;
 
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	expect_ok(fg_query_port(g, 1, &attr));
+	return attr;
+}
+
+static void set_link(struct t_env *env, bool up)
+{
+	pvr_adapter_set_link(env->g[0]->adapter, up);
+	fg_run(env->host);
+}
+
+TEST(guest, test_query_port_of_an_active_port)
+{
+	struct pvr_port_attr attr = query(env->g[0]);
+
 	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
 	assert_int_equal(attr.phys_state, PVR_PORT_PHYS_LINK_UP);
 	assert_in_range(attr.max_mtu, PVR_MTU_256, PVR_MTU_4096);
@@ -49,66 +62,47 @@ TEST(guest, test_query_pkey_rejects_other_indices_and_ports)
 
 TEST(guest, test_link_down_and_up_are_events)
 {
-	struct pvr_port_attr attr;
-
-	pvr_adapter_set_link(env->g[0]->adapter, false);
-	fg_run(env->host);
+	set_link(env, false);
 	expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
 	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 1);
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
-	assert_int_equal(attr.state, PVR_PORT_DOWN);
-	assert_int_equal(attr.phys_state, PVR_PORT_PHYS_DISABLED);
+	assert_int_equal(query(env->g[0]).state, PVR_PORT_DOWN);
+	assert_int_equal(query(env->g[0]).phys_state, PVR_PORT_PHYS_DISABLED);
 	assert_false(fg_stats(env->g[0]).link_up);
 
-	pvr_adapter_set_link(env->g[0]->adapter, true);
-	fg_run(env->host);
+	set_link(env, true);
 	expect_one_event(env->g[0], PVR_EVENT_PORT_ACTIVE, 1);
 	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 2);
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
-	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
+	assert_int_equal(query(env->g[0]).state, PVR_PORT_ACTIVE);
 	assert_true(fg_stats(env->g[0]).link_up);
 }
 
 TEST(guest, test_unchanged_link_is_no_event)
 {
-	pvr_adapter_set_link(env->g[0]->adapter, true);
-	fg_run(env->host);
+	set_link(env, true);
 	expect_no_event(env->g[0]);
 	pvr_adapter_set_link(env->g[0]->adapter, false);
-	pvr_adapter_set_link(env->g[0]->adapter, false);
-	fg_run(env->host);
+	set_link(env, false);
 	expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
 }
 
-TEST(unprobed, test_link_change_before_the_driver_comes_is_remembered)
+TEST(unprobed, test_link_change_before_probe_is_remembered)
 {
-	struct pvr_port_attr attr;
-
-	pvr_adapter_set_link(env->g[0]->adapter, false);
-	fg_run(env->host);
+	set_link(env, false);
 	expect_ok(fg_guest_boot(env->g[0]));
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
-	assert_int_equal(attr.state, PVR_PORT_DOWN);
+	assert_int_equal(query(env->g[0]).state, PVR_PORT_DOWN);
 }
 
 TEST(guest, test_link_survives_a_reset)
 {
-	struct pvr_port_attr attr;
-
 	pvr_adapter_set_link(env->g[0]->adapter, false);
 	pvr_adapter_reset(env->g[0]->adapter);
 	expect_ok(fg_guest_boot(env->g[0]));
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
-	assert_int_equal(attr.state, PVR_PORT_DOWN);
+	assert_int_equal(query(env->g[0]).state, PVR_PORT_DOWN);
 }
 
 TEST(guests, test_link_of_one_adapter_is_not_that_of_another)
 {
-	struct pvr_port_attr attr;
-
-	pvr_adapter_set_link(env->g[0]->adapter, false);
-	fg_run(env->host);
+	set_link(env, false);
 	expect_no_event(env->g[1]);
-	expect_ok(fg_query_port(env->g[1], 1, &attr));
-	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
+	assert_int_equal(query(env->g[1]).state, PVR_PORT_ACTIVE);
 }
