@@ -5,6 +5,16 @@
 
 #include "common.h"
 
+/* TEST() whose body also has g, the first guest. */
+#define TEST_GUEST(fixture, test)                                                          \
+	__attribute__((noinline)) static void test(struct t_env *env, struct fg_guest *g); \
+	static void test##_run(void **state)                                               \
+	{                                                                                  \
+		test(*state, ((struct t_env *)*state)->g[0]);                              \
+	}                                                                                  \
+	T_REGISTER(test, t_setup_##fixture, t_teardown)                                    \
+	static void test(struct t_env *env, struct fg_guest *g)
+
 /* TEST_OBJECT() for each row, see TEST_CASES_WITH(). */
 #define TEST_OBJECT_CASES(fixture, type, var, init, test, rows)                                  \
 	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row); \

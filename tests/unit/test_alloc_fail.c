@@ -259,15 +259,15 @@ TEST_OBJECTS_CASES(test_create_qp, qp_kinds)
 	assert_int_equal(fg_cq_destroy(&o->cq), EBUSY);
 }
 
-TEST(guests, test_create_bind)
+TEST_GUEST(guests, test_create_bind)
 {
 	uint8_t gid[16];
 	uint32_t n, err;
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	for (n = 1; failing(n, err = fg_bind_gid(env->g[0], 1, gid)); n++) {
+	for (n = 1; failing(n, err = fg_bind_gid(g, 1, gid)); n++) {
 		assert_int_equal(err, ENOMEM);
-		assert_int_equal(fg_stats(env->g[0]).gids, 1);
+		assert_int_equal(fg_stats(g).gids, 1);
 		/* The GID is free again. */
 		expect_ok(fg_bind_gid(env->g[1], 1, gid));
 		expect_ok(fg_unbind_gid(env->g[1], 1, gid));
@@ -276,13 +276,13 @@ TEST(guests, test_create_bind)
 	assert_true(n >= 2);
 }
 
-TEST(unprobed, test_dsr)
+TEST_GUEST(unprobed, test_dsr)
 {
 	uint32_t err;
 
-	for (uint32_t n = 1; failing(n, err = fg_guest_boot(env->g[0])); n++) {
+	for (uint32_t n = 1; failing(n, err = fg_guest_boot(g)); n++) {
 		assert_int_equal(err, UINT32_MAX); /* refused, caps zero */
-		assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
+		assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
 	}
 	expect_ok(err);
 }
@@ -403,10 +403,10 @@ TEST(host, test_create_adapter)
 	assert_true(n >= 2);
 }
 
-TEST(guest, test_map_ram)
+TEST_GUEST(guest, test_map_ram)
 {
 	static uint8_t ram[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct pvr_adapter *adapter = env->g[0]->adapter;
+	struct pvr_adapter *adapter = g->adapter;
 	uint32_t n;
 	int err;
 

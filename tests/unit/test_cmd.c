@@ -47,21 +47,21 @@ TEST_CASES(guest, test_unknown_commands_are_refused, unknown)
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-TEST(guest, test_every_command_survives_a_body_of_ones)
+TEST_GUEST(guest, test_every_command_survives_a_body_of_ones)
 {
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
-		expect_refused(run_raw(env->g[0], cmd, 0xff));
-	t_commands_work(env->g[0]);
+		expect_refused(run_raw(g, cmd, 0xff));
+	t_commands_work(g);
 }
 
-TEST(guest, test_every_command_survives_a_body_of_zeros)
+TEST_GUEST(guest, test_every_command_survives_a_body_of_zeros)
 {
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
-		run_raw(env->g[0], cmd, 0);
-	t_commands_work(env->g[0]);
+		run_raw(g, cmd, 0);
+	t_commands_work(g);
 }
 
-TEST(guest, test_response_echoes_key_and_acknowledges)
+TEST_GUEST(guest, test_response_echoes_key_and_acknowledges)
 {
 	struct pvr_cmd_query_pkey req = {
 		.hdr = { .response = 0xfedcba9876543210ull, .cmd = PVR_CMD_QUERY_PKEY },
@@ -69,14 +69,14 @@ TEST(guest, test_response_echoes_key_and_acknowledges)
 	};
 	struct pvr_resp_query_pkey resp;
 
-	expect_ok(fg_cmd(env->g[0], &req, sizeof(req), &resp, sizeof(resp)));
+	expect_ok(fg_cmd(g, &req, sizeof(req), &resp, sizeof(resp)));
 	assert_true(resp.hdr.response == 0xfedcba9876543210ull);
 	assert_int_equal(resp.hdr.ack, PVR_CMD_RESP_ACK | PVR_CMD_QUERY_PKEY);
 	assert_int_equal(resp.hdr.err, 0);
 	assert_int_equal(resp.hdr.reserved[0] | resp.hdr.reserved[1] | resp.hdr.reserved[2], 0);
 }
 
-TEST(guest, test_reserved_header_word_is_ignored)
+TEST_GUEST(guest, test_reserved_header_word_is_ignored)
 {
 	struct pvr_cmd_query_pkey req = {
 		.hdr = { .cmd = PVR_CMD_QUERY_PKEY, .reserved = 0xffffffff },
@@ -85,32 +85,31 @@ TEST(guest, test_reserved_header_word_is_ignored)
 	};
 	struct pvr_resp_query_pkey resp;
 
-	expect_ok(fg_cmd(env->g[0], &req, sizeof(req), &resp, sizeof(resp)));
+	expect_ok(fg_cmd(g, &req, sizeof(req), &resp, sizeof(resp)));
 }
 
-TEST(guest, test_failure_is_in_err_and_in_the_response)
+TEST_GUEST(guest, test_failure_is_in_err_and_in_the_response)
 {
 	struct pvr_resp_hdr resp;
 	uint32_t pd;
 
-	assert_int_equal(fg_create_pd(env->g[0], 12345, &pd), EINVAL);
-	memcpy(&resp, env->g[0]->resp_slot, sizeof(resp));
+	assert_int_equal(fg_create_pd(g, 12345, &pd), EINVAL);
+	memcpy(&resp, g->resp_slot, sizeof(resp));
 	assert_int_equal(resp.err, EINVAL);
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-TEST(guest, test_err_is_cleared_by_the_next_success)
+TEST_GUEST(guest, test_err_is_cleared_by_the_next_success)
 {
 	uint32_t pd;
 
-	expect_refused(fg_create_pd(env->g[0], 12345, &pd));
-	expect_ok(fg_create_pd(env->g[0], 0, &pd));
-	expect_ok(fg_reg_read(env->g[0], PVR_REG_ERR));
+	expect_refused(fg_create_pd(g, 12345, &pd));
+	expect_ok(fg_create_pd(g, 0, &pd));
+	expect_ok(fg_reg_read(g, PVR_REG_ERR));
 }
 
-TEST(guest, test_commands_with_a_response_raise_vector_0)
+TEST_GUEST(guest, test_commands_with_a_response_raise_vector_0)
 {
-	struct fg_guest *g = env->g[0];
 	struct pvr_port_attr port;
 	struct pvr_qp_attr qp_attr;
 	struct pvr_srq_attr srq_attr;
@@ -152,29 +151,28 @@ TEST(guest, test_commands_with_a_response_raise_vector_0)
 #undef RAISES
 }
 
-TEST(guest, test_bind_commands_raise_no_vector)
+TEST_GUEST(guest, test_bind_commands_raise_no_vector)
 {
 	uint8_t gid[16];
 
 	cmd_vectors(env);
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
+	expect_ok(fg_bind_gid(g, 1, gid));
 	assert_int_equal(cmd_vectors(env), 0);
-	expect_ok(fg_unbind_gid(env->g[0], 1, gid));
+	expect_ok(fg_unbind_gid(g, 1, gid));
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-TEST(guest, test_failed_commands_raise_no_vector)
+TEST_GUEST(guest, test_failed_commands_raise_no_vector)
 {
 	cmd_vectors(env);
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
-		expect_refused(run_raw(env->g[0], cmd, 0xff));
+		expect_refused(run_raw(g, cmd, 0xff));
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-TEST(guest, test_response_touches_no_more_than_176_bytes)
+TEST_GUEST(guest, test_response_touches_no_more_than_176_bytes)
 {
-	struct fg_guest *g = env->g[0];
 	uint8_t *tail = (uint8_t *)g->resp_slot + PVR_CMD_RESP_SIZE;
 	const size_t len = PVR_PAGE_SIZE - PVR_CMD_RESP_SIZE;
 
@@ -184,9 +182,8 @@ TEST(guest, test_response_touches_no_more_than_176_bytes)
 	assert_int_equal(fg_mismatch(tail, len, 9), len);
 }
 
-TEST(guest, test_command_slot_is_not_written)
+TEST_GUEST(guest, test_command_slot_is_not_written)
 {
-	struct fg_guest *g = env->g[0];
 	uint8_t before[PVR_PAGE_SIZE];
 	uint32_t pd;
 
@@ -196,24 +193,24 @@ TEST(guest, test_command_slot_is_not_written)
 	assert_memory_equal(g->cmd_slot, before, sizeof(before));
 }
 
-TEST(guest, test_responses_leak_nothing)
+TEST_GUEST(guest, test_responses_leak_nothing)
 {
 	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
 	struct pvr_resp_create_pd resp;
 
-	expect_ok(fg_cmd(env->g[0], &req, sizeof(req), &resp, sizeof(resp)));
+	expect_ok(fg_cmd(g, &req, sizeof(req), &resp, sizeof(resp)));
 	for (size_t i = 0; i < sizeof(resp.reserved); i++)
 		assert_int_equal(resp.reserved[i], 0);
 }
 
-TEST(guest, test_commands_are_counted)
+TEST_GUEST(guest, test_commands_are_counted)
 {
-	struct pvr_adapter_stats before = fg_stats(env->g[0]), after;
+	struct pvr_adapter_stats before = fg_stats(g), after;
 	uint32_t pd;
 
-	expect_ok(fg_create_pd(env->g[0], 0, &pd));
-	expect_refused(fg_create_pd(env->g[0], 999, &pd));
-	after = fg_stats(env->g[0]);
+	expect_ok(fg_create_pd(g, 0, &pd));
+	expect_refused(fg_create_pd(g, 999, &pd));
+	after = fg_stats(g);
 	assert_int_equal(after.commands - before.commands, 2);
 	assert_int_equal(after.commands_failed - before.commands_failed, 1);
 }
@@ -223,18 +220,17 @@ static uint64_t lines_logged(const struct fg_host *host)
 	return host->logged[PVR_LOG_WARN] + host->logged[PVR_LOG_ERR] + host->logged[PVR_LOG_INFO];
 }
 
-TEST(guest, test_failed_commands_are_logged_at_a_bounded_rate)
+TEST_GUEST(guest, test_failed_commands_are_logged_at_a_bounded_rate)
 {
 	uint64_t before = lines_logged(env->host);
 
 	for (int i = 0; i < 100000; i++)
-		run_raw(env->g[0], UINT32_MAX, 0);
+		run_raw(g, UINT32_MAX, 0);
 	assert_in_range(lines_logged(env->host) - before, 1, 1000);
 }
 
-TEST(guest, test_response_slot_that_vanished_fails_the_command)
+TEST_GUEST(guest, test_response_slot_that_vanished_fails_the_command)
 {
-	struct fg_guest *g = env->g[0];
 	uint32_t pd;
 
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
@@ -279,28 +275,27 @@ static void expect_answer(struct pvr_resp_hdr answer, uint32_t cmd, uint8_t err)
 	assert_int_equal(answer.err, err);
 }
 
-TEST(answer, test_commands_without_a_response_are_answered)
+TEST_GUEST(answer, test_commands_without_a_response_are_answered)
 {
 	uint32_t pd;
 
-	expect_ok(fg_create_pd(env->g[0], 0, &pd));
-	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, pd), PVR_CMD_DESTROY_PD, 0);
+	expect_ok(fg_create_pd(g, 0, &pd));
+	expect_answer(answer_to_handle(g, PVR_CMD_DESTROY_PD, pd), PVR_CMD_DESTROY_PD, 0);
 }
 
-TEST(answer, test_answer_has_the_error)
+TEST_GUEST(answer, test_answer_has_the_error)
 {
-	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, 0xffffff), PVR_CMD_DESTROY_PD,
+	expect_answer(answer_to_handle(g, PVR_CMD_DESTROY_PD, 0xffffff), PVR_CMD_DESTROY_PD,
 		      EINVAL);
-	expect_answer(answer_to_handle(env->g[0], PVR_CMD_QUERY_SRQ, 0xffffff), PVR_CMD_QUERY_SRQ,
-		      EINVAL);
+	expect_answer(answer_to_handle(g, PVR_CMD_QUERY_SRQ, 0xffffff), PVR_CMD_QUERY_SRQ, EINVAL);
 }
 
-TEST(answer, test_what_is_no_command_is_not_answered)
+TEST_GUEST(answer, test_what_is_no_command_is_not_answered)
 {
-	struct pvr_resp_hdr answer = answer_to_handle(env->g[0], PVR_CMD_NUM, 0);
+	struct pvr_resp_hdr answer = answer_to_handle(g, PVR_CMD_NUM, 0);
 
 	assert_true(answer.response != FG_CMD_COOKIE);
-	expect_refused(fg_cmd_destroy(env->g[0], PVR_CMD_NUM, 0));
+	expect_refused(fg_cmd_destroy(g, PVR_CMD_NUM, 0));
 }
 
 /* A CPU that watches the slot while another one runs commands, in turns. */
@@ -329,11 +324,10 @@ static void *watch(void *opaque)
 	return NULL;
 }
 
-TEST(answer, test_key_is_stored_last)
+TEST_GUEST(answer, test_key_is_stored_last)
 {
-	struct watcher watcher = { .g = env->g[0] };
+	struct watcher watcher = { .g = g };
 	struct pvr_cmd_query_pkey req = { .hdr = FG_CMD_HDR(PVR_CMD_QUERY_PKEY), .port_num = 1 };
-	struct fg_guest *g = env->g[0];
 	pthread_t thread;
 
 	memset(g->resp_slot, 0xee, PVR_CMD_RESP_SIZE);

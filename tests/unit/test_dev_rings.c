@@ -26,10 +26,9 @@ static void expect_refusal(struct fg_guest *g)
 	assert_false(fg_dsr_accepted(g));
 }
 
-TEST(unprobed, test_bad_page_counts_are_refused)
+TEST_GUEST(unprobed, test_bad_page_counts_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, PVR_PDIR_MAX_PAGES + 1, 1u << 31, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		fg_dsr_fill(g);
@@ -41,10 +40,8 @@ TEST(unprobed, test_bad_page_counts_are_refused)
 }
 
 /* 513 pages need a second table, which is not there: no out-of-bounds read, no scribble. */
-TEST(unprobed, test_more_pages_than_the_directory_has_are_safe)
+TEST_GUEST(unprobed, test_more_pages_than_the_directory_has_are_safe)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	g->dsr->async_ring.num_pages = 513;
 	g->dsr->cq_ring.num_pages = 513;
@@ -53,10 +50,8 @@ TEST(unprobed, test_more_pages_than_the_directory_has_are_safe)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(unprobed, test_rings_of_two_pages_work)
+TEST_GUEST(unprobed, test_rings_of_two_pages_work)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_buf_exit(&g->async_ring);
 	fg_buf_exit(&g->cq_ring);
 	g->config.ring_pages = 2;
@@ -67,10 +62,8 @@ TEST(unprobed, test_rings_of_two_pages_work)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-TEST(unprobed, test_bad_directories_are_refused)
+TEST_GUEST(unprobed, test_bad_directories_are_refused)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	for (size_t i = 0; i < T_BAD_GPAS; i++) {
 		g->dsr->async_ring.pdir_dma = t_bad_gpa[i].gpa;
@@ -85,9 +78,8 @@ TEST(unprobed, test_bad_directories_are_refused)
 	t_dsr_refused(g, g->dsr_gpa);
 }
 
-TEST(unprobed, test_bad_table_addresses_are_refused)
+TEST_GUEST(unprobed, test_bad_table_addresses_are_refused)
 {
-	struct fg_guest *g = env->g[0];
 	uint64_t *dir = fg_buf_dir(&g->cq_ring);
 	const uint64_t good = dir[0];
 
@@ -105,18 +97,15 @@ static void expect_guest_refused(void *opaque)
 	expect_refusal(opaque);
 }
 
-TEST(unprobed, test_bad_ring_pages_are_refused)
+TEST_GUEST(unprobed, test_bad_ring_pages_are_refused)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	t_each_bad_page(&g->async_ring, 2, &g->dsr->async_ring.pdir_dma, expect_guest_refused, g);
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(unprobed, test_failure_half_way_leaves_nothing_behind)
+TEST_GUEST(unprobed, test_failure_half_way_leaves_nothing_behind)
 {
-	struct fg_guest *g = env->g[0];
 	uint64_t *table = fg_buf_table(&g->cq_ring, 0);
 	const uint64_t good = table[1];
 
@@ -130,10 +119,8 @@ TEST(unprobed, test_failure_half_way_leaves_nothing_behind)
 	}
 }
 
-TEST(unprobed, test_directory_that_points_to_itself_is_safe)
+TEST_GUEST(unprobed, test_directory_that_points_to_itself_is_safe)
 {
-	struct fg_guest *g = env->g[0];
-
 	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
 		fg_buf_dir(&g->async_ring)[i] = g->async_ring.pdir;
 	fg_dsr_fill(g);
@@ -147,9 +134,8 @@ TEST(unprobed, test_directory_that_points_to_itself_is_safe)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-TEST(unprobed, test_two_rings_on_the_same_pages_are_safe)
+TEST_GUEST(unprobed, test_two_rings_on_the_same_pages_are_safe)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_end end;
 
 	fg_dsr_fill(g);
@@ -172,10 +158,8 @@ TEST(unprobed, test_two_rings_on_the_same_pages_are_safe)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(unprobed, test_ring_pages_in_the_dsr_are_safe)
+TEST_GUEST(unprobed, test_ring_pages_in_the_dsr_are_safe)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_buf_table(&g->async_ring, 0)[1] = g->dsr_gpa;
 	fg_dsr_fill(g);
 	fg_dsr_write(g, g->dsr_gpa);
@@ -184,9 +168,8 @@ TEST(unprobed, test_ring_pages_in_the_dsr_are_safe)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(guest, test_async_ring_wraps_at_1024)
+TEST_GUEST(guest, test_async_ring_wraps_at_1024)
 {
-	struct fg_guest *g = env->g[0];
 	const struct pvr_ring_state *ring = (void *)g->async_ring.va;
 
 	for (uint32_t i = 1; i <= 2100; i++) {
@@ -202,9 +185,9 @@ TEST(guest, test_async_ring_wraps_at_1024)
 	expect_no_event(g);
 }
 
-TEST(rc_connected, test_cq_notification_ring_wraps_at_2048)
+TEST_GUEST(rc_connected, test_cq_notification_ring_wraps_at_2048)
 {
-	const struct pvr_ring_state *ring = (void *)env->g[0]->cq_ring.va;
+	const struct pvr_ring_state *ring = (void *)g->cq_ring.va;
 
 	for (uint32_t i = 1; i <= 4200; i++) {
 		uint32_t handle;
@@ -213,15 +196,14 @@ TEST(rc_connected, test_cq_notification_ring_wraps_at_2048)
 		fg_cq_drain(&env->a.scq);
 		fg_cq_drain(&env->b.rcq);
 		assert_int_equal(ring->rx.prod_tail, i % 2048);
-		assert_true(fg_cq_event_poll(env->g[0], &handle));
+		assert_true(fg_cq_event_poll(g, &handle));
 		assert_int_equal(handle, env->a.scq.handle);
 	}
 }
 
 /* The guest does not report that it has drained the ring: the device polls the ring. */
-TEST(guest, test_full_async_ring_holds_events_back)
+TEST_GUEST(guest, test_full_async_ring_holds_events_back)
 {
-	struct fg_guest *g = env->g[0];
 	struct pvr_eqe eqe;
 
 	toggle_link(env, PVR_EQE_SLOTS + 20);
@@ -238,9 +220,8 @@ TEST(guest, test_full_async_ring_holds_events_back)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-TEST(guest, test_guest_that_never_reads_its_events_costs_nothing)
+TEST_GUEST(guest, test_guest_that_never_reads_its_events_costs_nothing)
 {
-	struct fg_guest *g = env->g[0];
 	struct pvr_eqe eqe;
 
 	toggle_link(env, 100000);
@@ -254,7 +235,7 @@ TEST(guest, test_guest_that_never_reads_its_events_costs_nothing)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-TEST(rc_connected, test_full_cq_notification_ring_holds_entries_back)
+TEST_GUEST(rc_connected, test_full_cq_notification_ring_holds_entries_back)
 {
 	const uint32_t n = PVR_CQNE_SLOTS + 3;
 	uint32_t handle, seen = 0;
@@ -265,23 +246,23 @@ TEST(rc_connected, test_full_cq_notification_ring_holds_entries_back)
 		fg_cq_drain(&env->a.scq);
 		fg_cq_drain(&env->b.rcq);
 	}
-	assert_int_equal(fg_cq_events_pending(env->g[0]), PVR_CQNE_SLOTS);
+	assert_int_equal(fg_cq_events_pending(g), PVR_CQNE_SLOTS);
 	fg_cq_arm(&env->a.rcq);
 	t_recv(&env->a, 1, 0, 0);
 	t_send(&env->b, 1, 0, 0);
 	fg_run(env->host);
-	assert_int_equal(fg_cq_events_pending(env->g[0]), PVR_CQNE_SLOTS);
-	for (uint32_t i = 0; i < n && fg_cq_event_poll(env->g[0], &handle); i++)
+	assert_int_equal(fg_cq_events_pending(g), PVR_CQNE_SLOTS);
+	for (uint32_t i = 0; i < n && fg_cq_event_poll(g, &handle); i++)
 		assert_int_equal(handle, env->a.scq.handle);
 	fg_advance(env->host, 10 * FG_MS);
-	while (fg_cq_event_poll(env->g[0], &handle))
+	while (fg_cq_event_poll(g, &handle))
 		seen += handle == env->a.rcq.handle;
 	assert_int_equal(seen, 1);
 }
 
-TEST(rc_connected, test_cq_destroyed_while_its_notification_is_held_back)
+TEST_GUEST(rc_connected, test_cq_destroyed_while_its_notification_is_held_back)
 {
-	struct pvr_ring_state *ring = (void *)env->g[0]->cq_ring.va;
+	struct pvr_ring_state *ring = (void *)g->cq_ring.va;
 	uint32_t handle;
 
 	/* To the device the ring is full. */
@@ -290,14 +271,12 @@ TEST(rc_connected, test_cq_destroyed_while_its_notification_is_held_back)
 	fg_end_close(&env->a);
 	ring->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
-	while (fg_cq_event_poll(env->g[0], &handle))
+	while (fg_cq_event_poll(g, &handle))
 		fail();
 }
 
-TEST(guest, test_only_the_first_two_pages_of_a_ring_are_written)
+TEST_GUEST(guest, test_only_the_first_two_pages_of_a_ring_are_written)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_fill(g->async_ring.va + 2 * PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE, 5);
 	for (int i = 0; i < 1300; i++) {
 		toggle_link(env, 1 + i % 2);
@@ -307,10 +286,9 @@ TEST(guest, test_only_the_first_two_pages_of_a_ring_are_written)
 			 2 * PVR_PAGE_SIZE);
 }
 
-TEST(guest, test_device_keeps_its_own_producer_index)
+TEST_GUEST(guest, test_device_keeps_its_own_producer_index)
 {
 	static const uint32_t bad[] = { 5, 1023, 1024, 0x7fffffff, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
 	struct pvr_ring_state *ring = (void *)g->async_ring.va;
 
 	for (uint32_t i = 0; i < COUNT(bad); i++) {
@@ -321,10 +299,9 @@ TEST(guest, test_device_keeps_its_own_producer_index)
 	}
 }
 
-TEST(rc_connected, test_bad_consumer_indices_are_safe)
+TEST_GUEST(rc_connected, test_bad_consumer_indices_are_safe)
 {
 	static const uint32_t bad[] = { 1, 511, 512, 513, 1023, 1024, 2048, 1u << 31, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
 	struct pvr_ring_state *async = (void *)g->async_ring.va;
 	struct pvr_ring_state *cq = (void *)g->cq_ring.va;
 
@@ -341,9 +318,9 @@ TEST(rc_connected, test_bad_consumer_indices_are_safe)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-TEST(guest, test_tx_half_of_the_ring_state_is_not_written)
+TEST_GUEST(guest, test_tx_half_of_the_ring_state_is_not_written)
 {
-	struct pvr_ring_state *ring = (void *)env->g[0]->async_ring.va;
+	struct pvr_ring_state *ring = (void *)g->async_ring.va;
 
 	ring->tx.prod_tail = 0x1234;
 	ring->tx.cons_head = 0x5678;
@@ -353,31 +330,31 @@ TEST(guest, test_tx_half_of_the_ring_state_is_not_written)
 	assert_int_equal(ring->rx.cons_head, 0);
 }
 
-TEST(rc_connected, test_reset_while_events_are_held_back)
+TEST_GUEST(rc_connected, test_reset_while_events_are_held_back)
 {
-	struct pvr_ring_state *cq = (void *)env->g[0]->cq_ring.va;
-	struct pvr_ring_state *async = (void *)env->g[0]->async_ring.va;
+	struct pvr_ring_state *cq = (void *)g->cq_ring.va;
+	struct pvr_ring_state *async = (void *)g->async_ring.va;
 
 	cq->rx.cons_head = PVR_CQNE_SLOTS;
 	async->rx.cons_head = PVR_EQE_SLOTS;
 	send_armed(env, 1);
 	toggle_link(env, 3);
-	pvr_adapter_fail(env->g[0]->adapter, "a test");
-	pvr_adapter_fail(env->g[0]->adapter, "a test, again");
-	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	pvr_adapter_fail(g->adapter, "a test");
+	pvr_adapter_fail(g->adapter, "a test, again");
+	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
 	fg_advance(env->host, FG_SEC);
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
-	expect_ok(fg_guest_boot(env->g[0]));
+	expect_ok(fg_guest_boot(g));
 	fg_advance(env->host, FG_SEC);
-	expect_no_event(env->g[0]);
-	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
+	expect_no_event(g);
+	assert_int_equal(fg_cq_events_pending(g), 0);
 }
 
-TEST(guest, test_failure_of_the_device_is_an_event)
+TEST_GUEST(guest, test_failure_of_the_device_is_an_event)
 {
-	pvr_adapter_fail(env->g[0]->adapter, "a test");
+	pvr_adapter_fail(g->adapter, "a test");
 	fg_run(env->host);
-	assert_int_equal(fg_events_count(env->g[0], PVR_EVENT_DEVICE_FATAL, 0), 1);
-	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 1);
+	assert_int_equal(fg_events_count(g, PVR_EVENT_DEVICE_FATAL, 0), 1);
+	assert_int_equal(g->irq[PVR_VEC_ASYNC], 1);
 	assert_int_equal(env->host->logged[PVR_LOG_ERR], 1);
 }

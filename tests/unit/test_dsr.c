@@ -7,10 +7,8 @@ static bool power_of_two(uint32_t x)
 	return x && !(x & (x - 1));
 }
 
-TEST(unprobed, test_dsrhigh_fills_the_caps_at_once)
+TEST_GUEST(unprobed, test_dsrhigh_fills_the_caps_at_once)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	fg_reg_write(g, PVR_REG_DSRLOW, (uint32_t)g->dsr_gpa);
 	assert_false(fg_dsr_accepted(g));
@@ -22,9 +20,9 @@ TEST(unprobed, test_dsrhigh_fills_the_caps_at_once)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_ACTIVE);
 }
 
-TEST(guest, test_caps_suit_the_stock_driver)
+TEST_GUEST(guest, test_caps_suit_the_stock_driver)
 {
-	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
+	const struct pvr_caps *caps = &g->dsr->caps;
 
 	assert_int_equal(caps->mode, PVR_MODE_ROCE);
 	assert_int_equal(caps->gid_types, PVR_GID_TYPE_ROCE_V2);
@@ -51,19 +49,18 @@ TEST(guest, test_caps_suit_the_stock_driver)
 	assert_true(caps->node_guid != 0);
 }
 
-TEST(guest, test_node_guid_is_made_from_the_mac)
+TEST_GUEST(guest, test_node_guid_is_made_from_the_mac)
 {
-	const uint8_t *guid = (const uint8_t *)&env->g[0]->dsr->caps.node_guid;
-	const uint8_t *mac = env->g[0]->config.mac;
+	const uint8_t *guid = (const uint8_t *)&g->dsr->caps.node_guid;
+	const uint8_t *mac = g->config.mac;
 
 	assert_memory_equal(guid, mac, 3);
 	assert_int_equal(guid[3] | guid[4], 0);
 	assert_memory_equal(guid + 5, mac + 3, 3);
 }
 
-TEST(unprobed, test_device_writes_nothing_but_the_caps)
+TEST_GUEST(unprobed, test_device_writes_nothing_but_the_caps)
 {
-	struct fg_guest *g = env->g[0];
 	uint8_t before[PVR_PAGE_SIZE];
 
 	fg_dsr_fill(g);
@@ -74,9 +71,8 @@ TEST(unprobed, test_device_writes_nothing_but_the_caps)
 			    PVR_PAGE_SIZE - sizeof(*g->dsr));
 }
 
-TEST(guest, test_caps_stay_as_they_are)
+TEST_GUEST(guest, test_caps_stay_as_they_are)
 {
-	struct fg_guest *g = env->g[0];
 	struct pvr_caps before = g->dsr->caps;
 	uint32_t pd;
 
@@ -86,19 +82,16 @@ TEST(guest, test_caps_stay_as_they_are)
 	assert_memory_equal(&g->dsr->caps, &before, sizeof(before));
 }
 
-TEST(unprobed, test_dsrhigh_before_dsrlow_is_refused)
+TEST_GUEST(unprobed, test_dsrhigh_before_dsrlow_is_refused)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	fg_reg_write(g, PVR_REG_DSRHIGH, (uint32_t)(g->dsr_gpa >> 32));
 	assert_false(fg_dsr_accepted(g));
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(guest, test_dsrhigh_twice_resets_all_objects)
+TEST_GUEST(guest, test_dsrhigh_twice_resets_all_objects)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_end end;
 
 	fg_end_open(&end, g, PVR_QPT_RC);
@@ -115,11 +108,11 @@ TEST(guest, test_dsrhigh_twice_resets_all_objects)
 	assert_int_equal(fg_pd_destroy(&end.pd), EINVAL);
 }
 
-TEST(guest, test_bad_dsr_after_a_good_one_leaves_no_driver)
+TEST_GUEST(guest, test_bad_dsr_after_a_good_one_leaves_no_driver)
 {
-	fg_dsr_write(env->g[0], FG_MMIO_HOLE);
-	t_commands_refused(env->g[0]);
-	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
+	fg_dsr_write(g, FG_MMIO_HOLE);
+	t_commands_refused(g);
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
 }
 
 TEST_CASES(unprobed, test_dsr_without_ram_is_refused, t_bad_gpa)
@@ -127,14 +120,13 @@ TEST_CASES(unprobed, test_dsr_without_ram_is_refused, t_bad_gpa)
 	t_dsr_refused(env->g[0], row->gpa);
 }
 
-TEST(unprobed, test_dsr_at_the_end_of_the_address_space_is_refused)
+TEST_GUEST(unprobed, test_dsr_at_the_end_of_the_address_space_is_refused)
 {
-	t_dsr_refused(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1);
+	t_dsr_refused(g, UINT64_MAX - PVR_PAGE_SIZE + 1);
 }
 
-TEST(unprobed, test_dsr_at_the_last_page_of_ram_works)
+TEST_GUEST(unprobed, test_dsr_at_the_last_page_of_ram_works)
 {
-	struct fg_guest *g = env->g[0];
 	uint32_t last = fg_ram_get_run(&g->ram, g->ram.npages - g->ram.linear_next) +
 			g->ram.npages - g->ram.linear0 - 1;
 
@@ -144,24 +136,23 @@ TEST(unprobed, test_dsr_at_the_last_page_of_ram_works)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(unprobed, test_dsr_across_the_end_of_ram_is_refused)
+TEST_GUEST(unprobed, test_dsr_across_the_end_of_ram_is_refused)
 {
-	const struct fg_ram_region *region = &env->g[0]->ram.region[FG_RAM_REGIONS - 1];
+	const struct fg_ram_region *region = &g->ram.region[FG_RAM_REGIONS - 1];
 
-	t_dsr_refused(env->g[0], region->gpa + region->size - 128);
-	t_dsr_refused(env->g[0], region->gpa + region->size);
+	t_dsr_refused(g, region->gpa + region->size - 128);
+	t_dsr_refused(g, region->gpa + region->size);
 }
 
-TEST(unprobed, test_unaligned_dsr_is_refused)
+TEST_GUEST(unprobed, test_unaligned_dsr_is_refused)
 {
-	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 8);
-	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 1);
+	t_dsr_refused(g, g->dsr_gpa + 8);
+	t_dsr_refused(g, g->dsr_gpa + 1);
 }
 
-TEST(unprobed, test_dsr_in_read_only_memory_is_refused)
+TEST_GUEST(unprobed, test_dsr_in_read_only_memory_is_refused)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct fg_guest *g = env->g[0];
 	const uint64_t gpa = 0xf0000000;
 
 	fg_dsr_fill(g);
@@ -187,10 +178,9 @@ TEST_CASES(unprobed, test_response_slot_without_ram_is_refused, t_bad_gpa)
 	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
 }
 
-TEST(unprobed, test_unaligned_slots_are_refused)
+TEST_GUEST(unprobed, test_unaligned_slots_are_refused)
 {
 	static const uint32_t offset[] = { 1, 4000 };
-	struct fg_guest *g = env->g[0];
 
 	fg_dsr_fill(g);
 	for (size_t i = 0; i < COUNT(offset); i++) {
@@ -201,10 +191,9 @@ TEST(unprobed, test_unaligned_slots_are_refused)
 	}
 }
 
-TEST(unprobed, test_read_only_response_slot_is_refused)
+TEST_GUEST(unprobed, test_read_only_response_slot_is_refused)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct fg_guest *g = env->g[0];
 
 	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, 0xf0000000, sizeof(rom), rom, false));
 	fg_dsr_fill(g);
@@ -212,17 +201,15 @@ TEST(unprobed, test_read_only_response_slot_is_refused)
 	t_dsr_refused(g, g->dsr_gpa);
 }
 
-TEST(unprobed, test_one_page_for_both_slots_is_refused)
+TEST_GUEST(unprobed, test_one_page_for_both_slots_is_refused)
 {
-	fg_dsr_fill(env->g[0]);
-	env->g[0]->dsr->resp_slot_dma = env->g[0]->cmd_gpa;
-	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
+	fg_dsr_fill(g);
+	g->dsr->resp_slot_dma = g->cmd_gpa;
+	t_dsr_refused(g, g->dsr_gpa);
 }
 
-TEST(unprobed, test_slots_may_lie_in_the_dsr_page)
+TEST_GUEST(unprobed, test_slots_may_lie_in_the_dsr_page)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	g->dsr->cmd_slot_dma = g->dsr_gpa;
 	g->dsr->resp_slot_dma = g->dsr_gpa;
@@ -233,9 +220,8 @@ TEST(unprobed, test_slots_may_lie_in_the_dsr_page)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(guest, test_guest_changing_the_dsr_later_changes_nothing)
+TEST_GUEST(guest, test_guest_changing_the_dsr_later_changes_nothing)
 {
-	struct fg_guest *g = env->g[0];
 	uint32_t pd;
 
 	memset(g->dsr, 0xff, PVR_PAGE_SIZE);
@@ -246,10 +232,8 @@ TEST(guest, test_guest_changing_the_dsr_later_changes_nothing)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-TEST(unprobed, test_driver_of_an_older_version_is_served)
+TEST_GUEST(unprobed, test_driver_of_an_older_version_is_served)
 {
-	struct fg_guest *g = env->g[0];
-
 	for (uint32_t version = 18; version <= 21; version++) {
 		g->config.driver_version = version;
 		expect_ok(fg_guest_boot(g));
@@ -258,9 +242,8 @@ TEST(unprobed, test_driver_of_an_older_version_is_served)
 	}
 }
 
-TEST(unprobed, test_upper_half_of_uar_pfn_is_ignored_below_version_19)
+TEST_GUEST(unprobed, test_upper_half_of_uar_pfn_is_ignored_below_version_19)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_ctx ctx;
 
 	g->config.driver_version = 18;
@@ -272,10 +255,8 @@ TEST(unprobed, test_upper_half_of_uar_pfn_is_ignored_below_version_19)
 	expect_ok(fg_ctx_create(g, &ctx));
 }
 
-TEST(unprobed, test_reserved_dsr_fields_are_ignored)
+TEST_GUEST(unprobed, test_reserved_dsr_fields_are_ignored)
 {
-	struct fg_guest *g = env->g[0];
-
 	fg_dsr_fill(g);
 	g->dsr->pad = 0xffffffff;
 	g->dsr->gos_info = 0xffffffff;
@@ -287,10 +268,8 @@ TEST(unprobed, test_reserved_dsr_fields_are_ignored)
 	expect_ok(fg_ctl(g, PVR_CTL_ACTIVATE));
 }
 
-TEST(guest, test_ram_of_the_shared_region_may_vanish)
+TEST_GUEST(guest, test_ram_of_the_shared_region_may_vanish)
 {
-	struct fg_guest *g = env->g[0];
-
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa, g->ram.region[i].size);
 	t_commands_refused(g);

@@ -30,9 +30,8 @@ static uint64_t nth_gpa(uint32_t n)
 	return SPARE_GPA + (uint64_t)n * 8 * PVR_PAGE_SIZE;
 }
 
-TEST(guest, test_overlapping_ram_regions_are_rejected)
+TEST_GUEST(guest, test_overlapping_ram_regions_are_rejected)
 {
-	struct fg_guest *g = env->g[0];
 	const struct fg_ram_region *region = &g->ram.region[1];
 
 	assert_int_equal(map(g, region->gpa, PVR_PAGE_SIZE), -EINVAL);
@@ -45,26 +44,23 @@ TEST(guest, test_overlapping_ram_regions_are_rejected)
 	assert_int_equal(map(g, 0, UINT64_MAX), -EINVAL);
 }
 
-TEST(guest, test_neighbouring_ram_regions_are_fine)
+TEST_GUEST(guest, test_neighbouring_ram_regions_are_fine)
 {
-	struct fg_guest *g = env->g[0];
 	const struct fg_ram_region *region = &g->ram.region[1];
 
 	assert_int_equal(map(g, region->gpa + region->size, PVR_PAGE_SIZE), 0);
 	assert_int_equal(map(g, region->gpa - PVR_PAGE_SIZE, PVR_PAGE_SIZE), 0);
 }
 
-TEST(guest, test_wrapping_and_empty_ram_regions_are_rejected)
+TEST_GUEST(guest, test_wrapping_and_empty_ram_regions_are_rejected)
 {
-	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, 2 * PVR_PAGE_SIZE),
-			 -EINVAL);
-	assert_int_equal(map(env->g[0], 0x5000000000, UINT64_MAX), -EINVAL);
-	assert_int_equal(map(env->g[0], 0x5000000000, 0), -EINVAL);
+	assert_int_equal(map(g, UINT64_MAX - PVR_PAGE_SIZE + 1, 2 * PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, 0x5000000000, UINT64_MAX), -EINVAL);
+	assert_int_equal(map(g, 0x5000000000, 0), -EINVAL);
 }
 
-TEST(unprobed, test_ram_region_at_the_end_of_the_address_space)
+TEST_GUEST(unprobed, test_ram_region_at_the_end_of_the_address_space)
 {
-	struct fg_guest *g = env->g[0];
 	const uint64_t gpa = UINT64_MAX - PVR_PAGE_SIZE + 1;
 
 	assert_int_equal(map(g, gpa, PVR_PAGE_SIZE), 0);
@@ -76,10 +72,8 @@ TEST(unprobed, test_ram_region_at_the_end_of_the_address_space)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
 }
 
-TEST(unprobed, test_only_whole_pages_of_a_ram_region_are_used)
+TEST_GUEST(unprobed, test_only_whole_pages_of_a_ram_region_are_used)
 {
-	struct fg_guest *g = env->g[0];
-
 	assert_int_equal(map(g, SPARE_GPA, PVR_PAGE_SIZE + 100), 0);
 	fg_dsr_fill(g);
 	memcpy(spare, g->dsr, PVR_PAGE_SIZE);
@@ -89,9 +83,8 @@ TEST(unprobed, test_only_whole_pages_of_a_ram_region_are_used)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
 }
 
-TEST(unprobed, test_many_ram_regions_can_be_mapped_and_unmapped)
+TEST_GUEST(unprobed, test_many_ram_regions_can_be_mapped_and_unmapped)
 {
-	struct fg_guest *g = env->g[0];
 	uint32_t n = 0;
 
 	/* As memory hot plug and a machine with many DIMMs do. */
@@ -105,9 +98,8 @@ TEST(unprobed, test_many_ram_regions_can_be_mapped_and_unmapped)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(guest, test_unmapping_what_is_not_mapped_is_harmless)
+TEST_GUEST(guest, test_unmapping_what_is_not_mapped_is_harmless)
 {
-	struct fg_guest *g = env->g[0];
 	const struct fg_ram_region *region = &g->ram.region[2];
 	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, PVR_PAGE_SIZE);
 	pvr_adapter_unmap_ram(g->adapter, region->gpa + PVR_PAGE_SIZE, PVR_PAGE_SIZE);
@@ -129,14 +121,14 @@ static void spare_mr(struct fg_end *end, struct fg_mr *mr)
 	mr->va = spare + PVR_PAGE_SIZE;
 }
 
-TEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
+TEST_GUEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
 {
 	struct fg_mr mr;
 
 	spare_mr(&env->a, &mr);
 	env->a.mr = mr;
 	t_ping_pong(env->host, &env->a, &env->b);
-	unplug_spare(env->g[0]);
+	unplug_spare(g);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
@@ -182,17 +174,17 @@ static void write_from(struct t_env *env, const struct fg_mr *dma, uint64_t gpa,
 	fg_run(env->host);
 }
 
-TEST(rc_connected, test_dma_mr_follows_the_memory)
+TEST_GUEST(rc_connected, test_dma_mr_follows_the_memory)
 {
 	struct fg_mr dma;
 
 	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
-	assert_int_equal(map(env->g[0], SPARE_GPA, sizeof(spare)), 0);
+	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
 	fg_fill(spare, sizeof(spare), 4);
 	write_from(env, &dma, SPARE_GPA + 1, 9000);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_memory_equal(env->b.mr.va, spare + 1, 9000);
-	pvr_adapter_unmap_ram(env->g[0]->adapter, SPARE_GPA, sizeof(spare));
+	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
 	write_from(env, &dma, SPARE_GPA + 1, 9000);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
@@ -205,10 +197,9 @@ static void move_page(struct fg_guest *g, struct fg_buf *buf, uint32_t page)
 	fg_buf_table(buf, 0)[page] = SPARE_GPA + PVR_PAGE_SIZE;
 }
 
-TEST(rc, test_cq_over_unplugged_memory_fails)
+TEST_GUEST(rc, test_cq_over_unplugged_memory_fails)
 {
 	struct fg_qp_spec spec = end_spec(&env->a);
-	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
 	struct fg_cq cq;
@@ -237,11 +228,10 @@ TEST(rc, test_cq_over_unplugged_memory_fails)
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, cq.handle));
 }
 
-TEST(rc, test_qp_over_unplugged_memory_fails)
+TEST_GUEST(rc, test_qp_over_unplugged_memory_fails)
 {
 	struct fg_qp_spec spec = end_spec(&env->a);
 	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
-	struct fg_guest *g = env->g[0];
 	struct pvr_resp_create_qp resp;
 
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_QP, env->a.qp.handle));
@@ -314,13 +304,13 @@ TEST(rc_connected, test_peer_goes_on_when_the_other_guest_loses_all_memory)
 	t_ping_pong(env->host, &env->a, &env->a);
 }
 
-TEST(rc_connected, test_dma_mr_does_not_wrap_around_the_address_space)
+TEST_GUEST(rc_connected, test_dma_mr_does_not_wrap_around_the_address_space)
 {
 	struct fg_mr dma;
 
 	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
-	assert_int_equal(map(env->g[0], 0, PVR_PAGE_SIZE), 0);
-	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, PVR_PAGE_SIZE), 0);
+	assert_int_equal(map(g, 0, PVR_PAGE_SIZE), 0);
+	assert_int_equal(map(g, UINT64_MAX - PVR_PAGE_SIZE + 1, PVR_PAGE_SIZE), 0);
 	write_from(env, &dma, UINT64_MAX - 9, 20);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }

@@ -87,9 +87,8 @@ static int t_setup_extensions(void **state)
 	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_rc);
 }
 
-TEST(extensions, test_command_slot_rewritten_while_commands_run)
+TEST_GUEST(extensions, test_command_slot_rewritten_while_commands_run)
 {
-	struct fg_guest *g = env->g[0];
 	struct scribbler s = { 0 };
 	struct pvr_cmd_create_mr req = fg_mr_request(&env->a.pd, &env->a.buf, 0, 8192, 0);
 
@@ -109,9 +108,8 @@ TEST(extensions, test_command_slot_rewritten_while_commands_run)
 	t_ping_pong(env->host, &env->b, &env->b);
 }
 
-TEST(unprobed, test_dsr_rewritten_while_it_is_read)
+TEST_GUEST(unprobed, test_dsr_rewritten_while_it_is_read)
 {
-	struct fg_guest *g = env->g[0];
 	struct scribbler s = { 0 };
 
 	fg_dsr_fill(g);
@@ -131,9 +129,8 @@ TEST(unprobed, test_dsr_rewritten_while_it_is_read)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(rc, test_page_table_rewritten_while_it_is_walked)
+TEST_GUEST(rc, test_page_table_rewritten_while_it_is_walked)
 {
-	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_create_mr req;
 	struct pvr_resp_create_mr resp;
 	struct scribbler s = { 0 };
@@ -292,9 +289,8 @@ TEST_BYSTANDERS(extensions, test_srq_ring_rewritten_while_it_is_resized)
 	t_ping_pong(env->host, &by->c, &by->d);
 }
 
-TEST(extensions, test_directory_of_a_vector_rewritten_while_it_is_walked)
+TEST_GUEST(extensions, test_directory_of_a_vector_rewritten_while_it_is_walked)
 {
-	struct fg_guest *g = env->g[0];
 	struct scribbler s = { 0 };
 	struct fg_buf buf;
 

@@ -4,22 +4,22 @@
 
 #define BAR2_PFN (FG_BAR2_GPA >> PVR_PAGE_SHIFT)
 
-TEST(guest, test_create_uc_gives_nonzero_distinct_handles)
+TEST_GUEST(guest, test_create_uc_gives_nonzero_distinct_handles)
 {
 	struct fg_ctx a, b;
 
-	expect_ok(fg_ctx_create(env->g[0], &a));
-	expect_ok(fg_ctx_create(env->g[0], &b));
+	expect_ok(fg_ctx_create(g, &a));
+	expect_ok(fg_ctx_create(g, &b));
 	assert_int_not_equal(a.handle, 0);
 	assert_int_not_equal(b.handle, 0);
 	assert_int_not_equal(a.handle, b.handle);
-	assert_int_equal(fg_stats(env->g[0]).contexts, 2);
+	assert_int_equal(fg_stats(g).contexts, 2);
 	expect_ok(fg_ctx_destroy(&a));
 	expect_ok(fg_ctx_destroy(&b));
-	assert_int_equal(fg_stats(env->g[0]).contexts, 0);
+	assert_int_equal(fg_stats(g).contexts, 0);
 }
 
-TEST(guest, test_create_uc_rejects_pages_outside_the_bar)
+TEST_GUEST(guest, test_create_uc_rejects_pages_outside_the_bar)
 {
 	static const uint64_t bad[] = { 0,
 					1,
@@ -32,76 +32,75 @@ TEST(guest, test_create_uc_rejects_pages_outside_the_bar)
 	uint32_t handle;
 
 	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(fg_create_uc(env->g[0], bad[i], &handle), EINVAL);
+		assert_int_equal(fg_create_uc(g, bad[i], &handle), EINVAL);
 }
 
-TEST(guest, test_create_uc_rejects_the_drivers_own_page)
+TEST_GUEST(guest, test_create_uc_rejects_the_drivers_own_page)
 {
 	uint32_t handle;
 
-	expect_refused(fg_create_uc(env->g[0], BAR2_PFN, &handle));
+	expect_refused(fg_create_uc(g, BAR2_PFN, &handle));
 }
 
-TEST(guest, test_create_uc_rejects_a_page_in_use)
+TEST_GUEST(guest, test_create_uc_rejects_a_page_in_use)
 {
 	uint32_t handle, other;
 
-	expect_ok(fg_create_uc(env->g[0], BAR2_PFN + 7, &handle));
-	expect_refused(fg_create_uc(env->g[0], BAR2_PFN + 7, &other));
-	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_UC, handle));
-	expect_ok(fg_create_uc(env->g[0], BAR2_PFN + 7, &handle));
+	expect_ok(fg_create_uc(g, BAR2_PFN + 7, &handle));
+	expect_refused(fg_create_uc(g, BAR2_PFN + 7, &other));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_UC, handle));
+	expect_ok(fg_create_uc(g, BAR2_PFN + 7, &handle));
 }
 
-TEST(guest, test_create_uc_accepts_the_last_page)
+TEST_GUEST(guest, test_create_uc_accepts_the_last_page)
 {
 	uint32_t handle;
 
-	expect_ok(fg_create_uc(env->g[0], BAR2_PFN + env->g[0]->dsr->caps.max_uar - 1, &handle));
+	expect_ok(fg_create_uc(g, BAR2_PFN + g->dsr->caps.max_uar - 1, &handle));
 }
 
-TEST(unprobed, test_create_uc_ignores_upper_half_below_version_19)
+TEST_GUEST(unprobed, test_create_uc_ignores_upper_half_below_version_19)
 {
 	uint32_t handle;
 
-	env->g[0]->config.driver_version = 18;
-	expect_ok(fg_guest_boot(env->g[0]));
-	expect_ok(fg_create_uc(env->g[0], 0xa5a5a5a500000000ull | (BAR2_PFN + 1), &handle));
+	g->config.driver_version = 18;
+	expect_ok(fg_guest_boot(g));
+	expect_ok(fg_create_uc(g, 0xa5a5a5a500000000ull | (BAR2_PFN + 1), &handle));
 }
 
-TEST(guest, test_all_contexts_can_be_used_up_and_used_again)
+TEST_GUEST(guest, test_all_contexts_can_be_used_up_and_used_again)
 {
-	uint32_t max = env->g[0]->dsr->caps.max_uar;
+	uint32_t max = g->dsr->caps.max_uar;
 
 	for (int round = 0; round < 2; round++) {
 		static uint32_t handle[PVR_MAX_UAR];
 
 		for (uint32_t page = 1; page < max; page++)
-			expect_ok(fg_create_uc(env->g[0], BAR2_PFN + page, &handle[page]));
+			expect_ok(fg_create_uc(g, BAR2_PFN + page, &handle[page]));
 		for (uint32_t page = 1; page < max; page++)
-			expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_UC, handle[page]));
+			expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_UC, handle[page]));
 	}
 }
 
-TEST(guest, test_destroy_uc_rejects_unknown_handles)
+TEST_GUEST(guest, test_destroy_uc_rejects_unknown_handles)
 {
 	static const uint32_t bad[] = { 0, 1, 99, 0x10000, UINT32_MAX };
 
 	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_UC, bad[i]), EINVAL);
+		assert_int_equal(fg_cmd_destroy(g, PVR_CMD_DESTROY_UC, bad[i]), EINVAL);
 }
 
-TEST(guest, test_destroy_uc_twice_is_rejected)
+TEST_GUEST(guest, test_destroy_uc_twice_is_rejected)
 {
 	struct fg_ctx ctx;
 
-	expect_ok(fg_ctx_create(env->g[0], &ctx));
+	expect_ok(fg_ctx_create(g, &ctx));
 	expect_ok(fg_ctx_destroy(&ctx));
 	assert_int_equal(fg_ctx_destroy(&ctx), EINVAL);
 }
 
-TEST(guest, test_destroy_uc_destroys_what_belongs_to_it)
+TEST_GUEST(guest, test_destroy_uc_destroys_what_belongs_to_it)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_adapter_stats stats;
 	struct fg_ctx ctx;
@@ -129,32 +128,32 @@ TEST(guest, test_destroy_uc_destroys_what_belongs_to_it)
 	assert_int_equal(fg_pd_destroy(&env->a.pd), EINVAL);
 }
 
-TEST(guest, test_create_pd_gives_handles_below_2_24)
+TEST_GUEST(guest, test_create_pd_gives_handles_below_2_24)
 {
 	uint32_t pd;
 
-	expect_ok(fg_create_pd(env->g[0], 0, &pd));
+	expect_ok(fg_create_pd(g, 0, &pd));
 	assert_true(pd < 1u << 24);
-	assert_int_equal(fg_stats(env->g[0]).pds, 1);
-	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, pd));
-	assert_int_equal(fg_stats(env->g[0]).pds, 0);
+	assert_int_equal(fg_stats(g).pds, 1);
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_PD, pd));
+	assert_int_equal(fg_stats(g).pds, 0);
 }
 
-TEST(guest, test_create_pd_rejects_unknown_contexts)
+TEST_GUEST(guest, test_create_pd_rejects_unknown_contexts)
 {
 	static const uint32_t bad[] = { 1, 99, 0x10000, UINT32_MAX };
 	uint32_t pd;
 
 	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(fg_create_pd(env->g[0], bad[i], &pd), EINVAL);
+		assert_int_equal(fg_create_pd(g, bad[i], &pd), EINVAL);
 }
 
-TEST(guest, test_create_pd_rejects_a_destroyed_context)
+TEST_GUEST(guest, test_create_pd_rejects_a_destroyed_context)
 {
 	struct fg_ctx ctx;
 	struct fg_pd pd;
 
-	expect_ok(fg_ctx_create(env->g[0], &ctx));
+	expect_ok(fg_ctx_create(g, &ctx));
 	expect_ok(fg_ctx_destroy(&ctx));
 	assert_int_equal(fg_pd_create(&ctx, &pd), EINVAL);
 }
@@ -201,29 +200,29 @@ TEST_OBJECTS(test_destroy_pd_in_use_by_an_srq_is_rejected)
 	expect_ok(fg_pd_destroy(&o->pd));
 }
 
-TEST(guest, test_all_pds_can_be_used_up_and_used_again)
+TEST_GUEST(guest, test_all_pds_can_be_used_up_and_used_again)
 {
-	uint32_t max = env->g[0]->dsr->caps.max_pd;
+	uint32_t max = g->dsr->caps.max_pd;
 	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
 
 	for (int round = 0; round < 2; round++) {
 		uint32_t n = 0;
 
-		while (n <= max && !fg_create_pd(env->g[0], 0, &handle[n]))
+		while (n <= max && !fg_create_pd(g, 0, &handle[n]))
 			n++;
 		assert_int_equal(n, max);
 		while (n--)
-			expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, handle[n]));
+			expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_PD, handle[n]));
 	}
 	test_free(handle);
 }
 
-TEST(guests, test_one_guests_handles_mean_nothing_to_another)
+TEST_GUEST(guests, test_one_guests_handles_mean_nothing_to_another)
 {
 	uint32_t pd;
 
 	for (int i = 0; i < 10; i++)
-		expect_ok(fg_create_pd(env->g[0], 0, &pd));
+		expect_ok(fg_create_pd(g, 0, &pd));
 	assert_int_equal(fg_cmd_destroy(env->g[1], PVR_CMD_DESTROY_PD, pd), EINVAL);
-	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, pd));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_PD, pd));
 }
