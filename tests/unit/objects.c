@@ -79,6 +79,7 @@ void srq_pair_init(struct srq_pair *s, struct t_env *env)
 	*s = (struct srq_pair){ .env = env, .a = &env->a, .b = &env->b };
 	fg_end_open(s->a, env->g[0], PVR_QPT_RC);
 	fg_end_open(s->b, env->g[1], PVR_QPT_RC);
+	fg_buf_init(&s->buf, &env->g[1]->ram, 4, FG_SCATTERED);
 	srq_pair_use(s, &s->b->pd);
 }
 
@@ -115,4 +116,10 @@ void t_commands_refused(struct fg_guest *g)
 	struct pvr_port_attr attr;
 
 	expect_refused(fg_query_port(g, 1, &attr));
+}
+
+void t_set_link(struct fg_guest *g, bool up)
+{
+	pvr_adapter_set_link(g->adapter, up);
+	fg_run(g->host);
 }

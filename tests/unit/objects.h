@@ -81,6 +81,7 @@ struct srq_pair {
 	struct t_env *env;
 	struct fg_srq srq;
 	struct fg_end *a, *b;
+	struct fg_buf buf; /* 4 pages of b's guest that no object uses */
 };
 void srq_pair_init(struct srq_pair *s, struct t_env *env);
 /* Gives b a new QP with a new SRQ on @pd and connects. */
@@ -91,6 +92,8 @@ void srq_pair_use(struct srq_pair *s, struct fg_pd *pd);
 
 /* Gives the device a DSR that it must refuse; afterwards it accepts a good one. */
 void t_dsr_refused(struct fg_guest *g, uint64_t gpa);
+/* Runs the device after the change. */
+void t_set_link(struct fg_guest *g, bool up);
 /* The device executes commands, or refuses them. */
 void t_commands_work(struct fg_guest *g);
 void t_commands_refused(struct fg_guest *g);

@@ -4,13 +4,17 @@
 
 static void no_raise(void *host, uint32_t vector)
 {
-	(void)host;
-	(void)vector;
 }
 
 static const struct pvr_adapter_ops no_ops = { .raise = no_raise };
 
 static char last_error[200];
+
+static struct pvr_adapter *create_as(struct t_env *env, const struct pvr_adapter_config *config)
+{
+	return pvr_adapter_create(env->host->engine, config, &no_ops, NULL, last_error,
+				  sizeof(last_error));
+}
 
 static struct pvr_adapter *create(struct t_env *env, const char *name, const char *fabric,
 				  uint8_t last)
@@ -21,8 +25,7 @@ static struct pvr_adapter *create(struct t_env *env, const char *name, const cha
 		.mac = { 0x52, 0x54, 0, 0, 0, last },
 	};
 
-	return pvr_adapter_create(env->host->engine, &config, &no_ops, NULL, last_error,
-				  sizeof(last_error));
+	return create_as(env, &config);
 }
 
 static void expect_refusal(struct t_env *env, const char *name, const char *fabric, uint8_t last)
@@ -75,22 +78,21 @@ TEST(host, test_second_adapter_of_a_name_or_mac_is_refused)
 	assert_non_null(create(env, "two", "other", 1));
 }
 
-TEST(host, test_bad_macs_are_refused)
+static const struct {
+	const char *label;
+	struct pvr_adapter_config config;
+} bad_macs[] = {
+	{ "zero", { .name = "a" } },
+	{ "broadcast", { .name = "a", .mac = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff } } },
+	{ "IPv4 multicast", { .name = "a", .mac = { 0x01, 0x00, 0x5e, 0, 0, 1 } } },
+	{ "local multicast", { .name = "a", .mac = { 0x53, 0x54, 0, 0, 0, 1 } } },
+};
+
+TEST_CASES(host, test_bad_macs_are_refused, bad_macs)
 {
-	static const uint8_t bad[][6] = { { 0 },
-					  { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
-					  { 0x01, 0x00, 0x5e, 0, 0, 1 },
-					  { 0x53, 0x54, 0, 0, 0, 1 } };
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_adapter_config config = { .name = "a" };
-		char err[200] = "";
-
-		memcpy(config.mac, bad[i], 6);
-		assert_null(pvr_adapter_create(env->host->engine, &config, &no_ops, NULL, err,
-					       sizeof(err)));
-		assert_true(strlen(err) > 5);
-	}
+	last_error[0] = '\0';
+	assert_null(create_as(env, &row->config));
+	assert_true(strlen(last_error) > 5);
 }
 
 TEST(host, test_refusals_fit_a_small_buffer)

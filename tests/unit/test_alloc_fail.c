@@ -336,7 +336,6 @@ static void srq_is_as_it_was(struct objects *o)
 {
 	struct pvr_srq_attr attr;
 
-	(void)o;
 	expect_ok(fg_srq_query(&resized, &attr));
 	assert_int_equal(attr.max_wr, 16);
 	assert_int_equal(attr.srq_limit, 3);
@@ -376,8 +375,6 @@ TEST_OBJECTS(test_set_cq_ring)
 
 static void raise_nothing(void *host, uint32_t vector)
 {
-	(void)host;
-	(void)vector;
 }
 
 TEST(host, test_create_adapter)

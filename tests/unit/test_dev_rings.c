@@ -4,10 +4,8 @@
 
 static void toggle_link(struct t_env *env, uint32_t times)
 {
-	for (uint32_t i = 0; i < times; i++) {
-		pvr_adapter_set_link(env->g[0]->adapter, i % 2);
-		fg_run(env->host);
-	}
+	for (uint32_t i = 0; i < times; i++)
+		t_set_link(env->g[0], i % 2);
 }
 
 /* a sends an empty message; the CQ of the sends is armed. */
@@ -175,8 +173,7 @@ TEST_GUEST(guest, test_async_ring_wraps_at_1024)
 	for (uint32_t i = 1; i <= 2100; i++) {
 		struct pvr_eqe eqe;
 
-		pvr_adapter_set_link(g->adapter, !(i % 2));
-		fg_run(env->host);
+		t_set_link(g, !(i % 2));
 		assert_int_equal(ring->rx.prod_tail, i % 1024);
 		assert_true(fg_event_poll(g, &eqe));
 		assert_int_equal(eqe.type, i % 2 ? PVR_EVENT_PORT_ERR : PVR_EVENT_PORT_ACTIVE);
@@ -293,8 +290,7 @@ TEST_GUEST(guest, test_device_keeps_its_own_producer_index)
 
 	for (uint32_t i = 0; i < COUNT(bad); i++) {
 		ring->rx.prod_tail = bad[i];
-		pvr_adapter_set_link(g->adapter, i % 2);
-		fg_run(env->host);
+		t_set_link(g, i % 2);
 		assert_int_equal(ring->rx.prod_tail, i + 1);
 	}
 }

@@ -227,8 +227,7 @@ TEST_GUEST(guest, test_guest_changing_the_dsr_later_changes_nothing)
 	memset(g->dsr, 0xff, PVR_PAGE_SIZE);
 	t_commands_work(g);
 	expect_ok(fg_create_pd(g, 0, &pd));
-	pvr_adapter_set_link(g->adapter, false);
-	fg_run(env->host);
+	t_set_link(g, false);
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
@@ -273,8 +272,7 @@ TEST_GUEST(guest, test_ram_of_the_shared_region_may_vanish)
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa, g->ram.region[i].size);
 	t_commands_refused(g);
-	pvr_adapter_set_link(g->adapter, false);
-	fg_run(env->host);
+	t_set_link(g, false);
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, g->ram.region[i].gpa,
 							g->ram.region[i].size, g->ram.region[i].va,

@@ -10,12 +10,6 @@ static struct pvr_port_attr query(struct fg_guest *g)
 	return attr;
 }
 
-static void set_link(struct t_env *env, bool up)
-{
-	pvr_adapter_set_link(env->g[0]->adapter, up);
-	fg_run(env->host);
-}
-
 TEST_GUEST(guest, test_query_port_of_an_active_port)
 {
 	struct pvr_port_attr attr = query(g);
@@ -62,14 +56,14 @@ TEST_GUEST(guest, test_query_pkey_rejects_other_indices_and_ports)
 
 TEST_GUEST(guest, test_link_down_and_up_are_events)
 {
-	set_link(env, false);
+	t_set_link(g, false);
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 	assert_int_equal(g->irq[PVR_VEC_ASYNC], 1);
 	assert_int_equal(query(g).state, PVR_PORT_DOWN);
 	assert_int_equal(query(g).phys_state, PVR_PORT_PHYS_DISABLED);
 	assert_false(fg_stats(g).link_up);
 
-	set_link(env, true);
+	t_set_link(g, true);
 	expect_one_event(g, PVR_EVENT_PORT_ACTIVE, 1);
 	assert_int_equal(g->irq[PVR_VEC_ASYNC], 2);
 	assert_int_equal(query(g).state, PVR_PORT_ACTIVE);
@@ -78,16 +72,16 @@ TEST_GUEST(guest, test_link_down_and_up_are_events)
 
 TEST_GUEST(guest, test_unchanged_link_is_no_event)
 {
-	set_link(env, true);
+	t_set_link(g, true);
 	expect_no_event(g);
 	pvr_adapter_set_link(g->adapter, false);
-	set_link(env, false);
+	t_set_link(g, false);
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
 TEST_GUEST(unprobed, test_link_change_before_probe_is_remembered)
 {
-	set_link(env, false);
+	t_set_link(g, false);
 	expect_ok(fg_guest_boot(g));
 	assert_int_equal(query(g).state, PVR_PORT_DOWN);
 }
@@ -102,7 +96,7 @@ TEST_GUEST(guest, test_link_survives_a_reset)
 
 TEST(guests, test_link_of_one_adapter_is_not_that_of_another)
 {
-	set_link(env, false);
+	t_set_link(env->g[0], false);
 	expect_no_event(env->g[1]);
 	assert_int_equal(query(env->g[1]).state, PVR_PORT_ACTIVE);
 }

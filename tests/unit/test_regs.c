@@ -151,8 +151,7 @@ TEST_GUEST(guest, test_imr_all_masked_raises_no_vector)
 	memset(g->irq, 0, sizeof(g->irq));
 	fg_reg_write(g, PVR_REG_IMR, PVR_IMR_ALL_MASKED);
 	t_commands_work(g);
-	pvr_adapter_set_link(g->adapter, false);
-	fg_run(env->host);
+	t_set_link(g, false);
 	assert_int_equal(g->irq[PVR_VEC_CMD], 0);
 	assert_int_equal(g->irq[PVR_VEC_ASYNC], 0);
 }
@@ -164,8 +163,7 @@ TEST_GUEST(guest, test_icr_has_the_cause_and_is_cleared_by_reading)
 	fg_run(env->host);
 	assert_int_equal(fg_reg_read(g, PVR_REG_ICR), PVR_ICR_CMD);
 	assert_int_equal(fg_reg_read(g, PVR_REG_ICR), 0);
-	pvr_adapter_set_link(g->adapter, false);
-	fg_run(env->host);
+	t_set_link(g, false);
 	assert_int_equal(fg_reg_read(g, PVR_REG_ICR), PVR_ICR_ASYNC);
 	assert_int_equal(fg_reg_read(g, PVR_REG_ICR), 0);
 }

@@ -128,12 +128,9 @@ static const struct {
 
 TEST_SRQ_CASES(test_bad_sizes_and_page_counts_are_refused, bad_sizes)
 {
-	struct pvr_cmd_modify_srq req;
-	struct fg_buf buf;
+	struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &s->buf, row->wr);
 
-	fg_buf_init(&buf, &env->g[1]->ram, 4, FG_SCATTERED);
 	post(s, 1);
-	req = fg_srq_resize_request(&s->srq, &buf, row->wr);
 	req.nchunks = row->nchunks;
 	assert_int_equal(modify(s, &req), EINVAL);
 	receive(s, 1);
@@ -154,12 +151,10 @@ static void expect_resize_refused(void *opaque)
 TEST_SRQ(test_bad_directories_and_pages_are_refused)
 {
 	struct resize resize = { .s = s };
-	struct fg_buf buf;
 
-	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
 	post(s, 1);
-	resize.req = fg_srq_resize_request(&s->srq, &buf, 64);
-	t_each_bad_page(&buf, 3, &resize.req.pdir_dma, expect_resize_refused, &resize);
+	resize.req = fg_srq_resize_request(&s->srq, &s->buf, 64);
+	t_each_bad_page(&s->buf, 3, &resize.req.pdir_dma, expect_resize_refused, &resize);
 	resize.req.pdir_dma = 1;
 	expect_resize_refused(&resize);
 	receive(s, 1);
@@ -167,14 +162,11 @@ TEST_SRQ(test_bad_directories_and_pages_are_refused)
 
 TEST_SRQ(test_unknown_handles_and_bits_are_refused)
 {
-	struct pvr_cmd_modify_srq req;
-	struct fg_buf buf;
+	struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &s->buf, 64);
 
-	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
-	req = fg_srq_resize_request(&s->srq, &buf, 64);
 	req.srq_handle++;
 	assert_int_equal(modify(s, &req), EINVAL);
-	req = fg_srq_resize_request(&s->srq, &buf, 64);
+	req = fg_srq_resize_request(&s->srq, &s->buf, 64);
 	req.attr_mask |= 4;
 	assert_int_equal(modify(s, &req), EINVAL);
 }
@@ -182,14 +174,11 @@ TEST_SRQ(test_unknown_handles_and_bits_are_refused)
 /* IBTA vol. 1, 10.2.9.3: the limit cannot be above the size, whichever of them changes. */
 TEST_SRQ(test_limit_and_size_must_agree)
 {
-	struct pvr_cmd_modify_srq req;
+	struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &s->buf, 16);
 	struct pvr_srq_attr attr;
-	struct fg_buf buf;
 
-	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
 	expect_ok(fg_srq_set_limit(&s->srq, 17));
 	assert_int_equal(fg_srq_resize(&s->srq, 16), EINVAL);
-	req = fg_srq_resize_request(&s->srq, &buf, 16);
 	req.attr_mask |= PVR_SRQ_LIMIT;
 	req.attrs.srq_limit = 18;
 	assert_int_equal(modify(s, &req), EINVAL);
@@ -203,7 +192,7 @@ TEST_SRQ(test_limit_and_size_must_agree)
 	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, 17);
 	req.attrs.srq_limit = 16;
-	req.pdir_dma = buf.pdir;
+	req.pdir_dma = s->buf.pdir;
 	expect_ok(modify(s, &req));
 	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.max_wr, 16);
@@ -280,23 +269,20 @@ TEST_SRQ(test_srq_in_error_is_refused)
 	assert_int_equal(fg_srq_resize(&s->srq, 64), EIO);
 }
 
-static void move_to_spare_page(struct srq_pair *s, struct fg_buf *buf)
+static void move_to_spare_page(struct srq_pair *s)
 {
 	struct fg_guest *g = s->env->g[1];
 	struct pvr_cmd_modify_srq req;
 
 	assert_int_equal(pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare, true), 0);
-	fg_buf_init(buf, &g->ram, 2, FG_SCATTERED);
-	fg_buf_table(buf, 0)[1] = SPARE_GPA;
-	req = fg_srq_resize_request(&s->srq, buf, SRQ_WR);
+	fg_buf_table(&s->buf, 0)[1] = SPARE_GPA;
+	req = fg_srq_resize_request(&s->srq, &s->buf, SRQ_WR);
 	expect_ok(modify(s, &req));
 }
 
 TEST_SRQ(test_srq_whose_memory_was_unplugged_is_refused)
 {
-	struct fg_buf buf;
-
-	move_to_spare_page(s, &buf);
+	move_to_spare_page(s);
 	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle), 1);
 	assert_int_equal(fg_srq_resize(&s->srq, 64), EIO);
@@ -304,9 +290,7 @@ TEST_SRQ(test_srq_whose_memory_was_unplugged_is_refused)
 
 TEST_SRQ(test_memory_of_the_old_ring_may_go)
 {
-	struct fg_buf buf;
-
-	move_to_spare_page(s, &buf);
+	move_to_spare_page(s);
 	expect_ok(fg_srq_resize(&s->srq, 64));
 	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
 	expect_no_event(env->g[1]);
@@ -316,14 +300,13 @@ TEST_SRQ(test_memory_of_the_old_ring_may_go)
 
 TEST_SRQ(test_both_rings_on_the_same_pages_are_safe)
 {
-	struct pvr_cmd_modify_srq req;
+	struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &s->srq.buf, SRQ_WR);
 	struct fg_end c, d;
 
 	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	for (uint32_t i = 0; i < 20; i++)
 		post(s, i);
 	receive(s, 0);
-	req = fg_srq_resize_request(&s->srq, &s->srq.buf, SRQ_WR);
 	expect_ok(modify(s, &req));
 	receive(s, 1);
 	/* The header page as the page of requests. */
@@ -339,13 +322,11 @@ TEST_SRQ(test_memory_is_accounted_for)
 {
 	const uint32_t many = 110000;
 	struct pvr_cmd_modify_srq req;
-	struct fg_buf buf;
 	uint32_t page;
 
 	post(s, 1);
 	post(s, 2);
-	fg_buf_init(&buf, &env->g[1]->ram, 2, FG_SCATTERED);
-	req = fg_srq_resize_request(&s->srq, &buf, 1);
+	req = fg_srq_resize_request(&s->srq, &s->buf, 1);
 	req.nchunks = many;
 	req.pdir_dma = t_wide_pdir(env->g[1], 2 * many, &page);
 	for (int i = 0; i < 10; i++)
