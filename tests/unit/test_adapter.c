@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Adapters as the embedder sees them: plugging, statistics, paths. */
+/* The embedder's interface to adapters: plugging, statistics, paths. */
 #include "common.h"
 
 static void no_raise(void *host, uint32_t vector)

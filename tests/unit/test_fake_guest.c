@@ -69,7 +69,7 @@ TEST_GUEST(guest, test_pages_are_given_back)
 	assert_int_equal(g->ram.nfree, before);
 }
 
-TEST(host, test_the_pattern_tells_positions_and_seeds_apart)
+TEST(host, test_pattern_differs_by_position_and_seed)
 {
 	uint8_t buf[20000];
 

@@ -461,7 +461,7 @@ static void random_register(struct monkey *m, int who)
 	uint64_t offset = number(m, 0x40);
 
 	if (offset == PVR_REG_CTL || offset == PVR_REG_DSRHIGH || offset == PVR_REG_DSRLOW)
-		return; /* reset comes in its own time */
+		return; /* start_over() resets */
 	if (rnd(m, 2))
 		fg_reg_write(g, offset, number(m, 256));
 	else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What an idle queue pair costs the host. malloc() and its kin are wrapped (--wrap, see
- * meson.build) and add up what is asked for; what the heap adds to that is its own affair.
+ * meson.build) and add up the sizes of the requests, without what the heap adds.
  */
 #include <malloc.h>
 #include <stdlib.h>

@@ -102,7 +102,7 @@ static const enum pvr_qp_state reachable[] = {
 	PVR_QPS_RESET, PVR_QPS_INIT, PVR_QPS_RTR, PVR_QPS_RTS, PVR_QPS_SQD, PVR_QPS_ERR,
 };
 
-static void check_transitions(struct t_env *env, bool want)
+static void check_transitions(struct t_env *env, bool is_legal)
 {
 	struct pvr_qp_attr attr = good_attr(&env->b);
 
@@ -115,12 +115,12 @@ static void check_transitions(struct t_env *env, bool want)
 			/* Harmless either way: "any state to ERR" reads both ways. */
 			if (from == PVR_QPS_RESET && to == PVR_QPS_ERR)
 				continue;
-			if (!!(legal[from] & 1u << to) != want)
+			if (!!(legal[from] & 1u << to) != is_legal)
 				continue;
 			bring_to(env, from);
 			err = modify(env, mask, attr, to);
-			assert_int_equal(err, want ? 0 : EINVAL);
-			expect_state(&env->a, want ? to : from);
+			assert_int_equal(err, is_legal ? 0 : EINVAL);
+			expect_state(&env->a, is_legal ? to : from);
 		}
 	}
 }

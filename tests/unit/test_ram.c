@@ -289,7 +289,7 @@ TEST_SRQ(test_srq_over_unplugged_memory_fails)
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, s->srq.handle));
 }
 
-TEST(rc_connected, test_peer_goes_on_when_the_other_guest_loses_all_memory)
+TEST(rc_connected, test_peer_continues_when_the_other_guest_loses_all_memory)
 {
 	struct fg_guest *g = env->g[1];
 

@@ -79,7 +79,7 @@ TEST(host, test_gids_of_the_other_roce_are_refused)
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	g->dsr->caps.gid_types = PVR_GID_TYPE_ROCE_V2; /* what fg_bind_gid() asks for */
+	g->dsr->caps.gid_types = PVR_GID_TYPE_ROCE_V2; /* fg_bind_gid() requests this type */
 	expect_refused(fg_bind_gid(g, 1, gid));
 	g->dsr->caps.gid_types = PVR_GID_TYPE_ROCE_V1;
 	expect_ok(fg_bind_gid(g, 1, gid));

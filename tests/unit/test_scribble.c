@@ -2,7 +2,7 @@
 /*
  * A guest that rewrites what the device is reading: a second thread scribbles over one
  * piece of shared memory while the first keeps the device at work. With any result of
- * the race, memory stays safe and the other pair of guests goes on. Meant for ASan; the races
+ * the race, memory stays safe and the other pair of guests continues. Meant for ASan; the races
  * are the guest's, so not for TSan.
  */
 #include <pthread.h>
@@ -59,7 +59,7 @@ static void scribbler_stop(struct scribbler *s)
 	pthread_join(s->thread, NULL);
 }
 
-/* vm3 and vm4, whose business is not touched. */
+/* vm3 and vm4, which the scribbler does not touch. */
 struct bystanders {
 	struct fg_end c, d;
 };
@@ -252,7 +252,7 @@ static uint32_t resize_srq_at(struct fg_guest *g, struct fg_srq *srq, uint32_t p
 
 /*
  * Only the indices decide how much is copied: they go wild while it is. Which of the moves
- * succeed is up to the scheduler, and nothing is asked of them. When the scribbler is
+ * succeed is up to the scheduler and not asserted. When the scribbler is
  * gone, one of all indices there are is that of an empty ring, and then a move must.
  */
 TEST_BYSTANDERS(extensions, test_cq_ring_rewritten_while_it_is_resized)

@@ -152,7 +152,7 @@ TEST(ud_ready, test_attributes_of_ud_transitions)
 
 /* --------------------------------------------------------------------- states */
 
-TEST(rc_connected, test_responder_goes_on_in_sqd)
+TEST(rc_connected, test_responder_continues_in_sqd)
 {
 	to_sqd(&env->b);
 	t_recv(&env->b, 1, 0, 8);

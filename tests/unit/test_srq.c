@@ -403,7 +403,7 @@ TEST_SRQ(test_error_in_the_middle_of_a_message_flushes_its_request)
 	expect_ok(fg_qp_to_err(&s->b->qp));
 	fg_settle(env->host, 100 * FG_SEC);
 	expect_cqe(&s->b->rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_no_cqe(&s->b->rcq); /* 2 is anybody's */
+	expect_no_cqe(&s->b->rcq); /* request 2 belongs to no QP */
 	expect_cqe(&s->a->scq, 3, PVRDMA_WC_RETRY_EXC_ERR);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s->b->qp.handle),
 			 1);

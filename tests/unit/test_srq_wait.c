@@ -10,7 +10,7 @@
 /* Each of far sends to one of near, and all of near receive through one SRQ. */
 struct crowd {
 	struct t_env *env;
-	struct fg_end owner; /* whose PD, CQs and buffer near's QPs use */
+	struct fg_end owner; /* has the PD, CQs and buffer of near's QPs */
 	struct fg_end far[CROWD], near[CROWD];
 	struct fg_srq srq;
 };

@@ -7,35 +7,35 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
 }
 
-struct want {
+struct counter {
 	enum pvr_stat stat;
 	uint64_t value;
 };
 
 /* Exactly these have counted, all others are 0; the same in the adapter's counters. */
-static void expect_stats(struct fg_end *end, const struct want *want, size_t n)
+static void expect_stats(struct fg_end *end, const struct counter *counted, size_t n)
 {
-	uint64_t stat[PVR_STAT_NUM], adapter[PVR_STAT_NUM], wanted[PVR_STAT_NUM] = { 0 };
+	uint64_t stat[PVR_STAT_NUM], adapter[PVR_STAT_NUM], expected[PVR_STAT_NUM] = { 0 };
 
 	for (size_t i = 0; i < n; i++)
-		wanted[want[i].stat] = want[i].value;
+		expected[counted[i].stat] = counted[i].value;
 	expect_ok(fg_qp_stats(&end->qp, stat));
 	expect_ok(fg_query_stats(end->guest, 0, adapter));
 	for (uint32_t i = 0; i < PVR_STAT_NUM; i++) {
 		if (i == PVR_STAT_DOORBELLS)
 			continue; /* depends on how requests are posted */
-		if (stat[i] != wanted[i] || adapter[i] != wanted[i])
+		if (stat[i] != expected[i] || adapter[i] != expected[i])
 			print_error("counter %u\n", i);
-		assert_int_equal(stat[i], wanted[i]);
-		assert_int_equal(adapter[i], wanted[i]);
+		assert_int_equal(stat[i], expected[i]);
+		assert_int_equal(adapter[i], expected[i]);
 	}
 }
 
-#define EXPECT_STATS(end, ...)                                   \
-	do {                                                     \
-		const struct want want_list[] = { __VA_ARGS__ }; \
-                                                                 \
-		expect_stats(end, want_list, COUNT(want_list));  \
+#define EXPECT_STATS(end, ...)                                         \
+	do {                                                           \
+		const struct counter counter_list[] = { __VA_ARGS__ }; \
+                                                                       \
+		expect_stats(end, counter_list, COUNT(counter_list));  \
 	} while (0)
 
 TEST(rc, test_new_qp_has_counted_nothing)
