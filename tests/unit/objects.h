@@ -40,7 +40,7 @@ void objects_init(struct objects *o, struct t_env *env);
 #define TEST_OBJECTS_CASES(name, rows) \
 	TEST_OBJECT_CASES(guest, struct objects, o, objects_init, name, rows)
 
-/* A member of a request or of the DSR, and the value that a test stores there. */
+/* A member of a request or of attributes, and the value that a test stores there. */
 struct t_member {
 	size_t offset, size;
 	uint64_t value;
@@ -49,6 +49,7 @@ struct t_member {
 	{                                                                \
 		offsetof(type, member), sizeof(((type *)0)->member), val \
 	}
+/* Stores nothing for a member of size 0. */
 void t_store(void *object, const struct t_member *member);
 
 /* Bus addresses without RAM behind them, as rows of TEST_CASES(), too. */

@@ -199,20 +199,22 @@ TEST_QP_19(test_gsi_number_is_the_handle_below_version_20)
 
 #define QP(member, value) T_MEMBER(struct pvr_cmd_create_qp, member, value)
 
-/* Of a request for 64 + 64 work requests of 4 SGEs. */
+/* Of a request for 64 + 64 work requests of 4 SGEs, in 7 pages, 4 of them for sends. */
 static const struct {
 	const char *label;
-	struct t_member wrong[3];
+	struct t_member wrong[5];
 } bad_members[] = {
 	{ "unknown PD", { QP(pd_handle, 999) } },
 	{ "PD 2^32 - 1", { QP(pd_handle, UINT32_MAX) } },
 	{ "unknown send CQ", { QP(send_cq_handle, 999) } },
 	{ "send CQ 2^32 - 1", { QP(send_cq_handle, UINT32_MAX) } },
 	{ "unknown receive CQ", { QP(recv_cq_handle, 999) } },
-	{ "unknown SRQ", { QP(is_srq, 1), QP(srq_handle, 55), QP(max_recv_wr, 0) } },
-	{ "one send page more than pages", { QP(total_chunks, 7), QP(send_chunks, 8) } },
+	{ "unknown SRQ",
+	  { QP(is_srq, 1), QP(srq_handle, 55), QP(max_recv_wr, 0), QP(max_recv_sge, 0),
+	    QP(total_chunks, 5) } },
+	{ "one send page more than pages", { QP(send_chunks, 8) } },
 	{ "2^16 - 1 send pages", { QP(send_chunks, UINT16_MAX) } },
-	{ "no header page", { QP(total_chunks, 7), QP(send_chunks, 7) } },
+	{ "no header page", { QP(send_chunks, 7) } },
 	{ "no page", { QP(total_chunks, 0) } },
 	{ "no page, no send page", { QP(total_chunks, 0), QP(send_chunks, 0) } },
 	{ "header page only", { QP(total_chunks, 1), QP(send_chunks, 0) } },
@@ -228,6 +230,8 @@ static const struct {
 
 TEST_QP_CASES(test_create_qp_rejects_bad_members, bad_members)
 {
+	assert_int_equal(q->good.total_chunks, 7);
+	assert_int_equal(q->good.send_chunks, 4);
 	for (size_t i = 0; i < COUNT(row->wrong); i++)
 		t_store(&q->req, &row->wrong[i]);
 	expect_qp_refused(q);
