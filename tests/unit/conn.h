@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Ends of connections with other queue pairs, memory or timers than fg_end_open() gives them. */
+#ifndef UNIT_CONN_H
+#define UNIT_CONN_H
+
+#include "common.h"
+
+#define T_RNR_FOREVER 7 /* an rnr_retry */
+#define T_RNR_LONGEST 0 /* a min_rnr_timer: 655 ms */
+
+/* Another queue pair on the PD and the CQs of @end, unless @spec names others; RC by default. */
+struct fg_qp t_qp_create(const struct fg_end *end, struct fg_qp_spec spec);
+/* It takes the place of the end's queue pair. */
+void t_qp_replace(struct fg_end *end, struct fg_qp_spec spec);
+/* MODIFY_QP with the state alone. */
+void t_qp_set_state(struct fg_end *end, enum pvr_qp_state state);
+/* The end's MR becomes one of @len bytes without a va, see t_wide_mr(). */
+void t_widen(struct fg_end *end, uint32_t len);
+
+/* fg_conn_default with these limits for RNR NAKs, or for requests without response. */
+struct fg_conn t_conn_rnr(uint8_t rnr_retry, uint8_t min_rnr_timer);
+struct fg_conn t_conn_ack(uint8_t timeout, uint8_t retry_cnt);
+
+/* As t_send() and t_recv(), without the doorbell. */
+void t_put_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+void t_put_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+/* A signaled RDMA WRITE of 8 bytes without the doorbell. Return: false if the queue is full. */
+bool t_try_put_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
+void t_put_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
+/* With the doorbell. */
+void t_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
+#define expect_written(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_RDMA_WRITE)
+#define expect_sent(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_SEND)
+
+#define expect_no_timer(host) assert_true(pvr_engine_deadline((host)->engine, 0) == UINT64_MAX)
+
+#endif /* UNIT_CONN_H */
