@@ -2,6 +2,16 @@
 /* Ends of connections with other queue pairs, memory or timers than fg_end_open() gives them. */
 #include "conn.h"
 
+int t_setup_rc_idle(void **state)
+{
+	struct t_env *env;
+
+	t_setup_rc_connected(state);
+	env = *state;
+	fg_run(env->host);
+	return 0;
+}
+
 struct fg_qp t_qp_create(const struct fg_end *end, struct fg_qp_spec spec)
 {
 	struct fg_qp qp;

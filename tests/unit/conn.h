@@ -5,6 +5,9 @@
 
 #include "common.h"
 
+/* As t_setup_rc_connected(); the device has polled the send queues after RTS. */
+int t_setup_rc_idle(void **state);
+
 #define T_RNR_FOREVER 7 /* an rnr_retry */
 #define T_RNR_LONGEST 0 /* a min_rnr_timer: 655 ms */
 

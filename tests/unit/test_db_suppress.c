@@ -31,17 +31,6 @@ static uint64_t spared(struct fg_guest *guest)
 	return n;
 }
 
-/* A connected pair whose send queues the device has polled after RTS. */
-static int t_setup_idle(void **state)
-{
-	struct t_env *env;
-
-	t_setup_rc_connected(state);
-	env = *state;
-	fg_run(env->host);
-	return 0;
-}
-
 /* ---------------------------------------------------------------- values of the words */
 
 /* Without the extension the device does not touch the words. */
@@ -99,7 +88,7 @@ TEST(rc, test_words_are_0_when_a_queue_pair_is_made)
 
 /* ------------------------------------------------------------ send queues */
 
-TEST(idle, test_idle_send_queue_needs_its_doorbell)
+TEST(rc_idle, test_idle_send_queue_needs_its_doorbell)
 {
 	expect_words(&env->a, false, true);
 	t_ping_pong(env->host, &env->a, &env->b);
@@ -179,7 +168,7 @@ TEST(rc_connected, test_what_is_posted_while_it_waits_follows_by_itself)
 	expect_words(&env->a, false, false);
 }
 
-TEST(idle, test_peer_without_response_changes_no_word)
+TEST(rc_idle, test_peer_without_response_changes_no_word)
 {
 	pvr_adapter_set_link(env->g[1]->adapter, false);
 	t_write(&env->a, &env->b, 1);
@@ -247,7 +236,7 @@ TEST(ud_ready, test_datagrams_arrive_without_receive_doorbells)
 
 /* ---------------------------------------------------------- ERR and RESET */
 
-TEST(idle, test_err_flushes_what_comes_later_too)
+TEST(rc_idle, test_err_flushes_what_comes_later_too)
 {
 	t_recv(&env->a, 1, 0, 8);
 	assert_int_equal(spared(env->g[0]), 1);
@@ -267,7 +256,7 @@ TEST(idle, test_err_flushes_what_comes_later_too)
 }
 
 /* The receive that was posted without a doorbell just before is in the flush. */
-TEST(idle, test_receive_posted_just_before_err_is_flushed)
+TEST(rc_idle, test_receive_posted_just_before_err_is_flushed)
 {
 	expect_ok(fg_qp_to_err(&env->b.qp));
 	assert_true(fg_put_recv(&env->b.qp, 1, NULL, 0));
@@ -358,7 +347,7 @@ TEST(rc_connected, test_waiting_sender_needs_the_receive_doorbell)
 	}
 }
 
-TEST(idle, test_receives_in_time_need_no_doorbell)
+TEST(rc_idle, test_receives_in_time_need_no_doorbell)
 {
 	for (uint32_t i = 0; i < 100; i++) {
 		t_recv(&env->b, i, 0, 8);

@@ -25,9 +25,8 @@ static int t_setup_polled(void **state)
 {
 	struct t_env *env;
 
-	t_setup_rc_connected(state);
+	t_setup_rc_idle(state);
 	env = *state;
-	fg_run(env->host);
 	poll(env);
 	t_write(&env->a, &env->b, 0);
 	fg_run(env->host);
@@ -51,9 +50,8 @@ TEST(polled, test_polled_queue_pair_needs_no_doorbell)
 	assert_int_equal(env->g[0]->doorbells, rung);
 }
 
-TEST(rc_connected, test_without_polling_no_qp_is_polled)
+TEST(rc_idle, test_without_polling_no_qp_is_polled)
 {
-	fg_run(env->host);
 	t_write(&env->a, &env->b, 0);
 	fg_run(env->host);
 	assert_false(is_polled(&env->a));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_PEER_GONE: events and completions of an RC QP if its peer's guest is gone. */
-#include "common.h"
+#include "deaths.h"
+#include "conn.h"
 
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)
@@ -8,12 +9,6 @@
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_PEER_GONE;
-}
-
-static void connect(struct t_env *env)
-{
-	fg_end_connect(&env->a, &env->b, NULL);
-	fg_run(env->host);
 }
 
 static void end_peer(struct t_env *env)
@@ -28,9 +23,8 @@ static void expect_gone(struct t_env *env)
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
 }
 
-TEST(rc, test_receiver_is_told_that_its_peer_is_gone)
+TEST(rc_idle, test_receives_are_flushed_when_the_peer_is_gone)
 {
-	connect(env);
 	t_recv(&env->a, 1, 0, 8);
 	t_recv(&env->a, 2, 0, 8);
 	end_peer(env);
@@ -39,27 +33,21 @@ TEST(rc, test_receiver_is_told_that_its_peer_is_gone)
 	expect_gone(env);
 }
 
-TEST(rc, test_reset_by_the_peers_driver_is_such_an_end)
-{
-	connect(env);
-	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
-	fg_settle(env->host, SOON);
-	expect_gone(env);
-}
+static const struct t_death ends[] = {
+	{ "reset by its driver", t_reset_peer },
+	{ "removal of its adapter", t_unplug_peer },
+};
 
-TEST(rc, test_removal_of_the_peers_adapter_is_such_an_end)
+TEST_CASES(rc_idle, test_end_of_the_peer_is_an_event, ends)
 {
-	connect(env);
-	fg_guest_destroy(env->g[1]);
-	env->g[1] = NULL;
+	row->kill(env);
 	fg_settle(env->host, SOON);
 	expect_gone(env);
 }
 
 /* As after the last retry, which is where a stock device would come to. */
-TEST(rc, test_request_that_waits_fails_like_one_without_answer)
+TEST(rc_idle, test_request_that_waits_fails_like_one_without_answer)
 {
-	connect(env);
 	t_recv(&env->a, 3, 0, 8);
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
@@ -75,9 +63,8 @@ TEST(rc, test_request_that_waits_fails_like_one_without_answer)
 
 TEST(rc, test_timeout_0_ends_when_the_peer_is_gone)
 {
-	struct fg_conn conn = fg_conn_default;
+	const struct fg_conn conn = t_conn_ack(0, 7);
 
-	conn.timeout = 0;
 	fg_end_connect(&env->a, &env->b, &conn);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
@@ -85,21 +72,18 @@ TEST(rc, test_timeout_0_ends_when_the_peer_is_gone)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
-TEST(rc, test_half_a_connection_is_told)
+TEST(rc, test_half_a_connection_fails)
 {
-	t_one_host_only(env, "another host knows nothing of half a connection");
+	t_one_host_only(env, "another host has no record of half a connection");
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	end_peer(env);
 	expect_gone(env);
 }
 
-TEST(rc, test_drained_connection_is_told)
+TEST(rc_idle, test_drained_connection_fails)
 {
-	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
-
-	connect(env);
-	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	t_qp_set_state(&env->a, PVR_QPS_SQD);
 	t_send(&env->a, 1, 0, 8);
 	end_peer(env);
 	expect_gone(env);
@@ -107,12 +91,11 @@ TEST(rc, test_drained_connection_is_told)
 
 static int t_setup_stock(void **state)
 {
-	return t_setup_ext(state, 0, t_setup_rc);
+	return t_setup_ext(state, 0, t_setup_rc_idle);
 }
 
 TEST(stock, test_without_the_extension_no_qp_gets_an_event)
 {
-	connect(env);
 	t_recv(&env->a, 1, 0, 8);
 	end_peer(env);
 	fg_settle(env->host, 100 * FG_SEC);
@@ -121,34 +104,35 @@ TEST(stock, test_without_the_extension_no_qp_gets_an_event)
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
-/* Only the guest is gone: its address may move to another guest. */
-TEST(rc, test_address_that_is_taken_away_is_no_end)
+static void take_gid_away(struct t_env *env)
 {
-	connect(env);
 	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
-	fg_settle(env->host, SOON);
-	expect_state(&env->a, PVR_QPS_RTS);
-	expect_no_event(env->g[0]);
 }
 
-TEST(rc, test_peers_queue_pair_that_is_destroyed_is_no_end)
+static void destroy_qp(struct t_env *env)
 {
-	connect(env);
 	expect_ok(fg_qp_destroy(&env->b.qp));
+}
+
+static const struct t_death no_ends[] = {
+	{ "address that is taken away and may move to another guest", take_gid_away },
+	{ "queue pair that is destroyed", destroy_qp },
+};
+
+TEST_CASES(rc_idle, test_guest_that_stays_is_no_end, no_ends)
+{
+	row->kill(env);
 	fg_settle(env->host, SOON);
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_no_event(env->g[0]);
 }
 
-TEST(rc, test_connections_with_others_go_on)
+TEST(rc_idle, test_connections_with_others_go_on)
 {
 	struct fg_end c, d;
 
-	connect(env);
 	env->g[2] = fg_guest_start(env->host, 3);
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[2], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[2]);
 	end_peer(env);
 	expect_gone(env);
 	expect_state(&c, PVR_QPS_RTS);
@@ -156,23 +140,21 @@ TEST(rc, test_connections_with_others_go_on)
 }
 
 /* A new connection is with the present owner of the address. */
-TEST(rc, test_new_guest_in_its_place_gets_new_connections)
+TEST(rc_idle, test_new_guest_in_its_place_gets_new_connections)
 {
-	connect(env);
 	end_peer(env);
 	expect_gone(env);
-	fg_guest_destroy(env->g[1]);
+	t_unplug_peer(env);
 	env->g[1] = fg_guest_start(env->host, 2);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
-	connect(env);
+	fg_end_connect(&env->a, &env->b, NULL);
 	fg_settle(env->host, SOON);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(rc, test_notice_without_bus_master_is_delivered_later)
+TEST(rc_idle, test_notice_without_bus_master_is_delivered_later)
 {
-	connect(env);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
 	end_peer(env);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
@@ -181,13 +163,12 @@ TEST(rc, test_notice_without_bus_master_is_delivered_later)
 }
 
 /* One check serves all of them, and later ends do not delay it. */
-TEST(rc, test_many_ending_guests_cost_few_checks)
+TEST(rc_idle, test_many_ending_guests_cost_few_checks)
 {
 	uint64_t deadline;
 	struct fg_end c;
 
-	t_one_host_only(env, "who is on another host is told without a look");
-	connect(env);
+	t_one_host_only(env, "another host sends QP_GONE without a check");
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	pvr_adapter_reset(env->g[1]->adapter);
 	fg_run(env->host);

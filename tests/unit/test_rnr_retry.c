@@ -1,60 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Receivers that are not ready, peers that do not answer, and how long one waits. */
-#include "common.h"
+#include "deaths.h"
+#include "conn.h"
 
-static void connect_with(struct t_env *env, const struct fg_conn *conn)
+#define RNR_TIMER 12 /* of fg_conn_default */
+
+/* IBTA vol. 1, 9.7.5.2.8, table 45, in ns. */
+static const uint64_t rnr_ns[32] = {
+	655360 * FG_US, 10 * FG_US,	20 * FG_US,	30 * FG_US,	40 * FG_US,
+	60 * FG_US,	80 * FG_US,	120 * FG_US,	160 * FG_US,	240 * FG_US,
+	320 * FG_US,	480 * FG_US,	640 * FG_US,	960 * FG_US,	1280 * FG_US,
+	1920 * FG_US,	2560 * FG_US,	3840 * FG_US,	5120 * FG_US,	7680 * FG_US,
+	10240 * FG_US,	15360 * FG_US,	20480 * FG_US,	30720 * FG_US,	40960 * FG_US,
+	61440 * FG_US,	81920 * FG_US,	122880 * FG_US, 163840 * FG_US, 245760 * FG_US,
+	327680 * FG_US, 491520 * FG_US,
+};
+
+static void connect_with(struct t_env *env, struct fg_conn conn)
 {
-	fg_end_connect(&env->a, &env->b, conn);
+	fg_end_connect(&env->a, &env->b, &conn);
 	fg_run(env->host);
 }
 
-TEST(rc, test_without_a_receive_request_the_sender_waits)
+/* A SEND of a waits for a receive. */
+static int t_setup_waiting(void **state)
 {
-	connect_with(env, NULL);
+	struct t_env *env;
+
+	t_setup_rc_idle(state);
+	env = *state;
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	expect_no_cqe(&env->a.scq);
+	return 0;
+}
+
+/* a: to a queue pair that does not exist. */
+static void connect_to_nothing(struct t_env *env, struct fg_conn conn)
+{
+	expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, 0xabcdef));
+}
+
+static void expect_given_up(struct t_env *env)
+{
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+}
+
+TEST(waiting, test_without_a_receive_request_the_sender_waits)
+{
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
 	assert_true(pvr_engine_deadline(env->host->engine, 0) != UINT64_MAX);
 	assert_true(fg_stats(env->g[1]).rnr_naks >= 1);
 }
 
-TEST(rc, test_posting_a_receive_request_lets_the_message_in)
+TEST(rc_idle, test_posting_a_receive_request_lets_the_message_in)
 {
-	connect_with(env, NULL);
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
 	t_recv(&env->b, 3, 0, 8);
 	t_recv(&env->b, 4, 0, 8);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
+	expect_sent(&env->a, 2);
 	expect_recv(&env->b.rcq, 3, 8);
 	expect_recv(&env->b.rcq, 4, 8);
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
-TEST(rc, test_receive_request_without_a_doorbell_is_found_by_the_retry)
+TEST(waiting, test_receive_request_without_a_doorbell_is_found_by_the_retry)
 {
-	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 8);
-
-	connect_with(env, NULL);
-	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	assert_true(fg_put_recv(&env->b.qp, 2, &sge, 1));
+	t_put_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
 TEST(rc, test_rnr_retry_0_fails_at_once)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.rnr_retry = 0;
-	connect_with(env, &conn);
+	connect_with(env, t_conn_rnr(0, RNR_TIMER));
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
@@ -68,141 +94,102 @@ TEST(rc, test_rnr_retry_0_fails_at_once)
 
 TEST(rc, test_rnr_retry_7_waits_for_ever)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.min_rnr_timer = 0; /* 655 ms */
-	connect_with(env, &conn);
+	connect_with(env, t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST));
 	t_send(&env->a, 1, 0, 8);
 	fg_settle(env->host, 1000 * FG_SEC);
 	expect_no_cqe(&env->a.scq);
 	expect_state(&env->a, PVR_QPS_RTS);
 	t_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 }
 
-/* IBTA vol. 1, 9.7.5.2.8, table 45, in ns. */
-static const uint64_t rnr_ns[32] = {
-	655360 * FG_US, 10 * FG_US,	20 * FG_US,	30 * FG_US,	40 * FG_US,
-	60 * FG_US,	80 * FG_US,	120 * FG_US,	160 * FG_US,	240 * FG_US,
-	320 * FG_US,	480 * FG_US,	640 * FG_US,	960 * FG_US,	1280 * FG_US,
-	1920 * FG_US,	2560 * FG_US,	3840 * FG_US,	5120 * FG_US,	7680 * FG_US,
-	10240 * FG_US,	15360 * FG_US,	20480 * FG_US,	30720 * FG_US,	40960 * FG_US,
-	61440 * FG_US,	81920 * FG_US,	122880 * FG_US, 163840 * FG_US, 245760 * FG_US,
-	327680 * FG_US, 491520 * FG_US,
-};
+/* Return: the time until a gives up. */
+static uint64_t wait_for_rnr_error(struct t_env *env, uint8_t rnr_retry, uint8_t timer)
+{
+	uint64_t waited;
+
+	connect_with(env, t_conn_rnr(rnr_retry, timer));
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	waited = fg_settle(env->host, 10 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	return waited;
+}
 
 TEST(rc, test_rnr_timer_is_that_of_the_table)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	for (uint32_t timer = 0; timer < COUNT(rnr_ns); timer++) {
-		uint64_t waited;
-
-		conn.min_rnr_timer = (uint8_t)timer;
-		conn.rnr_retry = 1;
-		connect_with(env, &conn);
-		t_send(&env->a, 1, 0, 8);
-		fg_run(env->host);
-		expect_no_cqe(&env->a.scq);
-		waited = fg_settle(env->host, 10 * FG_SEC);
-		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+	for (uint8_t timer = 0; timer < COUNT(rnr_ns); timer++)
 		/* Never less, and not much more. */
-		assert_true(waited >= rnr_ns[timer]);
-		assert_true(waited <= 2 * rnr_ns[timer] + FG_MS);
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
-	}
+		assert_in_range(wait_for_rnr_error(env, 1, timer), rnr_ns[timer],
+				2 * rnr_ns[timer] + FG_MS);
 }
 
 TEST(rc, test_rnr_retries_are_counted)
 {
-	struct fg_conn conn = fg_conn_default;
+	const uint64_t one = rnr_ns[RNR_TIMER];
 
-	for (uint8_t retries = 1; retries < 7; retries++) {
-		uint64_t waited;
-
-		conn.rnr_retry = retries;
-		connect_with(env, &conn);
-		t_send(&env->a, 1, 0, 8);
-		waited = fg_settle(env->host, 10 * FG_SEC);
-		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
-		assert_true(waited >= retries * rnr_ns[conn.min_rnr_timer]);
-		assert_true(waited < (retries + 1) * rnr_ns[conn.min_rnr_timer]);
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
-	}
+	for (uint8_t retries = 1; retries < 7; retries++)
+		assert_in_range(wait_for_rnr_error(env, retries, RNR_TIMER), retries * one,
+				(retries + 1) * one - 1);
 }
 
 TEST(rc, test_rnr_count_starts_anew_with_each_message)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.rnr_retry = 2;
-	connect_with(env, &conn);
+	connect_with(env, t_conn_rnr(2, RNR_TIMER));
 	for (uint32_t i = 0; i < 10; i++) {
 		t_send(&env->a, i, 0, 8);
-		fg_settle(env->host, rnr_ns[conn.min_rnr_timer] + 1);
+		fg_settle(env->host, rnr_ns[RNR_TIMER] + 1);
 		expect_no_cqe(&env->a.scq);
 		t_recv(&env->b, i, 0, 8);
 		fg_settle(env->host, FG_SEC);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, i);
 	}
 }
 
 TEST(rc, test_write_and_read_need_no_receive_request)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.rnr_retry = 0;
-	connect_with(env, &conn);
+	connect_with(env, t_conn_rnr(0, RNR_TIMER));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100);
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 }
 
-TEST(rc, test_waiting_sender_does_not_hold_up_others)
+TEST(rc_idle, test_waiting_sender_does_not_hold_up_others)
 {
 	struct fg_end c, d;
 
-	connect_with(env, NULL);
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	t_ping_pong(env->host, &c, &d);
 }
 
-TEST(rc, test_waiting_qp_can_be_destroyed)
+TEST(waiting, test_waiting_qp_can_be_destroyed)
 {
-	connect_with(env, NULL);
-	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
 	fg_end_close(&env->a);
 	t_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, 10 * FG_SEC);
 	expect_no_cqe(&env->b.rcq);
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
-TEST(rc, test_waited_for_qp_can_be_destroyed)
+TEST(waiting, test_waited_for_qp_can_be_destroyed)
 {
-	connect_with(env, NULL);
-	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
 	fg_end_close(&env->b);
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_given_up(env);
 }
 
 TEST(rc, test_absent_peer_is_retried_and_then_given_up)
 {
 	uint64_t waited, one = 4096ull << fg_conn_default.timeout;
 
-	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
+	connect_to_nothing(env, fg_conn_default);
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
@@ -218,33 +205,30 @@ TEST(rc, test_absent_peer_is_retried_and_then_given_up)
 	assert_true(fg_stats(env->g[0]).ack_timeouts >= 7);
 }
 
-TEST(rc, test_timeouts_and_retries_are_those_of_the_qp)
+static const struct {
+	const char *label;
+	uint8_t timeout, retries;
+} timeouts[] = {
+	{ "the least", 1, 0 },	     { "short timeout, most retries", 1, 7 },
+	{ "1 ms, 1 retry", 8, 1 },   { "67 ms, no retry", 14, 0 },
+	{ "4 s, 3 retries", 20, 3 }, { "longest timeout, no retry", 31, 0 },
+	{ "the most", 31, 7 },
+};
+
+TEST_CASES(rc, test_timeouts_and_retries_are_those_of_the_qp, timeouts)
 {
-	static const struct {
-		uint8_t timeout, retries;
-	} cases[] = { { 1, 0 }, { 1, 7 }, { 8, 1 }, { 14, 0 }, { 20, 3 }, { 31, 0 }, { 31, 7 } };
-	struct fg_conn conn = fg_conn_default;
+	uint64_t least = (4096ull << row->timeout) * (row->retries + 1);
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		uint64_t waited, least = (4096ull << cases[i].timeout) * (cases[i].retries + 1);
-
-		conn.timeout = cases[i].timeout;
-		conn.retry_cnt = cases[i].retries;
-		expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, 0xabcdef));
-		t_send(&env->a, 1, 0, 8);
-		waited = fg_settle(env->host, UINT64_MAX / 4);
-		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
-		assert_true(waited >= least);
-		assert_true(waited <= 4 * least);
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-	}
+	connect_to_nothing(env, t_conn_ack(row->timeout, row->retries));
+	t_send(&env->a, 1, 0, 8);
+	assert_in_range(fg_settle(env->host, UINT64_MAX / 4), least, 4 * least);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
 TEST(rc, test_timeout_0_never_gives_up)
 {
-	struct fg_conn conn = fg_conn_default;
+	const struct fg_conn conn = t_conn_ack(0, 7);
 
-	conn.timeout = 0;
 	expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, env->b.qp.qpn));
 	t_send(&env->a, 1, 0, 8);
 	fg_settle(env->host, 100 * FG_SEC);
@@ -253,7 +237,7 @@ TEST(rc, test_timeout_0_never_gives_up)
 	t_recv(&env->b, 2, 0, 8);
 	expect_ok(fg_qp_connect(&env->b.qp, &conn, env->a.gid, env->a.qp.qpn));
 	fg_settle(env->host, 10 * FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 }
 
 TEST(rc, test_peer_that_comes_in_time_gets_the_message)
@@ -265,7 +249,7 @@ TEST(rc, test_peer_that_comes_in_time_gets_the_message)
 	t_recv(&env->b, 2, 0, 8);
 	expect_ok(fg_qp_connect(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	fg_settle(env->host, 10 * FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
@@ -276,8 +260,7 @@ TEST(rc, test_unknown_gid_is_retried_and_then_given_up)
 	fg_gid_from_ipv4(gid, 10, 9, 9, 9);
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, gid, 5));
 	t_send(&env->a, 1, 0, 8);
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_given_up(env);
 }
 
 TEST(rc, test_peer_of_another_type_does_not_answer)
@@ -289,68 +272,12 @@ TEST(rc, test_peer_of_another_type_does_not_answer)
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, ud.qp.qpn));
 	t_recv(&ud, 2, 0, 100);
 	t_send(&env->a, 1, 0, 8);
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_given_up(env);
 	expect_no_cqe(&ud.rcq);
 }
 
-static void kill_unplug(struct t_env *env)
-{
-	fg_guest_destroy(env->g[1]);
-	env->g[1] = NULL;
-}
-
-static void kill_reset(struct t_env *env)
-{
-	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
-}
-
-static void kill_flr(struct t_env *env)
-{
-	pvr_adapter_reset(env->g[1]->adapter);
-}
-
-static void kill_bus_master(struct t_env *env)
-{
-	pvr_adapter_set_bus_master(env->g[1]->adapter, false);
-}
-
-static void kill_fail(struct t_env *env)
-{
-	pvr_adapter_fail(env->g[1]->adapter, "a test");
-}
-
-static void kill_qp(struct t_env *env)
-{
-	expect_ok(fg_qp_destroy(&env->b.qp));
-}
-
-static void kill_qp_error(struct t_env *env)
-{
-	expect_ok(fg_qp_to_err(&env->b.qp));
-}
-
-static void kill_link(struct t_env *env)
-{
-	pvr_adapter_set_link(env->g[1]->adapter, false);
-}
-
-static const struct {
-	const char *label;
-	void (*kill)(struct t_env *env);
-} deaths[] = {
-	{ "peer unplugged under traffic", kill_unplug },
-	{ "peer reset under traffic", kill_reset },
-	{ "peer function level reset under traffic", kill_flr },
-	{ "peer bus master off under traffic", kill_bus_master },
-	{ "peer failed under traffic", kill_fail },
-	{ "peer qp destroyed under traffic", kill_qp },
-	{ "peer qp in error under traffic", kill_qp_error },
-	{ "peer link down under traffic", kill_link },
-};
-
-/* The result at a if @kill happens to b in the middle of a long transfer. */
-TEST_CASES(guests, test_peer_dies_under_traffic, deaths)
+/* The result at a if b dies in the middle of a long transfer. */
+TEST_CASES(guests, test_peer_dies_under_traffic, t_deaths)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvrdma_cqe cqe;
@@ -358,7 +285,7 @@ TEST_CASES(guests, test_peer_dies_under_traffic, deaths)
 
 	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 256);
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 256);
-	connect_with(env, NULL);
+	connect_with(env, fg_conn_default);
 	for (uint32_t i = 0; i < 40; i++)
 		t_rdma(&env->a, i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE, i, 0,
 		       &env->b.mr, 0, 1 << 20);
@@ -379,27 +306,24 @@ TEST_CASES(guests, test_peer_dies_under_traffic, deaths)
 	expect_state(&env->a, PVR_QPS_ERR);
 }
 
-TEST(rc, test_a_new_guest_takes_the_place_of_a_dead_one)
+TEST(rc_idle, test_a_new_guest_takes_the_place_of_a_dead_one)
 {
-	connect_with(env, NULL);
 	t_ping_pong(env->host, &env->a, &env->b);
-	kill_unplug(env);
+	t_unplug_peer(env);
 	t_send(&env->a, 1, 0, 8);
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_given_up(env);
 
 	env->g[1] = fg_guest_start(env->host, 2);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
-	connect_with(env, NULL);
+	connect_with(env, fg_conn_default);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(rc, test_own_adapter_reset_under_traffic)
+TEST(rc_idle, test_own_adapter_reset_under_traffic)
 {
 	uint32_t tail;
 
-	connect_with(env, NULL);
 	for (uint32_t i = 0; i < 40; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 60000);
 	pvr_engine_run(env->host->engine, 0);
@@ -410,36 +334,13 @@ TEST(rc, test_own_adapter_reset_under_traffic)
 	assert_int_equal(env->a.scq.ring->prod_tail, tail);
 	for (size_t i = 0; i < env->b.buf.size; i++)
 		assert_int_equal(env->b.buf.va[i], 0);
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 	expect_ok(fg_guest_boot(env->g[0]));
-}
-
-TEST(rc, test_two_thousand_connections_in_a_row)
-{
-	for (int i = 0; i < 2000; i++) {
-		struct fg_qp_spec spec = { .pd = &env->a.pd,
-					   .scq = &env->a.scq,
-					   .rcq = &env->a.rcq,
-					   .type = PVR_QPT_RC,
-					   .sq_wr = 4,
-					   .rq_wr = 4 };
-
-		expect_ok(fg_qp_destroy(&env->a.qp));
-		expect_ok(fg_qp_destroy(&env->b.qp));
-		expect_ok(fg_qp_create(&spec, &env->a.qp));
-		spec.pd = &env->b.pd;
-		spec.scq = &env->b.scq;
-		spec.rcq = &env->b.rcq;
-		expect_ok(fg_qp_create(&spec, &env->b.qp));
-		connect_with(env, NULL);
-		t_ping_pong(env->host, &env->a, &env->b);
-	}
 }
 
 TEST(rc, test_qp_without_a_receive_queue_is_never_ready)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct fg_conn conn = fg_conn_default;
 	struct pvr_cmd_create_qp req;
 	struct pvr_resp_create_qp resp;
 
@@ -454,14 +355,13 @@ TEST(rc, test_qp_without_a_receive_queue_is_never_ready)
 	expect_ok(fg_create_qp(env->g[1], &req, &resp));
 	env->b.qp.handle = resp.qp_handle;
 	env->b.qp.qpn = resp.qpn;
-	conn.rnr_retry = 1;
-	connect_with(env, &conn);
+	connect_with(env, t_conn_rnr(1, RNR_TIMER));
 	env->b.qp.ring->rx.prod_tail = 5;
 	fg_ring_recv(&env->b.qp);
 	t_send(&env->a, 1, 0, 8);
 	fg_settle(env->host, FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
-	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->a.mr, 0, 8);
+	t_write(&env->b, &env->a, 2);
 	expect_ok(fg_qp_to_err(&env->b.qp));
 	fg_run(env->host);
 	expect_no_cqe(&env->b.rcq);
@@ -476,19 +376,10 @@ TEST(rc, test_many_timers_expire_in_order)
 	uint64_t start;
 
 	for (uint32_t i = 0; i < N; i++) {
-		struct fg_conn conn = fg_conn_default;
-		struct fg_qp_spec spec = { .pd = &env->a.pd,
-					   .scq = &env->a.scq,
-					   .rcq = &env->a.rcq,
-					   .type = PVR_QPT_RC,
-					   .sq_wr = 2,
-					   .rq_wr = 2 };
-		struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
+		const struct fg_conn conn = t_conn_ack(1 + i * 7 % 20, 0);
+		const struct fg_wr wr = { .wr_id = conn.timeout, .opcode = PVRDMA_WR_SEND };
 
-		conn.timeout = 1 + i * 7 % 20;
-		conn.retry_cnt = 0;
-		wr.wr_id = conn.timeout;
-		expect_ok(fg_qp_create(&spec, &qp[i]));
+		qp[i] = t_qp_create(&env->a, (struct fg_qp_spec){ .sq_wr = 2, .rq_wr = 2 });
 		expect_ok(fg_qp_connect(&qp[i], &conn, env->b.gid, 0xabcde));
 		assert_true(fg_post_send(&qp[i], &wr));
 	}
@@ -503,78 +394,62 @@ TEST(rc, test_many_timers_expire_in_order)
 		fg_run(env->host);
 		while (fg_cq_poll(&env->a.scq, &cqe)) {
 			assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
-			assert_true(env->host->now - start >= 4096ull << cqe.wr_id);
-			assert_true(env->host->now - start <= 4 * (4096ull << cqe.wr_id));
+			assert_in_range(env->host->now - start, 4096ull << cqe.wr_id,
+					4 * (4096ull << cqe.wr_id));
 			assert_true(cqe.wr_id >= last);
 			last = cqe.wr_id;
 			n++;
 		}
 	}
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
 TEST(rc, test_posting_a_receive_request_wakes_the_sender_at_once)
 {
-	struct fg_conn conn = fg_conn_default;
-
 	t_one_host_only(env, "requesters of another host wait for their timer");
-	conn.min_rnr_timer = 0; /* 655 ms */
-	connect_with(env, &conn);
+	connect_with(env, t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST));
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	t_recv(&env->b, 2, 0, 8);
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
 TEST(rc, test_retry_count_starts_anew_with_each_message)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.retry_cnt = 2;
-	connect_with(env, &conn);
+	connect_with(env, t_conn_ack(fg_conn_default.timeout, 2));
 	for (uint32_t i = 0; i < 10; i++) {
 		pvr_adapter_set_link(env->g[1]->adapter, false);
-		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
-		fg_settle(env->host, 2 * (4096ull << conn.timeout));
+		t_write(&env->a, &env->b, i);
+		fg_settle(env->host, 2 * (4096ull << fg_conn_default.timeout));
 		expect_no_cqe(&env->a.scq);
 		pvr_adapter_set_link(env->g[1]->adapter, true);
 		fg_settle(env->host, FG_SEC);
-		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&env->a, i);
 	}
 }
 
 /* The responder is in the middle of a message that is never continued. */
-TEST(rc, test_requester_that_starts_anew_in_the_middle_of_a_message)
+TEST(rc_idle, test_requester_that_starts_anew_in_the_middle_of_a_message)
 {
 	const uint32_t len = 1 << 26;
-	const struct pvrdma_sge small = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .wr_id = 2, .opcode = PVRDMA_WR_SEND, .sge = &small, .num_sge = 1 };
-	struct fg_mr from, to;
-	struct pvrdma_sge sge;
 
-	t_wide_mr(&env->a, len / PVR_PAGE_SIZE, &from);
-	t_wide_mr(&env->b, len / PVR_PAGE_SIZE, &to);
-	connect_with(env, NULL);
-	sge = fg_sge(&to, 0, len);
-	assert_true(fg_post_recv(&env->b.qp, 1, &sge, 1));
-	env->a.mr = from;
+	t_widen(&env->a, len);
+	t_widen(&env->b, len);
+	t_recv(&env->b, 1, 0, len);
 	t_send(&env->a, 1, 0, len);
 	fg_run_bounded(env->host, 1);
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
+	t_send(&env->a, 1, 0, 8);
+	expect_given_up(env);
 	expect_no_cqe(&env->b.rcq);
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	connect_with(env, NULL);
-	assert_true(fg_post_recv(&env->b.qp, 3, &sge, 1));
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_reconnect(env);
+	t_recv(&env->b, 3, 0, len);
+	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 3, 8);
 }
