@@ -25,6 +25,18 @@ static void worker_init(struct worker *w, enum pvr_poll_mode mode)
 	pvr_poll_policy_init(&w->policy, mode, 100 * US);
 }
 
+static int setup_auto(void **state)
+{
+	static struct worker worker;
+
+	worker_init(&worker, PVR_POLL_AUTO);
+	*state = &worker;
+	return 0;
+}
+
+/* A test of a worker in the mode "auto". */
+#define TEST_AUTO(name) TEST_WITH(struct worker *w, setup_auto, NULL, name)
+
 static void pass(struct worker *w, uint64_t ns)
 {
 	w->now += ns;
@@ -91,6 +103,18 @@ static bool polls(struct worker *w)
 	return pvr_poll_is_on(&w->policy, w->now);
 }
 
+/* The worker wakes in vain until it stops to poll. Return: the time until it polls again. */
+static uint64_t pause_after_trial(struct worker *w)
+{
+	uint64_t from;
+
+	while (polls(w))
+		wake_in_vain(w);
+	for (from = w->now; !polls(w);)
+		wake_in_vain(w);
+	return w->now - from;
+}
+
 /* Works again before the window is over. */
 static void work_after(struct worker *w, uint64_t ns)
 {
@@ -102,66 +126,53 @@ static void work_after(struct worker *w, uint64_t ns)
 
 /* ---------------------------------------------------------------- windows */
 
-TEST_PLAIN(test_off_sleeps_at_once)
+TEST_AUTO(test_off_sleeps_at_once)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_OFF);
-	assert_false(polls(&w));
+	worker_init(w, PVR_POLL_OFF);
+	assert_false(polls(w));
 	for (uint32_t i = 0; i < 100; i++)
-		assert_true(wake_in_vain(&w) <= ROUND);
-	assert_int_equal(w.policy.stats.poll_windows, 0);
-	assert_int_equal(w.policy.stats.sleeps, 100);
-	assert_int_equal(w.usages, 0);
+		assert_true(wake_in_vain(w) <= ROUND);
+	assert_int_equal(w->policy.stats.poll_windows, 0);
+	assert_int_equal(w->policy.stats.sleeps, 100);
+	assert_int_equal(w->usages, 0);
 }
 
-TEST_PLAIN(test_idle_worker_sleeps_at_once)
+TEST_AUTO(test_idle_worker_sleeps_at_once)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 100; i++) {
-		assert_true(idle(&w, SEC) <= ROUND);
-		sleep_for(&w, SEC);
+		assert_true(idle(w, SEC) <= ROUND);
+		sleep_for(w, SEC);
 	}
-	assert_int_equal(w.policy.stats.poll_windows, 0);
+	assert_int_equal(w->policy.stats.poll_windows, 0);
 }
 
-TEST_PLAIN(test_after_work_comes_a_window)
+TEST_AUTO(test_after_work_comes_a_window)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	assert_in_range(wake_in_vain(&w), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
-	assert_int_equal(w.policy.stats.poll_windows, 1);
-	assert_int_equal(w.policy.stats.poll_hits, 0);
+	assert_in_range(wake_in_vain(w), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
+	assert_int_equal(w->policy.stats.poll_windows, 1);
+	assert_int_equal(w->policy.stats.poll_hits, 0);
 }
 
-TEST_PLAIN(test_work_makes_the_window_begin_again)
+TEST_AUTO(test_work_makes_the_window_begin_again)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	step(&w, true);
+	step(w, true);
 	for (uint32_t i = 0; i < 1000; i++)
-		work_after(&w, PVR_POLL_WINDOW_NS - 5 * US);
-	assert_int_equal(w.policy.stats.poll_windows, 1000);
-	assert_int_equal(w.policy.stats.poll_hits, 1000);
-	assert_int_equal(w.policy.stats.sleeps, 0);
-	assert_in_range(idle(&w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
+		work_after(w, PVR_POLL_WINDOW_NS - 5 * US);
+	assert_int_equal(w->policy.stats.poll_windows, 1000);
+	assert_int_equal(w->policy.stats.poll_hits, 1000);
+	assert_int_equal(w->policy.stats.sleeps, 0);
+	assert_in_range(idle(w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
 }
 
-TEST_PLAIN(test_always_has_its_own_window_and_never_backs_off)
+TEST_AUTO(test_always_has_its_own_window_and_never_backs_off)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_ALWAYS);
-	w.cpu_contended = true;
+	worker_init(w, PVR_POLL_ALWAYS);
+	w->cpu_contended = true;
 	for (uint32_t i = 0; i < 1000; i++)
-		assert_in_range(wake_in_vain(&w), 100 * US, 102 * US);
-	assert_int_equal(w.policy.stats.backoffs, 0);
-	assert_int_equal(w.usages, 0);
-	assert_true(polls(&w));
+		assert_in_range(wake_in_vain(w), 100 * US, 102 * US);
+	assert_int_equal(w->policy.stats.backoffs, 0);
+	assert_int_equal(w->usages, 0);
+	assert_true(polls(w));
 }
 
 /* --------------------------------------------------------------- sockets */
@@ -178,103 +189,82 @@ static uint64_t look_interval(struct worker *w, bool worked)
 	return w->now - from;
 }
 
-TEST_PLAIN(test_sockets_that_are_silent_are_looked_at_seldom)
+TEST_AUTO(test_silent_sockets_are_polled_rarely)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 20; i++)
-		look_interval(&w, true);
-	assert_in_range(look_interval(&w, true), 20 * US, 30 * US);
-	assert_in_range(look_interval(&w, false), 4 * US, 6 * US);
+		look_interval(w, true);
+	assert_in_range(look_interval(w, true), 20 * US, 30 * US);
+	assert_in_range(look_interval(w, false), 4 * US, 6 * US);
 }
 
-TEST_PLAIN(test_sockets_with_events_are_looked_at_often)
+TEST_AUTO(test_sockets_with_events_are_polled_often)
 {
-	struct worker w;
 	uint64_t from;
 
-	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 20; i++)
-		look_interval(&w, true);
-	pvr_poll_sockets_done(&w.policy, w.now, true);
-	for (from = w.now; pvr_poll_next(&w.policy, w.now, true, false) != PVR_POLL_SOCKETS;)
-		pass(&w, ROUND);
-	assert_in_range(w.now - from, 0, US);
+		look_interval(w, true);
+	pvr_poll_sockets_done(&w->policy, w->now, true);
+	for (from = w->now; pvr_poll_next(&w->policy, w->now, true, false) != PVR_POLL_SOCKETS;)
+		pass(w, ROUND);
+	assert_in_range(w->now - from, 0, US);
 }
 
-/* With or without polling, an engine that is never done must not keep others waiting. */
-TEST_PLAIN(test_sockets_get_their_turn_however_much_there_is_to_do)
-{
-	static const enum pvr_poll_mode modes[] = { PVR_POLL_OFF, PVR_POLL_AUTO, PVR_POLL_ALWAYS };
-	struct worker w;
+static const struct {
+	const char *label;
+	enum pvr_poll_mode mode;
+} modes[] = {
+	{ "off", PVR_POLL_OFF },
+	{ "auto", PVR_POLL_AUTO },
+	{ "always", PVR_POLL_ALWAYS },
+};
 
-	for (uint32_t m = 0; m < 3; m++) {
-		worker_init(&w, modes[m]);
-		for (uint32_t i = 0; i < 10000; i++) {
-			pass(&w, ROUND);
-			assert_int_not_equal(step(&w, true), PVR_POLL_SLEEP);
-		}
-		assert_in_range(w.looks, 10000 * ROUND / (30 * US), 10000);
+/* With or without polling, an engine that is never done must not keep others waiting. */
+TEST_CASES_WITH(struct worker *w, setup_auto, NULL, test_busy_engine_leaves_sockets_their_turn,
+		modes)
+{
+	worker_init(w, row->mode);
+	for (uint32_t i = 0; i < 10000; i++) {
+		pass(w, ROUND);
+		assert_int_not_equal(step(w, true), PVR_POLL_SLEEP);
 	}
+	assert_in_range(w->looks, 10000 * ROUND / (30 * US), 10000);
 }
 
 /* -------------------------------------------------------------- usefulness */
 
-TEST_PLAIN(test_windows_in_vain_end_polling_for_a_while)
+TEST_AUTO(test_windows_in_vain_end_polling_for_a_while)
 {
-	struct worker w;
 	uint64_t end;
 
-	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
-	assert_int_equal(w.policy.stats.backoffs, 1);
-	assert_int_equal(w.policy.stats.cpu_contended, 0);
-	assert_false(polls(&w));
-	for (end = w.now + MS - 100 * US; w.now < end;)
-		assert_true(wake_in_vain(&w) <= ROUND);
-	sleep_for(&w, MS);
-	assert_true(polls(&w));
-	assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
+		assert_true(wake_in_vain(w) >= PVR_POLL_WINDOW_NS);
+	assert_int_equal(w->policy.stats.backoffs, 1);
+	assert_int_equal(w->policy.stats.cpu_contended, 0);
+	assert_false(polls(w));
+	for (end = w->now + MS - 100 * US; w->now < end;)
+		assert_true(wake_in_vain(w) <= ROUND);
+	sleep_for(w, MS);
+	assert_true(polls(w));
+	assert_true(wake_in_vain(w) >= PVR_POLL_WINDOW_NS);
 }
 
-TEST_PLAIN(test_each_trial_in_vain_doubles_the_pause)
+TEST_AUTO(test_each_trial_in_vain_doubles_the_pause)
 {
-	uint64_t expected = MS, from;
-	struct worker w;
+	for (uint64_t expected = MS; expected <= 10 * SEC; expected *= 2) {
+		uint64_t most = expected < SEC ? expected : SEC;
 
-	worker_init(&w, PVR_POLL_AUTO);
-	for (uint32_t i = 0; i < 14; i++) {
-		while (polls(&w))
-			wake_in_vain(&w);
-		for (from = w.now; !polls(&w);)
-			wake_in_vain(&w);
-		assert_in_range(w.now - from, expected - 50 * US, expected + 50 * US);
-		expected = 2 * expected < SEC ? 2 * expected : SEC;
+		assert_in_range(pause_after_trial(w), most - 50 * US, most + 50 * US);
 	}
 }
 
-TEST_PLAIN(test_backoff_restarts_after_successful_polling)
+TEST_AUTO(test_backoff_restarts_after_successful_polling)
 {
-	struct worker w;
-	uint64_t from;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	for (uint32_t i = 0; i < 6; i++) {
-		while (polls(&w))
-			wake_in_vain(&w);
-		while (!polls(&w))
-			wake_in_vain(&w);
-	}
-	step(&w, true);
-	while (w.now < w.policy.resume_at + SEC)
-		work_after(&w, 20 * US);
-	while (polls(&w))
-		wake_in_vain(&w);
-	for (from = w.now; !polls(&w);)
-		wake_in_vain(&w);
-	assert_in_range(w.now - from, MS - 50 * US, MS + 50 * US);
+	for (uint32_t i = 0; i < 6; i++)
+		pause_after_trial(w);
+	step(w, true);
+	while (w->now < w->policy.resume_at + SEC)
+		work_after(w, 20 * US);
+	assert_in_range(pause_after_trial(w), MS - 50 * US, MS + 50 * US);
 }
 
 /* @good windows with work for one without. */
@@ -312,100 +302,85 @@ static void work_for(struct worker *w, uint64_t ns)
 		work_after(w, 20 * US);
 }
 
-TEST_PLAIN(test_cpu_of_its_own_is_no_reason_to_back_off)
+TEST_AUTO(test_cpu_of_its_own_is_no_reason_to_back_off)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	work_for(&w, SEC);
-	assert_true(polls(&w));
-	assert_int_equal(w.policy.stats.backoffs, 0);
+	work_for(w, SEC);
+	assert_true(polls(w));
+	assert_int_equal(w->policy.stats.backoffs, 0);
 	/* And asking costs little. */
-	assert_in_range(w.usages, 100, SEC / (250 * US));
+	assert_in_range(w->usages, 100, SEC / (250 * US));
 }
 
-TEST_PLAIN(test_involuntary_switch_ends_polling_for_a_while)
+TEST_AUTO(test_involuntary_switch_ends_polling_for_a_while)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	work_for(&w, 10 * MS);
-	w.switches++;
-	work_for(&w, 10 * MS);
-	assert_int_equal(w.policy.stats.backoffs, 1);
-	assert_false(polls(&w));
-	assert_in_range(w.policy.resume_at, w.now + MS / 2, w.now + MS);
+	work_for(w, 10 * MS);
+	w->switches++;
+	work_for(w, 10 * MS);
+	assert_int_equal(w->policy.stats.backoffs, 1);
+	assert_false(polls(w));
+	assert_in_range(w->policy.resume_at, w->now + MS / 2, w->now + MS);
 }
 
-TEST_PLAIN(test_on_a_crowded_host_trials_become_rare)
+TEST_AUTO(test_on_a_crowded_host_trials_become_rare)
 {
-	struct worker w;
 	uint64_t end, polled = 0;
 
-	worker_init(&w, PVR_POLL_AUTO);
-	w.cpu_contended = true;
-	for (end = w.now + 60 * SEC; w.now < end;) {
-		uint64_t from = w.now;
+	w->cpu_contended = true;
+	for (end = w->now + 60 * SEC; w->now < end;) {
+		uint64_t from = w->now;
 
 		/* Windows find work: it is only that others suffer. */
-		work_for(&w, 10 * MS);
-		polled += w.now - from;
-		sleep_for(&w, 100 * US);
+		work_for(w, 10 * MS);
+		polled += w->now - from;
+		sleep_for(w, 100 * US);
 	}
 	assert_true(polled < 60 * SEC / 100);
-	assert_int_equal(w.policy.stats.cpu_contended, w.policy.stats.backoffs);
-	assert_in_range(w.policy.stats.backoffs, 10, 100);
+	assert_int_equal(w->policy.stats.cpu_contended, w->policy.stats.backoffs);
+	assert_in_range(w->policy.stats.backoffs, 10, 100);
 }
 
-TEST_PLAIN(test_time_without_the_cpu_counts_too)
+TEST_AUTO(test_time_without_the_cpu_counts_too)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	work_for(&w, 10 * MS);
-	w.now += MS; /* and not w.cpu */
-	work_for(&w, 10 * MS);
-	assert_int_equal(w.policy.stats.backoffs, 1);
+	work_for(w, 10 * MS);
+	w->now += MS; /* and not w->cpu */
+	work_for(w, 10 * MS);
+	assert_int_equal(w->policy.stats.backoffs, 1);
 }
 
-TEST_PLAIN(test_sleep_is_not_time_without_the_cpu)
+TEST_AUTO(test_sleep_is_not_time_without_the_cpu)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 1000; i++) {
-		work_for(&w, MS);
-		idle(&w, SEC);
-		sleep_for(&w, 10 * MS);
+		work_for(w, MS);
+		idle(w, SEC);
+		sleep_for(w, 10 * MS);
 	}
-	assert_int_equal(w.policy.stats.backoffs, 0);
-	assert_true(w.usages > 100);
+	assert_int_equal(w->policy.stats.backoffs, 0);
+	assert_true(w->usages > 100);
 }
 
 /* Events during the pause do not count for the trial. */
-TEST_PLAIN(test_trial_begins_with_a_new_measurement)
+TEST_AUTO(test_trial_begins_with_a_new_measurement)
 {
-	struct worker w;
 	uint64_t backoffs;
 
-	worker_init(&w, PVR_POLL_AUTO);
-	work_for(&w, 10 * MS);
-	w.switches++;
-	work_for(&w, 10 * MS);
-	backoffs = w.policy.stats.backoffs;
-	w.switches += 1000;
-	w.now += 10 * MS;
-	work_for(&w, 100 * MS);
-	assert_int_equal(w.policy.stats.backoffs, backoffs);
+	work_for(w, 10 * MS);
+	w->switches++;
+	work_for(w, 10 * MS);
+	backoffs = w->policy.stats.backoffs;
+	w->switches += 1000;
+	w->now += 10 * MS;
+	work_for(w, 100 * MS);
+	assert_int_equal(w->policy.stats.backoffs, backoffs);
 }
 
 /* -------------------------------------------------------------- other hosts */
 
-/* Something comes every 20 us, in between others have the CPU @turn long, after each look. */
+/* Something comes now and every 20 us, in between others have the CPU @turn long, after each look. */
 static void talk(struct worker *w, uint64_t ns, uint64_t turn)
 {
 	uint64_t end = w->now + ns, next = w->now;
 
+	pvr_poll_moved(&w->policy, w->now);
 	while (w->now < end && polls(w)) {
 		pass(w, ROUND);
 		if (step(w, false) != PVR_POLL_SOCKETS || !polls(w))
@@ -421,149 +396,114 @@ static void talk(struct worker *w, uint64_t ns, uint64_t turn)
 	}
 }
 
-TEST_PLAIN(test_what_comes_from_other_hosts_is_work)
+TEST_AUTO(test_what_comes_from_other_hosts_is_work)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	idle(&w, 10 * US);
-	pvr_poll_moved(&w.policy, w.now);
-	assert_in_range(idle(&w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
-	step(&w, true);
-	idle(&w, 20 * US);
-	pvr_poll_moved(&w.policy, w.now);
-	assert_int_equal(w.policy.stats.poll_hits, 1);
+	idle(w, 10 * US);
+	pvr_poll_moved(&w->policy, w->now);
+	assert_in_range(idle(w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
+	step(w, true);
+	idle(w, 20 * US);
+	pvr_poll_moved(&w->policy, w->now);
+	assert_int_equal(w->policy.stats.poll_hits, 1);
 }
 
-TEST_PLAIN(test_short_time_slices_are_no_contention)
+TEST_AUTO(test_short_time_slices_are_no_contention)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	pvr_poll_moved(&w.policy, w.now);
-	talk(&w, SEC, 3 * US);
-	assert_true(polls(&w));
-	assert_int_equal(w.policy.stats.backoffs, 0);
-	assert_int_equal(w.policy.stats.sleeps, 0);
+	talk(w, SEC, 3 * US);
+	assert_true(polls(w));
+	assert_int_equal(w->policy.stats.backoffs, 0);
+	assert_int_equal(w->policy.stats.sleeps, 0);
 }
 
-TEST_PLAIN(test_rare_time_slices_are_no_contention)
+TEST_AUTO(test_rare_time_slices_are_no_contention)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	pvr_poll_moved(&w.policy, w.now);
 	for (uint32_t i = 0; i < 30; i++) {
-		talk(&w, 27 * MS, 3 * US);
-		w.now += 3 * MS;
-		w.switches++;
-		pvr_poll_moved(&w.policy, w.now);
+		talk(w, 27 * MS, 3 * US);
+		w->now += 3 * MS;
+		w->switches++;
+		pvr_poll_moved(&w->policy, w->now);
 	}
-	assert_true(polls(&w));
-	assert_int_equal(w.policy.stats.backoffs, 0);
+	assert_true(polls(w));
+	assert_int_equal(w->policy.stats.backoffs, 0);
 	/* But nothing else may be that patient. */
-	idle(&w, SEC);
-	sleep_for(&w, SEC);
-	work_for(&w, MS);
-	w.now += 3 * MS;
-	work_for(&w, MS);
-	assert_int_equal(w.policy.stats.cpu_contended, 1);
+	idle(w, SEC);
+	sleep_for(w, SEC);
+	work_for(w, MS);
+	w->now += 3 * MS;
+	work_for(w, MS);
+	assert_int_equal(w->policy.stats.cpu_contended, 1);
 }
 
-TEST_PLAIN(test_long_time_slices_are_contention)
+TEST_AUTO(test_long_time_slices_are_contention)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	pvr_poll_moved(&w.policy, w.now);
-	talk(&w, SEC, 3 * MS);
-	assert_false(polls(&w));
-	assert_int_equal(w.policy.stats.cpu_contended, 1);
+	talk(w, SEC, 3 * MS);
+	assert_false(polls(w));
+	assert_int_equal(w->policy.stats.cpu_contended, 1);
 }
 
-/*
- * If another task keeps the CPU, a trial loses a few time slices, and the next one comes
- * soon.
- */
-TEST_PLAIN(test_trials_between_hosts_are_short_and_come_soon)
+/* If another task keeps the CPU, a trial loses a few time slices, and the next one comes soon. */
+TEST_AUTO(test_trials_between_hosts_are_short_and_come_soon)
 {
-	struct worker w;
 	uint64_t from;
 
-	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 30; i++) {
-		pvr_poll_moved(&w.policy, w.now);
-		from = w.now;
-		talk(&w, SEC, 3 * MS);
-		assert_in_range(w.now - from, 3 * MS, 12 * MS);
-		assert_false(polls(&w));
-		assert_true(w.policy.resume_at - w.now <= 64 * MS);
-		sleep_for(&w, 64 * MS);
+		from = w->now;
+		talk(w, SEC, 3 * MS);
+		assert_in_range(w->now - from, 3 * MS, 12 * MS);
+		assert_false(polls(w));
+		assert_true(w->policy.resume_at - w->now <= 64 * MS);
+		sleep_for(w, 64 * MS);
 	}
-	assert_int_equal(w.policy.stats.cpu_contended, 30);
+	assert_int_equal(w->policy.stats.cpu_contended, 30);
 }
 
-/*
- * Between guests of one host, a context switch means that another task waits for the CPU.
- */
-TEST_PLAIN(test_switch_without_remote_traffic_is_contention)
+/* Between guests of one host, a context switch means that another task waits for the CPU. */
+TEST_AUTO(test_switch_without_remote_traffic_is_contention)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	work_for(&w, 10 * MS);
-	w.switches++;
-	pvr_poll_yielded(&w.policy, w.now - 3 * US, w.now);
-	assert_false(pvr_poll_is_shared(&w.policy));
-	work_for(&w, 10 * MS);
-	assert_int_equal(w.policy.stats.cpu_contended, 1);
+	work_for(w, 10 * MS);
+	w->switches++;
+	pvr_poll_yielded(&w->policy, w->now - 3 * US, w->now);
+	assert_false(pvr_poll_is_shared(&w->policy));
+	work_for(w, 10 * MS);
+	assert_int_equal(w->policy.stats.cpu_contended, 1);
 }
 
-TEST_PLAIN(test_cpu_that_is_wanted_is_offered_in_each_round)
+TEST_AUTO(test_cpu_that_others_need_is_offered_in_each_round)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	pvr_poll_moved(&w.policy, w.now);
-	pvr_poll_yielded(&w.policy, w.now - 3 * US, w.now);
-	assert_true(pvr_poll_is_shared(&w.policy));
-	pvr_poll_sockets_done(&w.policy, w.now, true);
+	pvr_poll_moved(&w->policy, w->now);
+	pvr_poll_yielded(&w->policy, w->now - 3 * US, w->now);
+	assert_true(pvr_poll_is_shared(&w->policy));
+	pvr_poll_sockets_done(&w->policy, w->now, true);
 	/* But for a guest that answers. */
-	pass(&w, US);
-	assert_int_equal(step(&w, false), PVR_POLL_GO_ON);
-	pass(&w, US);
+	pass(w, US);
+	assert_int_equal(step(w, false), PVR_POLL_GO_ON);
+	pass(w, US);
 	for (uint32_t i = 0; i < 20; i++) {
-		pass(&w, ROUND);
-		assert_int_equal(step(&w, i % 2), PVR_POLL_SOCKETS);
+		pass(w, ROUND);
+		assert_int_equal(step(w, i % 2), PVR_POLL_SOCKETS);
 	}
-	pvr_poll_yielded(&w.policy, w.now - 300, w.now);
-	assert_false(pvr_poll_is_shared(&w.policy));
-	pass(&w, ROUND);
-	assert_int_equal(step(&w, false), PVR_POLL_GO_ON);
+	pvr_poll_yielded(&w->policy, w->now - 300, w->now);
+	assert_false(pvr_poll_is_shared(&w->policy));
+	pass(w, ROUND);
+	assert_int_equal(step(w, false), PVR_POLL_GO_ON);
 }
 
 /* -------------------------------------------------------------------- async */
 
-TEST_PLAIN(test_worker_with_a_mapped_uar_does_not_sleep)
+TEST_AUTO(test_worker_with_a_mapped_uar_does_not_sleep)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	w.uar_mapped = true;
-	assert_int_equal(idle(&w, SEC), SEC);
-	assert_int_equal(w.policy.stats.poll_windows, 0);
-	assert_int_equal(w.policy.stats.backoffs, 0);
+	w->uar_mapped = true;
+	assert_int_equal(idle(w, SEC), SEC);
+	assert_int_equal(w->policy.stats.poll_windows, 0);
+	assert_int_equal(w->policy.stats.backoffs, 0);
 }
 
-TEST_PLAIN(test_worker_with_a_mapped_uar_sleeps_where_others_need_the_cpu)
+TEST_AUTO(test_worker_with_a_mapped_uar_sleeps_where_others_need_the_cpu)
 {
-	struct worker w;
-
-	worker_init(&w, PVR_POLL_AUTO);
-	w.uar_mapped = w.cpu_contended = true;
-	assert_true(idle(&w, SEC) < MS);
-	assert_true(w.policy.stats.backoffs > 0);
-	worker_init(&w, PVR_POLL_OFF);
-	w.uar_mapped = true;
-	assert_true(idle(&w, SEC) <= ROUND);
+	w->uar_mapped = w->cpu_contended = true;
+	assert_true(idle(w, SEC) < MS);
+	assert_true(w->policy.stats.backoffs > 0);
+	worker_init(w, PVR_POLL_OFF);
+	w->uar_mapped = true;
+	assert_true(idle(w, SEC) <= ROUND);
 }

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "common.h"
+#include "conn.h"
 
 #define MESSAGES 4000
 #define SLOTS 16 /* of SLOT bytes, for each direction */
@@ -98,32 +98,16 @@ static void connect(struct t_env *env, const struct fg_conn *conn)
 
 /* -------------------------------------------------- messages that are checked */
 
-static uint64_t word(uint32_t seed, uint32_t n, uint32_t i)
+/* The seed for fg_fill() of message @n; @side: of its sender. */
+static uint32_t seed_of(uint32_t side, uint32_t n)
 {
-	return ((uint64_t)seed << 56) + (uint64_t)n * 1000003 + i;
-}
-
-static void slot_fill(struct fg_end *end, uint32_t slot, uint32_t seed, uint32_t n)
-{
-	uint64_t *at = (uint64_t *)(end->mr.va + slot * SLOT);
-
-	for (uint32_t i = 0; i < SLOT / 8; i++)
-		at[i] = word(seed, n, i);
-}
-
-static void slot_check(struct fg_end *end, uint32_t slot, uint32_t seed, uint32_t n)
-{
-	const uint64_t *at = (const uint64_t *)(end->mr.va + slot * SLOT);
-
-	for (uint32_t i = 0; i < SLOT / 8; i++)
-		if (at[i] != word(seed, n, i))
-			fg_die("message %u: word %u is 0x%llx", n, i, (unsigned long long)at[i]);
+	return side << 16 | n;
 }
 
 /* One side of a conversation in both directions; slots are first the own, then the other's. */
 struct talker {
 	struct fg_end *end;
-	uint32_t seed, others;
+	uint32_t side; /* 0 or 1 */
 	uint32_t sent, done, received;
 };
 
@@ -138,7 +122,7 @@ static bool send_next(struct talker *t)
 
 	if (t->sent == MESSAGES || t->sent - t->done == SLOTS)
 		return false;
-	slot_fill(t->end, slot, t->seed, t->sent);
+	fg_fill(t->end->mr.va + slot * SLOT, SLOT, seed_of(t->side, t->sent));
 	t_send(t->end, t->sent++, slot * SLOT, SLOT);
 	return true;
 }
@@ -163,7 +147,9 @@ static bool take_received(struct talker *t)
 		return false;
 	if (cqe.status != PVRDMA_WC_SUCCESS || cqe.wr_id != n)
 		fg_die("receive %u: status %u", (uint32_t)cqe.wr_id, cqe.status);
-	slot_check(t->end, SLOTS + n % SLOTS, t->others, n);
+	if (fg_mismatch(t->end->mr.va + (SLOTS + n % SLOTS) * SLOT, SLOT, seed_of(!t->side, n)) !=
+	    SLOT)
+		fg_die("receive %u: its bytes are not those of the message", n);
 	t->received++;
 	post_recv(t, n + SLOTS);
 	return true;
@@ -203,8 +189,8 @@ static void converse(struct talker *a, struct talker *b)
 
 TEST_POOL(test_both_ways_at_once)
 {
-	struct talker a = { .end = &env->a, .seed = 1, .others = 2 };
-	struct talker b = { .end = &env->b, .seed = 2, .others = 1 };
+	struct talker a = { .end = &env->a, .side = 0 };
+	struct talker b = { .end = &env->b, .side = 1 };
 
 	connect(env, NULL);
 	go(env);
@@ -215,13 +201,10 @@ TEST_POOL(test_both_ways_at_once)
 TEST_POOL(test_large_messages_both_ways_at_once)
 {
 	const uint32_t len = 1 << 20;
-	struct fg_mr wide[2];
 
 	connect(env, NULL);
-	t_wide_mr(&env->a, len / PVR_PAGE_SIZE, &wide[0]);
-	t_wide_mr(&env->b, len / PVR_PAGE_SIZE, &wide[1]);
-	env->a.mr = wide[0];
-	env->b.mr = wide[1];
+	t_widen(&env->a, len);
+	t_widen(&env->b, len);
 	go(env);
 	for (uint32_t n = 0; n < 50; n++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, len);
@@ -237,9 +220,7 @@ TEST_POOL(test_three_talk_to_each_other)
 	struct fg_end c, d;
 
 	connect(env, NULL);
-	fg_end_open(&c, env->g[2], PVR_QPT_RC);
-	fg_end_open(&d, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[2], &d, env->g[0]);
 	go(env);
 	for (uint32_t n = 0; n < MESSAGES; n++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
@@ -256,16 +237,10 @@ TEST_POOL(test_three_talk_to_each_other)
 /* ------------------------------------------------------------------- waking up */
 
 /* The RNR timer takes 655 ms: so many messages come in time only if each is woken. */
-static const struct fg_conn patient = {
-	.mtu = PVR_MTU_1024,
-	.access = FG_ACCESS_ALL,
-	.timeout = 14,
-	.retry_cnt = 7,
-	.rnr_retry = 7,
-	.min_rnr_timer = 0,
-	.max_rd_atomic = 16,
-	.max_dest_rd_atomic = 16,
-};
+static struct fg_conn patient(void)
+{
+	return t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST);
+}
 
 /* On a busy machine the receive may come first, time and again: once the sender must wait. */
 static void await_rnr_nak(struct fg_guest *guest)
@@ -277,23 +252,25 @@ static void await_rnr_nak(struct fg_guest *guest)
 	assert_int_equal(fg_stats(guest).rnr_naks, 1);
 }
 
-TEST_POOL(test_receive_wakes_waiting_sender)
+/* Sends 500 messages; the receive comes some time after each. @write: while b writes, too. */
+static void send_before_receive(struct t_env *env, bool write)
 {
-	uint64_t begin;
+	uint64_t begin = fg_worker_pool_now();
 
-	connect(env, &patient);
-	go(env);
-	begin = fg_worker_pool_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
+		if (write)
+			t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 4096);
 		if (!n)
 			await_rnr_nak(env->g[1]);
-		if (n % 2)
+		if (n % 2 && !write)
 			sched_yield();
 		for (volatile uint32_t delay = n % 64 * 100; delay; delay--)
 			;
 		t_recv(&env->b, n, 0, 64);
 		await_ok(&env->b.rcq);
+		if (write)
+			await_ok(&env->b.scq);
 		await_ok(&env->a.scq);
 	}
 	/* Were every tenth one slept out, it would take longer. */
@@ -301,39 +278,34 @@ TEST_POOL(test_receive_wakes_waiting_sender)
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
+TEST_POOL(test_receive_wakes_waiting_sender)
+{
+	const struct fg_conn conn = patient();
+
+	connect(env, &conn);
+	go(env);
+	send_before_receive(env, false);
+}
+
 /* Its guest rings no doorbell: the sender's worker polls, even while the other one is busy. */
 TEST_POOL(test_receive_in_a_long_queue_is_found)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
-	uint64_t begin;
+	const struct fg_conn conn = patient();
 
 	env->g[1]->config.ext = PVR_ENGINE_EXT;
 	expect_ok(fg_guest_boot(env->g[1]));
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
-	fg_end_connect(&env->a, &env->b, &patient);
+	fg_end_connect(&env->a, &env->b, &conn);
 	go(env);
-	begin = fg_worker_pool_now();
-	for (uint32_t n = 0; n < 500; n++) {
-		t_send(&env->a, n, 0, 64);
-		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 4096);
-		if (!n)
-			await_rnr_nak(env->g[1]);
-		for (volatile uint32_t delay = n % 64 * 100; delay; delay--)
-			;
-		t_recv(&env->b, n, 0, 64);
-		await_ok(&env->b.rcq);
-		await_ok(&env->b.scq);
-		await_ok(&env->a.scq);
-	}
-	/* As above. */
-	assert_true(fg_worker_pool_now() - begin < HANG_SECONDS * FG_SEC);
-	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
+	send_before_receive(env, true);
 }
 
 TEST_POOL(test_srq_wakes_waiting_senders)
 {
+	const struct fg_conn conn = patient();
 	struct fg_end owner, far[3];
 	struct fg_qp near[3];
 	struct fg_srq srq;
@@ -341,16 +313,10 @@ TEST_POOL(test_srq_wakes_waiting_senders)
 	fg_end_open(&owner, env->g[1], PVR_QPT_RC);
 	expect_ok(fg_srq_create(&owner.pd, 32, 4, &srq));
 	for (uint32_t i = 0; i < 3; i++) {
-		struct fg_qp_spec spec = { .type = PVR_QPT_RC,
-					   .pd = &owner.pd,
-					   .scq = &owner.scq,
-					   .rcq = &owner.rcq,
-					   .srq = &srq };
-
+		near[i] = t_qp_create(&owner, (struct fg_qp_spec){ .srq = &srq });
 		fg_end_open(&far[i], env->g[0], PVR_QPT_RC);
-		expect_ok(fg_qp_create(&spec, &near[i]));
-		expect_ok(fg_qp_connect(&far[i].qp, &patient, owner.gid, near[i].qpn));
-		expect_ok(fg_qp_connect(&near[i], &patient, far[i].gid, far[i].qp.qpn));
+		expect_ok(fg_qp_connect(&far[i].qp, &conn, owner.gid, near[i].qpn));
+		expect_ok(fg_qp_connect(&near[i], &conn, far[i].gid, far[i].qp.qpn));
 	}
 	go(env);
 	for (uint32_t n = 0; n < 300; n++) {
@@ -396,26 +362,10 @@ TEST_POOL(test_datagrams_both_ways)
 	assert_int_equal(fg_stats(env->g[0]).ud_dropped + fg_stats(env->g[1]).ud_dropped, 0);
 }
 
-static void post_group(struct fg_end *from, uint32_t n)
-{
-	struct pvrdma_av av = fg_av(&from->pd, group, 0);
-	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 100);
-	struct fg_wr wr = { .wr_id = n,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .av = &av,
-			    .remote_qpn = 0xffffff,
-			    .remote_qkey = FG_QKEY };
-
-	assert_true(fg_post_send(&from->qp, &wr));
-}
-
 /* Each member gets each datagram once, even if members were busy in between. */
 TEST_POOL(test_group_across_workers)
 {
-	struct fg_end end[4], *all = end;
+	struct fg_end end[4];
 
 	for (uint32_t i = 0; i < 4; i++) {
 		open_ud(&end[i], env->g[i % 3]);
@@ -428,8 +378,8 @@ TEST_POOL(test_group_across_workers)
 			t_recv(&end[i], n, 1000, 200);
 			t_recv(&end[i], n, 1000, 200);
 		}
-		post_group(&all[0], n);
-		post_group(&all[1], n);
+		t_send_group(&end[0], group, n, 0, 100);
+		t_send_group(&end[1], group, n, 0, 100);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 64);
 		for (uint32_t i = 0; i < 4; i++) {
@@ -437,8 +387,8 @@ TEST_POOL(test_group_across_workers)
 			await_ok(&end[i].rcq);
 			expect_no_cqe(&end[i].rcq);
 		}
-		await_ok(&all[0].scq);
-		await_ok(&all[1].scq);
+		await_ok(&end[0].scq);
+		await_ok(&end[1].scq);
 		await_ok(&env->a.scq);
 		await_ok(&env->b.scq);
 	}
@@ -482,6 +432,7 @@ static void until_any(const uint32_t *counter)
 	assert_true(number(counter) > 0);
 }
 
+/* Gives up after a few microseconds. */
 static const struct fg_conn hasty = {
 	.mtu = PVR_MTU_1024,
 	.access = FG_ACCESS_ALL,
@@ -532,16 +483,18 @@ static void writer_start(struct writer *w, struct fg_end *from, struct fg_end *t
 	assert_int_equal(pthread_create(&w->thread, NULL, write_on, w), 0);
 }
 
+/* From a to b. */
+static void start_writing(struct t_env *env, struct writer *w)
+{
+	connect(env, &hasty);
+	go(env);
+	writer_start(w, &env->a, &env->b);
+}
+
 static void writer_stop(struct writer *w)
 {
 	__atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
 	pthread_join(w->thread, NULL);
-}
-
-/* Its PSNs are those of a fresh connection at both ends. */
-static void accept_writer(struct fg_end *end, const struct fg_end *from)
-{
-	expect_ok(fg_qp_connect(&end->qp, &hasty, from->gid, from->qp.qpn));
 }
 
 static void pause_ms(uint32_t ms)
@@ -551,48 +504,44 @@ static void pause_ms(uint32_t ms)
 	nanosleep(&ts, NULL);
 }
 
-TEST_POOL(test_queue_pair_resets_under_load)
+static void reset_peer(struct t_env *env)
 {
-	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
-	struct writer w;
-
-	connect(env, &hasty);
-	go(env);
-	writer_start(&w, &env->a, &env->b);
-	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_worker_pool_now() < end); i++) {
-		fg_qp_to_reset(&env->b.qp);
-		accept_writer(&env->b, &env->a);
-		if (i % 10 == 0)
-			pause_ms(2);
-	}
-	writer_stop(&w);
-	assert_true(w.failed > 0);
+	fg_qp_to_reset(&env->b.qp);
 }
 
 /* Handles and memory are used again for other objects while the peer still writes. */
-TEST_POOL(test_queue_pair_is_destroyed_under_load)
+static void replace_peer(struct t_env *env)
+{
+	struct fg_qp fresh;
+
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	fresh = t_qp_create(&env->b, (struct fg_qp_spec){ 0 });
+	/* The writer reads this one word meanwhile. */
+	__atomic_store_n(&env->b.qp.qpn, fresh.qpn, __ATOMIC_RELAXED);
+	env->b.qp.buf = fresh.buf;
+	env->b.qp.ring = fresh.ring;
+	env->b.qp.handle = fresh.handle;
+}
+
+static const struct {
+	const char *label;
+	void (*end)(struct t_env *env);
+} ends[] = {
+	{ "reset", reset_peer },
+	{ "destroyed", replace_peer },
+};
+
+TEST_CASES_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, test_queue_pair_ends_under_load,
+		ends)
 {
 	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
-	struct fg_qp_spec spec;
 	struct writer w;
 
-	connect(env, &hasty);
-	spec = (struct fg_qp_spec){
-		.type = PVR_QPT_RC, .pd = &env->b.pd, .scq = &env->b.scq, .rcq = &env->b.rcq
-	};
-	go(env);
-	writer_start(&w, &env->a, &env->b);
+	start_writing(env, &w);
 	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_worker_pool_now() < end); i++) {
-		struct fg_qp fresh;
-
-		expect_ok(fg_qp_destroy(&env->b.qp));
-		expect_ok(fg_qp_create(&spec, &fresh));
-		/* The writer reads this one word meanwhile. */
-		__atomic_store_n(&env->b.qp.qpn, fresh.qpn, __ATOMIC_RELAXED);
-		env->b.qp.buf = fresh.buf;
-		env->b.qp.ring = fresh.ring;
-		env->b.qp.handle = fresh.handle;
-		accept_writer(&env->b, &env->a);
+		row->end(env);
+		/* Its PSNs are those of a fresh connection at both ends. */
+		expect_ok(fg_qp_connect(&env->b.qp, &hasty, env->a.gid, env->a.qp.qpn));
 		if (i % 10 == 0)
 			pause_ms(2);
 	}
@@ -604,9 +553,7 @@ TEST_POOL(test_adapter_resets_under_load)
 {
 	struct writer w;
 
-	connect(env, &hasty);
-	go(env);
-	writer_start(&w, &env->a, &env->b);
+	start_writing(env, &w);
 	for (uint32_t i = 0; i < 50; i++) {
 		pvr_adapter_reset(env->g[1]->adapter);
 		expect_ok(fg_guest_boot(env->g[1]));
@@ -623,16 +570,12 @@ TEST_POOL(test_adapter_resets_under_load)
 /* After unmapping the memory does not exist: any access is a fault. */
 TEST_POOL(test_memory_is_unplugged_under_load)
 {
-	const struct fg_ram_region *region;
+	const struct fg_ram_region *region, *end = env->g[1]->ram.region + FG_RAM_REGIONS;
 	struct writer w;
-	uint32_t i;
 
-	connect(env, &hasty);
-	go(env);
-	writer_start(&w, &env->a, &env->b);
+	start_writing(env, &w);
 	until_any(&w.ok);
-	for (i = 0; i < FG_RAM_REGIONS; i++) {
-		region = &env->g[1]->ram.region[i];
+	for (region = env->g[1]->ram.region; region < end; region++) {
 		if (!region->size)
 			continue;
 		pvr_adapter_unmap_ram(env->g[1]->adapter, region->gpa, region->size);
@@ -641,11 +584,9 @@ TEST_POOL(test_memory_is_unplugged_under_load)
 	until_any(&w.failed);
 	pause_ms(5);
 	writer_stop(&w);
-	for (i = 0; i < FG_RAM_REGIONS; i++) {
-		region = &env->g[1]->ram.region[i];
+	for (region = env->g[1]->ram.region; region < end; region++)
 		if (region->size)
 			mprotect(region->va, region->size, PROT_READ | PROT_WRITE);
-	}
 }
 
 static void stop_the_world(struct t_env *env)
@@ -671,9 +612,7 @@ TEST_POOL(test_gid_is_taken_away_under_load)
 	config.worker = 0;
 	fg_gid_from_mac(gid, config.mac);
 	expect_ok(fg_bind_gid(env->g[1], 1, gid));
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
+	connect(env, NULL);
 	go(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
 	await_ok(&env->a.scq);
@@ -695,9 +634,7 @@ TEST_POOL(test_adapters_come_and_go_while_others_work)
 {
 	struct writer w, v;
 
-	connect(env, &hasty);
-	go(env);
-	writer_start(&w, &env->a, &env->b);
+	start_writing(env, &w);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct fg_end guest;
 
