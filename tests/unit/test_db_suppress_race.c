@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A request that is posted just when the device stops looking (PVR_EXT_DB_SUPPRESS): by steps,
- * as the functions that look are ours here, and by a guest in a thread of its own.
+ * A request that is posted just when the device stops to poll (PVR_EXT_DB_SUPPRESS): by steps,
+ * as the functions that read rings are replaced here, and by a guest in a thread of its own.
  */
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
-#include "common.h"
+#include "db_suppress.h"
 #include "rdma/rq.h"
 #include "rdma/requester.h"
 
@@ -25,10 +24,10 @@ TEST_INIT
 /* Runs before and after the device reads a ring, once each. */
 static struct {
 	struct t_env *env;
-	void (*before_look)(struct t_env *env);
-	void (*after_look)(struct t_env *env);
+	void (*before_read)(struct t_env *env);
+	void (*after_read)(struct t_env *env);
 	void (*after_count)(struct t_env *env); /* of any ring's requests */
-	uint32_t looks;
+	uint32_t reads;
 	bool rung; /* a doorbell is on its way, which comes when the device can take it */
 } hook;
 
@@ -48,10 +47,10 @@ bool __wrap_pvr_requester_has_work(const struct pvr_qp *qp)
 {
 	bool found;
 
-	hook.looks++;
-	call(&hook.before_look);
+	hook.reads++;
+	call(&hook.before_read);
 	found = __real_pvr_requester_has_work(qp);
-	call(&hook.after_look);
+	call(&hook.after_read);
 	return found;
 }
 
@@ -62,10 +61,10 @@ int __wrap_pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
 {
 	int err;
 
-	hook.looks++;
-	call(&hook.before_look);
+	hook.reads++;
+	call(&hook.before_read);
 	err = __real_pvr_recv_get(qp, wqe);
-	call(&hook.after_look);
+	call(&hook.after_read);
 	return err;
 }
 
@@ -89,23 +88,14 @@ static void begin(struct t_env *env)
 
 static void put_write(struct t_env *env)
 {
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .wr_id = 2,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
-
-	assert_true(fg_put_send(&env->a.qp, &wr));
+	t_put_write(&env->a, &env->b, 2);
 }
 
 /* The guest's barrier came late: it posts, and sees the 0. */
 static void post_and_ring(struct t_env *env)
 {
 	put_write(env);
-	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
+	assert_int_equal(sq_word(&env->a), 0);
 	hook.rung = true;
 }
 
@@ -115,99 +105,91 @@ static void expect_two_writes(struct t_env *env)
 	if (hook.rung)
 		fg_ring_send(&env->a.qp);
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
-	assert_true(hook.looks > 0);
+	expect_written(&env->a, 1);
+	expect_written(&env->a, 2);
+	assert_true(hook.reads > 0);
 }
 
-TEST(rc_connected, test_end_of_a_quantum_finds_what_saw_the_1)
+static void post_one(struct t_env *env)
 {
 	begin(env);
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
-	hook.before_look = put_write;
-	expect_two_writes(env);
-}
-
-TEST(rc_connected, test_end_of_a_quantum_enables_the_doorbell_of_later_posts)
-{
-	begin(env);
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
-	hook.after_look = post_and_ring;
-	expect_two_writes(env);
+	t_write(&env->a, &env->b, 1);
 }
 
 static void poll_one(struct t_env *env)
 {
 	begin(env);
-	pvr_engine_poll(env->host->engine, 0);
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	poll(env);
+	t_write(&env->a, &env->b, 1);
 	fg_run(env->host);
-	assert_int_not_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
-	hook.looks = 0;
+	assert_int_not_equal(sq_word(&env->a), 0);
+	hook.reads = 0;
+}
+
+TEST(rc_connected, test_end_of_a_quantum_finds_what_saw_the_1)
+{
+	post_one(env);
+	hook.before_read = put_write;
+	expect_two_writes(env);
+}
+
+TEST(rc_connected, test_end_of_a_quantum_enables_the_doorbell_of_later_posts)
+{
+	post_one(env);
+	hook.after_read = post_and_ring;
+	expect_two_writes(env);
 }
 
 TEST(rc_connected, test_end_of_polling_finds_what_saw_the_1)
 {
 	poll_one(env);
-	hook.before_look = put_write;
-	assert_false(pvr_engine_enable_doorbells(env->host->engine, 0));
+	hook.before_read = put_write;
+	assert_false(enable_doorbells(env));
 	expect_two_writes(env);
 }
 
 TEST(rc_connected, test_end_of_polling_enables_the_doorbell_of_later_posts)
 {
 	poll_one(env);
-	hook.after_look = post_and_ring;
-	assert_true(pvr_engine_enable_doorbells(env->host->engine, 0));
+	hook.after_read = post_and_ring;
+	assert_true(enable_doorbells(env));
 	expect_two_writes(env);
 }
 
 /* The first read finds nothing; the guest has read that no doorbell is needed. */
 static void put_recv(struct t_env *env)
 {
-	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
-
-	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
-	assert_true(fg_put_recv(&env->b.qp, 7, &sge, 1));
+	assert_int_not_equal(rq_word(&env->b), 0);
+	t_put_recv(&env->b, 7, 0, 64);
 }
 
 TEST(rc_connected, test_responder_finds_the_receive_that_saw_the_1)
 {
 	begin(env);
 	t_send(&env->a, 1, 0, 8);
-	hook.after_look = put_recv;
+	hook.after_read = put_recv;
 	fg_run(env->host);
-	assert_int_equal(hook.looks >= 2, true);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	assert_true(hook.reads >= 2);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 7, 8);
 	/* The state is as if the requester had never waited. */
-	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
+	assert_int_not_equal(rq_word(&env->b), 0);
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
 }
-
-static const struct fg_conn patient = {
-	.mtu = PVR_MTU_1024,
-	.access = FG_ACCESS_ALL,
-	.timeout = 14,
-	.retry_cnt = 7,
-	.rnr_retry = 7,
-	.min_rnr_timer = 0,
-	.max_rd_atomic = 16,
-	.max_dest_rd_atomic = 16,
-};
 
 /* A receive queue that the requester polls (path/local/rnr.h). */
 static void connect_long(struct t_env *env)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
+	const struct fg_conn conn = t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST);
 
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
-	fg_end_connect(&env->a, &env->b, &patient);
+	fg_end_connect(&env->a, &env->b, &conn);
 }
 
 /* Return: false if the next timer is not an RNR poll. */
-static bool to_next_look(struct fg_host *host)
+static bool to_next_poll(struct fg_host *host)
 {
 	uint64_t deadline = pvr_engine_deadline(host->engine, 0);
 
@@ -217,31 +199,34 @@ static bool to_next_look(struct fg_host *host)
 	return true;
 }
 
-TEST(rc_connected, test_last_look_finds_the_receive_that_saw_the_1)
+static void wait_for_receive(struct t_env *env)
 {
-	uint32_t last, looks = 0;
-
-	connect_long(env);
-	begin(env);
-	t_send(&env->a, 1, 0, 8);
-	for (fg_run(env->host); to_next_look(env->host); fg_run(env->host))
-		looks++;
-	assert_int_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
-	/* The same again, up to the last. */
 	connect_long(env);
 	begin(env);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
-	for (last = 1; last < looks; last++) {
-		assert_true(to_next_look(env->host));
+}
+
+TEST(rc_connected, test_last_rnr_poll_finds_the_receive_that_saw_the_1)
+{
+	uint32_t polls = 0;
+
+	wait_for_receive(env);
+	for (; to_next_poll(env->host); fg_run(env->host))
+		polls++;
+	assert_int_equal(rq_word(&env->b), 0);
+	/* The same again, up to the last. */
+	wait_for_receive(env);
+	for (uint32_t i = 1; i < polls; i++) {
+		assert_true(to_next_poll(env->host));
 		fg_run(env->host);
 	}
 	hook.after_count = put_recv;
-	assert_true(to_next_look(env->host));
+	assert_true(to_next_poll(env->host));
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 7, 8);
-	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
+	assert_int_not_equal(rq_word(&env->b), 0);
 }
 
 /* ------------------------------------------------------------- by threads */
@@ -250,7 +235,7 @@ struct player {
 	struct t_env *env;
 	uint32_t done; /* messages */
 	uint32_t bells[2]; /* doorbells under way: of a's SQ, of b's RQ */
-	bool looked_for; /* b's receives: the clock goes on, as far as the last look */
+	bool polled_for; /* the receives of b: the clock goes on, as far as the last RNR poll */
 	bool writes; /* nothing else, so that most of the time is spent at the end of turns */
 	bool bursts; /* of writes, with one doorbell until the device has come */
 	bool rang; /* ... for the requests before rung, and it may be under way */
@@ -289,23 +274,14 @@ static void ring_until_it_comes(struct player *p)
 
 static void player_send(struct player *p)
 {
-	struct fg_end *a = &p->env->a;
-	struct pvrdma_sge sge = fg_sge(&a->mr, 0, 8);
-	struct fg_wr wr = {
-		.opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1
-	};
-
-	fg_put_send(&a->qp, &wr);
-	ring(p, 0, &fg_qp_db_suppress(&a->qp)->sq);
+	t_put_send(&p->env->a, 0, 0, 8);
+	ring(p, 0, &fg_qp_db_suppress(&p->env->a.qp)->sq);
 }
 
 static void player_recv(struct player *p)
 {
-	struct fg_end *b = &p->env->b;
-	struct pvrdma_sge sge = fg_sge(&b->mr, 0, 64);
-
-	fg_put_recv(&b->qp, 0, &sge, 1);
-	ring(p, 1, &fg_qp_db_suppress(&b->qp)->rq);
+	t_put_recv(&p->env->b, 0, 0, 64);
+	ring(p, 1, &fg_qp_db_suppress(&p->env->b.qp)->rq);
 }
 
 static bool wait_cqe(struct player *p, struct fg_cq *cq)
@@ -394,30 +370,22 @@ static void carry_bells(struct player *p)
 		fg_ring_recv(&p->env->b.qp);
 }
 
-static time_t seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
-/* The clock stands still, but for looks: no RNR timer repairs what a missing doorbell has left. */
+/* The clock stands still, but for RNR polls: no RNR timer repairs what a missing doorbell has left. */
 static void serve(struct player *p, bool polls)
 {
 	struct pvr_engine *engine = p->env->host->engine;
-	time_t end = seconds() + HANG_SECONDS;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	uint32_t round = 0, done, last = 0;
 
 	while ((done = __atomic_load_n(&p->done, __ATOMIC_RELAXED)) < MESSAGES) {
-		if (done == last && seconds() > end)
-			break;
 		if (done != last)
-			end = seconds() + HANG_SECONDS;
+			end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
+		else if (fg_worker_pool_now() > end)
+			break;
 		last = done;
 		carry_bells(p);
-		if (p->looked_for)
-			to_next_look(p->env->host);
+		if (p->polled_for)
+			to_next_poll(p->env->host);
 		if (polls)
 			pvr_engine_poll(engine, 0);
 		pvr_engine_run(engine, 0);
@@ -442,40 +410,28 @@ static void play_player(struct player *p, bool polls)
 
 static const struct {
 	const char *label;
-	bool polls;
-	bool writes;
+	bool polls; /* the device */
+	bool writes, bursts;
 } plays[] = {
-	{ "at any time", false, false },
-	{ "at the end of turns", false, true },
-	{ "when polling begins and ends", true, false },
-	{ "at the end of polling", true, true },
+	{ "at any time", .polls = false },
+	{ "at the end of turns", .polls = false, .writes = true },
+	{ "when polling begins and ends", .polls = true },
+	{ "at the end of polling", .polls = true, .writes = true },
+	{ "one for a burst until the device has come", .polls = false, .bursts = true },
+	{ "one for a burst until the device has come or polls", .polls = true, .bursts = true },
 };
 
 TEST_CASES(rc_connected, test_no_doorbell_is_missing, plays)
 {
-	struct player p = { .env = env, .writes = row->writes };
+	struct player p = { .env = env, .writes = row->writes, .bursts = row->bursts };
 
 	play_player(&p, row->polls);
 }
 
-TEST(rc_connected, test_receives_are_looked_for_or_rung_for)
+TEST(rc_connected, test_receives_are_polled_for_or_rung_for)
 {
-	struct player p = { .env = env, .looked_for = true };
+	struct player p = { .env = env, .polled_for = true };
 
-	connect_long(p.env);
+	connect_long(env);
 	play_player(&p, false);
-}
-
-TEST(rc_connected, test_one_doorbell_until_the_device_has_come)
-{
-	struct player p = { .env = env, .bursts = true };
-
-	play_player(&p, false);
-}
-
-TEST(rc_connected, test_one_doorbell_until_the_device_has_come_or_polls)
-{
-	struct player p = { .env = env, .bursts = true };
-
-	play_player(&p, true);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Doorbells: whose they are, and what a wild ring index behind them does. */
-#include "common.h"
+#include "conn.h"
 
 static uint64_t ignored(const struct fg_guest *g)
 {
@@ -45,14 +45,11 @@ TEST(rc_connected, test_doorbells_for_unknown_objects_are_ignored)
 	assert_int_equal(ignored(env->g[0]) - before, COUNT(offsets) * COUNT(handles));
 }
 
-TEST(rc_connected, test_doorbells_at_unused_offsets_are_ignored)
+TEST(rc_idle, test_doorbells_at_unused_offsets_are_ignored)
 {
 	uint64_t before = ignored(env->g[0]);
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
 
-	fg_run(env->host); /* the transition to RTS polls the queue once */
-	assert_true(fg_put_send(&env->a.qp, &wr));
+	t_put_send(&env->a, 1, 0, 8);
 	t_recv(&env->b, 1, 0, 8);
 	for (uint32_t offset = 12; offset < PVR_PAGE_SIZE; offset += 4)
 		fg_uar_write(env->g[0], 0, offset, PVR_DB_QP_SEND | env->a.qp.handle);
@@ -61,59 +58,65 @@ TEST(rc_connected, test_doorbells_at_unused_offsets_are_ignored)
 	assert_int_equal(ignored(env->g[0]) - before, (PVR_PAGE_SIZE - 12) / 4);
 }
 
-TEST(rc_connected, test_send_and_recv_bits_together)
-{
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1 };
+static const struct {
+	const char *label;
+	uint32_t bits;
+} other_bits[] = {
+	{ "receive bit", PVR_DB_QP_RECV },
+	{ "reserved bits", 0x3f000000 },
+};
 
+TEST_CASES(rc_connected, test_send_bit_counts_beside_other_bits, other_bits)
+{
 	t_recv(&env->b, 2, 0, 8);
-	assert_true(fg_put_send(&env->a.qp, &wr));
+	t_put_send(&env->a, 1, 0, 8);
 	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET,
-		     PVR_DB_QP_SEND | PVR_DB_QP_RECV | env->a.qp.handle);
+		     PVR_DB_QP_SEND | row->bits | env->a.qp.handle);
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
-TEST(rc_connected, test_reserved_bits_are_ignored)
-{
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1 };
+enum page {
+	PAGE_OF_KERNEL,
+	PAGE_OF_OTHER_USER,
+	PAGE_OF_DESTROYED,
+	PAGE_UNUSED,
+};
 
-	t_recv(&env->b, 2, 0, 8);
-	assert_true(fg_put_send(&env->a.qp, &wr));
-	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET,
-		     PVR_DB_QP_SEND | 0x3f000000 | env->a.qp.handle);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
-}
+static const struct {
+	const char *label;
+	bool user; /* owns the objects; else the kernel does */
+	enum page page;
+} foreign_pages[] = {
+	{ "a user for another user", true, PAGE_OF_OTHER_USER },
+	{ "a user for the kernel", false, PAGE_OF_OTHER_USER },
+	{ "the kernel for a user", true, PAGE_OF_KERNEL },
+	{ "a page without a context", false, PAGE_UNUSED },
+	{ "the page of a destroyed context", false, PAGE_OF_DESTROYED },
+};
 
-/* Two contexts on one guest; @page rings for objects of the other. */
-static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
+TEST_CASES(guests, test_doorbell_for_another_contexts_object_is_ignored, foreign_pages)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_ctx user, other;
 	struct fg_end end, peer;
 	struct fg_srq srq;
-	struct pvrdma_sge sge;
-	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
 	uint64_t before;
+	uint32_t page;
 
-	fg_end_open_spec(&end, owner, &spec, 2);
+	expect_ok(fg_ctx_create(env->g[0], &user));
+	expect_ok(fg_ctx_create(env->g[0], &other));
+	page = row->page == PAGE_OF_KERNEL ? 0 : row->page == PAGE_UNUSED ? 100 : other.uar;
+	if (row->page == PAGE_OF_DESTROYED)
+		expect_ok(fg_ctx_destroy(&other));
+	fg_end_open_spec(&end, row->user ? &user : &env->g[0]->kernel, &spec, 2);
 	expect_ok(fg_srq_create(&end.pd, 16, 1, &srq));
 	fg_end_open(&peer, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&end, &peer, NULL);
 	fg_run(env->host); /* the transition to RTS polls the queue once */
 	t_recv(&peer, 1, 0, 8);
-	sge = fg_sge(&end.mr, 0, 8);
-	assert_true(fg_put_send(&end.qp, &wr));
+	t_put_send(&end, 1, 0, 8);
 	before = ignored(env->g[0]);
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | end.qp.handle);
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM | end.scq.handle);
@@ -127,45 +130,6 @@ static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
 	fg_run(env->host);
 	expect_recv(&peer.rcq, 1, 8);
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
-}
-
-TEST(guests, test_doorbell_for_another_contexts_object_is_ignored)
-{
-	struct fg_ctx a, b;
-
-	expect_ok(fg_ctx_create(env->g[0], &a));
-	expect_ok(fg_ctx_create(env->g[0], &b));
-	foreign_page(env, &a, b.uar);
-}
-
-TEST(guests, test_user_page_cannot_ring_for_the_kernel)
-{
-	struct fg_ctx a;
-
-	expect_ok(fg_ctx_create(env->g[0], &a));
-	foreign_page(env, &env->g[0]->kernel, a.uar);
-}
-
-TEST(guests, test_kernel_page_cannot_ring_for_a_user)
-{
-	struct fg_ctx a;
-
-	expect_ok(fg_ctx_create(env->g[0], &a));
-	foreign_page(env, &a, 0);
-}
-
-TEST(guests, test_page_without_a_context_rings_nothing)
-{
-	foreign_page(env, &env->g[0]->kernel, 100);
-}
-
-TEST(guests, test_page_of_a_destroyed_context_rings_nothing)
-{
-	struct fg_ctx a;
-
-	expect_ok(fg_ctx_create(env->g[0], &a));
-	expect_ok(fg_ctx_destroy(&a));
-	foreign_page(env, &env->g[0]->kernel, a.uar);
 }
 
 TEST(unprobed, test_doorbells_before_the_driver_comes_are_ignored)
@@ -202,7 +166,7 @@ TEST(rc_connected, test_doorbells_without_bus_master_do_no_dma)
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
 	fg_ring_send(&env->a.qp);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 2);
 	expect_recv(&env->b.rcq, 1, 8);
 }
 
@@ -219,26 +183,23 @@ TEST(rc, test_sends_posted_in_reset_and_init_do_not_run)
 	expect_state(&env->a, PVR_QPS_INIT);
 }
 
+/* Of a queue of 64 elements. */
 static const struct {
 	const char *label;
 	uint32_t tail;
-	uint32_t advance;
-} send_indices[] = {
-	{ "send index minus one fails the qp", UINT32_MAX, 0 },
-	{ "send index of twice the size fails the qp", 128, 0 },
-	{ "send index with high bits fails the qp", 0x80000001, 0 },
-	{ "send index beyond the queue fails the qp", 65, 0 },
-	{ "send index moving backwards fails the qp", 2, 3 },
+	uint32_t advance; /* messages before */
+} indices[] = {
+	{ "minus one", UINT32_MAX, 0 },	     { "of twice the size", 128, 0 },
+	{ "with high bits", 0x80000001, 0 }, { "beyond the queue", 65, 0 },
+	{ "moving backwards", 2, 3 },
 };
 
-/* a's ring has the index @tail; a must fail alone, and c and d go on. */
-TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, send_indices)
+/* a must fail alone, and c and d go on. */
+TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, indices)
 {
 	struct fg_end c, d;
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	for (uint32_t i = 0; i < row->advance; i++)
 		t_ping_pong(env->host, &env->a, &env->b);
 	env->a.qp.ring->tx.prod_tail = row->tail;
@@ -251,39 +212,22 @@ TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, send_indices)
 	fg_ring_send(&env->a.qp);
 	fg_run(env->host);
 	/* It can be used again. */
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_reconnect(env);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static const struct {
-	const char *label;
-	uint32_t tail;
-	uint32_t advance;
-} recv_indices[] = {
-	{ "recv index minus one fails the qp", UINT32_MAX, 0 },
-	{ "recv index of twice the size fails the qp", 128, 0 },
-	{ "recv index beyond the queue fails the qp", 65, 0 },
-	{ "recv index moving backwards fails the qp", 2, 3 },
-};
-
-TEST_CASES(rc_connected, test_wild_recv_index_fails_the_qp, recv_indices)
+TEST_CASES(rc_connected, test_wild_recv_index_fails_the_qp, indices)
 {
 	struct fg_end c, d;
-	struct pvrdma_cqe cqe;
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	for (uint32_t i = 0; i < row->advance; i++)
 		t_ping_pong(env->host, &env->a, &env->b);
 	env->b.qp.ring->rx.prod_tail = row->tail;
 	fg_ring_recv(&env->b.qp);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
-	assert_true(fg_cq_poll(&env->a.scq, &cqe));
-	assert_int_equal(cqe.status, PVRDMA_WC_REM_OP_ERR);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 	expect_no_cqe(&env->b.rcq);
@@ -311,7 +255,7 @@ TEST(rc_connected, test_flip_from_empty_to_full_is_bounded)
 	assert_true(fg_cq_pending(&env->a.scq) <= 64);
 }
 
-TEST(rc_connected, test_consumer_index_written_by_the_guest_is_not_believed)
+TEST(rc_connected, test_consumer_index_written_by_the_guest_is_not_used)
 {
 	t_ping_pong(env->host, &env->a, &env->b);
 	env->a.qp.ring->tx.cons_head = 0xdeadbeef;
@@ -333,7 +277,7 @@ TEST(rc_connected, test_consumer_index_written_by_the_guest_is_not_believed)
 		env->a.qp.ring->tx.prod_tail = i + 1;
 		fg_ring_send(&env->a.qp);
 		fg_run(env->host);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 0);
 		assert_int_equal(env->a.qp.ring->tx.cons_head, i + 1);
 		assert_int_equal(env->b.qp.ring->rx.cons_head, i + 1);

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "common.h"
+#include "conn.h"
 
 #define CROWD 200
 
@@ -17,24 +17,14 @@ static uint32_t *word(const struct fg_guest *g, uint32_t page, uint32_t offset)
 	return g->uar_shm + (page * PVR_PAGE_SIZE + offset) / sizeof(uint32_t);
 }
 
-/* In the ring, but no doorbell. */
 static void put_send(struct fg_end *end, uint64_t wr_id)
 {
-	struct pvrdma_sge sge = fg_sge(&end->mr, 0, 8);
-	struct fg_wr wr = { .wr_id = wr_id,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1 };
-
-	assert_true(fg_put_send(&end->qp, &wr));
+	t_put_send(end, wr_id, 0, 8);
 }
 
 static void put_recv(struct fg_end *end, uint64_t wr_id)
 {
-	struct pvrdma_sge sge = fg_sge(&end->mr, 4096, 8);
-
-	assert_true(fg_put_recv(&end->qp, wr_id, &sge, 1));
+	t_put_recv(end, wr_id, 4096, 8);
 }
 
 /* As the worker does it: once around. */
@@ -45,11 +35,10 @@ static bool turn(struct t_env *env)
 	return pvr_engine_run(env->host->engine, 0) || found;
 }
 
-TEST(rc_connected, test_stores_are_doorbells)
+TEST(rc_idle, test_stores_are_doorbells)
 {
 	uint64_t before = fg_stats(env->g[0]).doorbells;
 
-	fg_run(env->host);
 	t_recv(&env->b, 1, 0, 8);
 	put_send(&env->a, 2);
 	fg_run(env->host);
@@ -59,25 +48,23 @@ TEST(rc_connected, test_stores_are_doorbells)
 	assert_true(turn(env));
 	assert_int_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
 	expect_recv(&env->b.rcq, 1, 8);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 2);
 	assert_int_equal(fg_stats(env->g[0]).doorbells - before, 1);
 	assert_int_equal(fg_stats(env->g[0]).doorbells_ignored, 0);
 }
 
-TEST(rc_connected, test_nothing_stored_is_nothing_to_do)
+TEST(rc_idle, test_nothing_stored_is_nothing_to_do)
 {
-	fg_run(env->host);
 	put_send(&env->a, 2);
 	for (int i = 0; i < 100; i++)
 		assert_false(pvr_engine_poll(env->host->engine, 0));
 }
 
 /* Without a mapped page, trapped doorbells work as before. */
-TEST(rc_connected, test_trapped_writes_work_too)
+TEST(rc_idle, test_trapped_writes_work_too)
 {
 	uint32_t value = PVR_DB_QP_SEND | env->a.qp.handle;
 
-	fg_run(env->host);
 	t_recv(&env->b, 1, 0, 8);
 	put_send(&env->a, 2);
 	pvr_adapter_uar_write(env->g[0]->adapter, PVRDMA_UAR_QP_OFFSET, &value, sizeof(value));
@@ -85,39 +72,40 @@ TEST(rc_connected, test_trapped_writes_work_too)
 	expect_recv(&env->b.rcq, 1, 8);
 }
 
-/* Each of @far is connected to the same one of @near; one doorbell page each. */
-static void open_crowd(struct t_env *env, struct fg_end *far, struct fg_end *near)
-{
-	for (uint32_t i = 0; i < CROWD; i++) {
-		struct fg_qp_spec spec = { .type = PVR_QPT_RC,
-					   .pd = &env->a.pd,
-					   .scq = &env->a.scq,
-					   .rcq = &env->a.rcq,
-					   .sq_wr = 4,
-					   .rq_wr = 4 };
+/* Connections that share the CQs and the doorbell page of a, and those of b. */
+struct crowd {
+	struct fg_end far[CROWD], near[CROWD];
+};
 
-		far[i] = env->a;
-		expect_ok(fg_qp_create(&spec, &far[i].qp));
-		spec.pd = &env->b.pd;
-		spec.scq = &env->b.scq;
-		spec.rcq = &env->b.rcq;
-		near[i] = env->b;
-		expect_ok(fg_qp_create(&spec, &near[i].qp));
-		fg_end_connect(&far[i], &near[i], NULL);
+static void crowd_open(struct crowd *crowd, struct t_env *env)
+{
+	const struct fg_qp_spec spec = { .sq_wr = 4, .rq_wr = 4 };
+
+	for (uint32_t i = 0; i < CROWD; i++) {
+		crowd->far[i] = env->a;
+		crowd->far[i].qp = t_qp_create(&env->a, spec);
+		crowd->near[i] = env->b;
+		crowd->near[i].qp = t_qp_create(&env->b, spec);
+		fg_end_connect(&crowd->far[i], &crowd->near[i], NULL);
 	}
 	fg_run(env->host);
 }
 
-TEST(rc_connected, test_overwritten_send_doorbells_are_made_good)
-{
-	struct fg_end far[CROWD], near[CROWD];
+#define TEST_CROWD(name) TEST_OBJECT(rc_connected, struct crowd, crowd, crowd_open, name)
 
-	open_crowd(env, far, near);
+/* A message each, without doorbells. */
+static void crowd_put(struct crowd *crowd)
+{
 	for (uint32_t i = 0; i < CROWD; i++) {
-		put_recv(&near[i], i);
-		put_send(&far[i], i);
+		put_recv(&crowd->near[i], i);
+		put_send(&crowd->far[i], i);
 	}
-	fg_ring_send(&far[CROWD / 2].qp);
+}
+
+TEST_CROWD(test_overwritten_send_doorbells_are_made_good)
+{
+	crowd_put(crowd);
+	fg_ring_send(&crowd->far[CROWD / 2].qp);
 	turn(env);
 	assert_int_equal(fg_cq_pending(&env->a.scq), 1);
 	fg_run(env->host);
@@ -125,13 +113,11 @@ TEST(rc_connected, test_overwritten_send_doorbells_are_made_good)
 	assert_int_equal(fg_cq_drain(&env->b.rcq), CROWD);
 }
 
-TEST(rc_connected, test_one_poll_looks_at_few_objects)
+TEST_CROWD(test_one_poll_covers_few_objects)
 {
-	struct fg_end far[CROWD], near[CROWD];
 	uint32_t polls = 0;
 
-	open_crowd(env, far, near);
-	fg_ring_send(&far[0].qp);
+	fg_ring_send(&crowd->far[0].qp);
 	while (pvr_engine_poll(env->host->engine, 0))
 		polls++;
 	/* One that finds the word, and then at most 64 objects a poll. */
@@ -139,20 +125,17 @@ TEST(rc_connected, test_one_poll_looks_at_few_objects)
 	assert_true(polls <= 3 + CROWD / 16);
 }
 
-TEST(rc_connected, test_overwritten_receive_doorbells_wake_waiting_senders)
+TEST_CROWD(test_overwritten_receive_doorbells_wake_waiting_senders)
 {
-	struct fg_end far[CROWD], near[CROWD];
-
-	open_crowd(env, far, near);
 	for (uint32_t i = 0; i < 10; i++) {
-		put_send(&far[i], i);
-		fg_ring_send(&far[i].qp);
+		put_send(&crowd->far[i], i);
+		fg_ring_send(&crowd->far[i].qp);
 		fg_run(env->host);
 	}
 	assert_int_equal(fg_cq_pending(&env->a.scq), 0);
 	for (uint32_t i = 0; i < 10; i++)
-		put_recv(&near[i], i);
-	fg_ring_recv(&near[9].qp);
+		put_recv(&crowd->near[i], i);
+	fg_ring_recv(&crowd->near[9].qp);
 	fg_run(env->host);
 	assert_int_equal(fg_cq_drain(&env->a.scq), 10);
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 10);
@@ -161,24 +144,18 @@ TEST(rc_connected, test_overwritten_receive_doorbells_wake_waiting_senders)
 TEST(rc_connected, test_overwritten_doorbell_of_an_srq_wakes_waiting_senders)
 {
 	struct fg_srq srq, other;
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = &srq };
-	struct pvrdma_sge sge;
-	struct fg_end far, near;
+	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 8);
+	struct fg_end far, near = env->b;
 
 	fg_end_open(&far, env->g[0], PVR_QPT_RC);
 	expect_ok(fg_srq_create(&env->b.pd, 16, 1, &srq));
 	expect_ok(fg_srq_create(&env->b.pd, 16, 1, &other));
-	spec.pd = &env->b.pd;
-	spec.scq = &env->b.scq;
-	spec.rcq = &env->b.rcq;
-	near = env->b;
-	expect_ok(fg_qp_create(&spec, &near.qp));
+	near.qp = t_qp_create(&env->b, (struct fg_qp_spec){ .srq = &srq });
 	fg_end_connect(&far, &near, NULL);
 	put_send(&far, 1);
 	fg_ring_send(&far.qp);
 	fg_run(env->host);
 	expect_no_cqe(&far.scq);
-	sge = fg_sge(&env->b.mr, 0, 8);
 	assert_true(fg_put_srq_recv(&srq, 2, &sge, 1));
 	fg_ring_srq(&srq);
 	fg_ring_srq(&other);
@@ -217,14 +194,13 @@ TEST(rc_connected, test_other_contexts_are_not_swept)
 	assert_int_equal(fg_stats(env->g[0]).doorbells_ignored, 1);
 	fg_ring_send(&env->a.qp);
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 }
 
-TEST(rc_connected, test_other_offsets_and_pages_are_no_doorbells)
+TEST(rc_idle, test_other_offsets_and_pages_are_no_doorbells)
 {
 	uint32_t offset, page;
 
-	fg_run(env->host);
 	t_recv(&env->b, 1, 0, 8);
 	fg_run(env->host);
 	put_send(&env->a, 1);
@@ -256,9 +232,8 @@ TEST(guest, test_new_context_begins_with_an_empty_page)
 	assert_int_equal(fg_stats(env->g[0]).doorbells, 1);
 }
 
-TEST(rc_connected, test_reset_forgets_doorbells)
+TEST(rc_idle, test_reset_forgets_doorbells)
 {
-	fg_run(env->host);
 	fg_ring_send(&env->a.qp);
 	pvr_adapter_reset(env->g[0]->adapter);
 	assert_int_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
@@ -286,33 +261,26 @@ TEST(unprobed, test_only_adapters_with_a_driver_are_polled)
 }
 
 /* Doorbells before a command take effect before the command. */
-TEST(rc_connected, test_doorbells_come_before_commands)
+TEST(rc_idle, test_doorbells_come_before_commands)
 {
 	struct pvr_qp_attr attr;
 
-	fg_run(env->host);
 	t_recv(&env->b, 1, 0, 8);
 	put_send(&env->a, 2);
 	fg_ring_send(&env->a.qp);
 	expect_ok(fg_qp_query(&env->a.qp, &attr));
 	assert_int_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
 	assert_true(pvr_engine_run(env->host->engine, 0) || fg_cq_pending(&env->a.scq));
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 2);
 }
 
 /* Objects that are destroyed while their poll is pending. */
-TEST(rc_connected, test_objects_go_in_the_middle_of_a_sweep)
+TEST_CROWD(test_objects_go_in_the_middle_of_a_sweep)
 {
-	struct fg_end far[CROWD], near[CROWD];
-
-	open_crowd(env, far, near);
-	for (uint32_t i = 0; i < CROWD; i++) {
-		put_recv(&near[i], i);
-		put_send(&far[i], i);
-	}
+	crowd_put(crowd);
 	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 9999);
 	for (uint32_t i = 0; i < CROWD; i += 2) {
-		expect_ok(fg_qp_destroy(&far[i].qp));
+		expect_ok(fg_qp_destroy(&crowd->far[i].qp));
 		if (!(i % 8))
 			turn(env);
 	}
@@ -320,7 +288,7 @@ TEST(rc_connected, test_objects_go_in_the_middle_of_a_sweep)
 	/* Those that are left have sent, and some of the others before they went. */
 	assert_true(fg_cq_pending(&env->b.rcq) >= CROWD / 2);
 	for (uint32_t i = 1; i < CROWD; i += 2)
-		expect_ok(fg_qp_destroy(&far[i].qp));
+		expect_ok(fg_qp_destroy(&crowd->far[i].qp));
 	fg_cq_drain(&env->a.scq);
 	fg_cq_drain(&env->b.rcq);
 	t_ping_pong(env->host, &env->a, &env->b);
@@ -348,35 +316,35 @@ TEST(rc_connected, test_contexts_go_in_the_middle_of_a_sweep)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-/* More contexts than one poll covers. */
-TEST(guest, test_many_contexts_all_get_their_turn)
-{
+/* More contexts than one poll covers, each with a doorbell. */
+struct contexts {
 	struct fg_ctx ctx[150];
+};
 
-	for (uint32_t i = 0; i < 150; i++)
-		expect_ok(fg_ctx_create(env->g[0], &ctx[i]));
-	for (uint32_t i = 0; i < 150; i++)
-		*word(env->g[0], ctx[i].uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
+static void contexts_ring(struct contexts *c, struct t_env *env)
+{
+	for (uint32_t i = 0; i < COUNT(c->ctx); i++)
+		expect_ok(fg_ctx_create(env->g[0], &c->ctx[i]));
+	for (uint32_t i = 0; i < COUNT(c->ctx); i++)
+		*word(env->g[0], c->ctx[i].uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
 	pvr_engine_poll(env->host->engine, 0);
+}
+
+TEST_OBJECT(guest, struct contexts, c, contexts_ring, test_many_contexts_all_get_their_turn)
+{
 	assert_in_range(fg_stats(env->g[0]).doorbells, 63, 64); /* one page is the kernel's */
 	pvr_engine_poll(env->host->engine, 0);
 	pvr_engine_poll(env->host->engine, 0);
-	assert_int_equal(fg_stats(env->g[0]).doorbells, 150);
-	expect_ok(fg_ctx_destroy(&ctx[40]));
+	assert_int_equal(fg_stats(env->g[0]).doorbells, COUNT(c->ctx));
+	expect_ok(fg_ctx_destroy(&c->ctx[40]));
 	fg_run(env->host);
 }
 
-/* Contexts that are to be looked at next, and whose objects are, go without another poll. */
-TEST(guest, test_reset_in_the_middle_of_everything)
+/* Contexts that the next poll would read, and whose objects it would, go before it. */
+TEST_OBJECT(guest, struct contexts, c, contexts_ring, test_reset_in_the_middle_of_everything)
 {
-	struct fg_ctx ctx[150];
 	struct fg_guest *g = env->g[0];
 
-	for (uint32_t i = 0; i < 150; i++)
-		expect_ok(fg_ctx_create(g, &ctx[i]));
-	for (uint32_t i = 0; i < 150; i++)
-		*word(g, ctx[i].uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
-	assert_true(pvr_engine_poll(env->host->engine, 0));
 	pvr_adapter_reset(g->adapter);
 	expect_ok(fg_guest_boot(g));
 	fg_run(env->host);
@@ -399,9 +367,7 @@ TEST(rc_connected, test_random_stores_do_no_harm)
 
 	env->g[2] = fg_guest_start(env->host, 3);
 	env->g[3] = fg_guest_start(env->host, 4);
-	fg_end_open(&c, env->g[2], PVR_QPT_RC);
-	fg_end_open(&d, env->g[3], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[2], &d, env->g[3]);
 	for (int i = 0; i < 20000; i++) {
 		uint32_t page = random_number(&seed) % 4;
 		uint32_t offset = 4 * (random_number(&seed) % 4);
@@ -457,14 +423,9 @@ TEST(rc_connected, test_no_doorbell_is_lost_in_a_race)
 	pthread_t thread;
 
 	for (uint32_t k = 0; k < PAIRS; k++) {
-		struct pvrdma_sge sge;
-
-		fg_end_open(&v.far[k], env->g[0], PVR_QPT_RC);
-		fg_end_open(&v.near[k], env->g[1], PVR_QPT_RC);
-		fg_end_connect(&v.far[k], &v.near[k], NULL);
-		sge = fg_sge(&v.near[k].mr, 0, 8);
+		t_open_pair(&v.far[k], env->g[0], &v.near[k], env->g[1]);
 		for (int i = 0; i < 32; i++)
-			assert_true(fg_put_recv(&v.near[k].qp, 0, &sge, 1));
+			t_put_recv(&v.near[k], 0, 0, 8);
 	}
 	fg_run(env->host);
 	assert_int_equal(pthread_create(&thread, NULL, run_vcpu, &v), 0);
