@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: commands, the ring, arming, overflow. */
-#include "common.h"
+#include "cq_steps.h"
+#include "conn.h"
+#include "core/adapter.h"
 
 TEST(guest, test_create_cq_returns_the_size_asked_for)
 {
@@ -38,54 +40,44 @@ TEST(guest, test_create_cq_of_the_largest_size)
 	assert_int_equal(resp.cqe, max);
 }
 
-TEST(guest, test_create_cq_rejects_bad_sizes)
+#define OTHER_PAGES 0xaaaa /* as many as the size needs */
+
+static const struct {
+	const char *label;
+	uint32_t cqe, nchunks;
+} bad_requests[] = {
+	{ "no element", 0, OTHER_PAGES },
+	{ "3 elements", 3, OTHER_PAGES },
+	{ "65 elements", 65, OTHER_PAGES },
+	{ "100 elements", 100, OTHER_PAGES },
+	{ "one below the largest size", PVR_MAX_CQE - 1, OTHER_PAGES },
+	{ "one above the largest size", PVR_MAX_CQE + 1, OTHER_PAGES },
+	{ "twice the largest size", 2 * PVR_MAX_CQE, OTHER_PAGES },
+	{ "INT32_MAX elements", 0x7fffffff, OTHER_PAGES },
+	{ "2^31 elements", 0x80000000, OTHER_PAGES },
+	{ "UINT32_MAX elements", UINT32_MAX, OTHER_PAGES },
+	{ "no page", 256, 0 },
+	{ "the header page only", 256, 1 },
+	{ "one page too few", 256, 4 },
+	{ "more pages than a directory has", 64, PVR_PDIR_MAX_PAGES + 1 },
+	{ "2^20 pages", 64, 1u << 20 },
+	{ "2^31 pages", 64, 1u << 31 },
+	{ "UINT32_MAX pages", 64, UINT32_MAX },
+};
+
+TEST_CASES(guest, test_create_cq_rejects_bad_requests, bad_requests)
 {
 	struct fg_guest *g = env->g[0];
-	const uint32_t max = g->dsr->caps.max_cqe;
-	const uint32_t bad[] = { 0,	  3,	   65,	       100,	   max - 1,
-				 max + 1, 2 * max, 0x7fffffff, 0x80000000, UINT32_MAX };
-	struct fg_buf buf;
+	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
+	struct fg_buf buf;
 
 	fg_buf_init(&buf, &g->ram, 64, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, bad[i]);
-
-		assert_int_equal(fg_create_cq(g, &req, &resp), EINVAL);
-	}
+	req = fg_cq_request(&g->kernel, &buf, row->cqe);
+	if (row->nchunks != OTHER_PAGES)
+		req.nchunks = row->nchunks;
+	assert_int_equal(fg_create_cq(g, &req, &resp), EINVAL);
 	assert_int_equal(fg_stats(g).cqs, 0);
-}
-
-TEST(guest, test_create_cq_rejects_too_few_pages)
-{
-	static const uint32_t bad[] = { 0, 1, 4 };
-	struct fg_guest *g = env->g[0];
-	struct fg_buf buf;
-	struct pvr_resp_create_cq resp;
-
-	fg_buf_init(&buf, &g->ram, 5, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, 256);
-
-		req.nchunks = bad[i];
-		assert_int_equal(fg_create_cq(g, &req, &resp), EINVAL);
-	}
-}
-
-TEST(guest, test_create_cq_rejects_huge_page_counts)
-{
-	static const uint32_t bad[] = { PVR_PDIR_MAX_PAGES + 1, 1u << 20, 1u << 31, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
-	struct fg_buf buf;
-	struct pvr_resp_create_cq resp;
-
-	fg_buf_init(&buf, &g->ram, 5, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, 64);
-
-		req.nchunks = bad[i];
-		expect_refused(fg_create_cq(g, &req, &resp));
-	}
 }
 
 TEST(guest, test_create_cq_rejects_unknown_contexts)
@@ -194,13 +186,8 @@ TEST(guest, test_all_cqs_can_be_used_up_and_used_again)
 
 TEST(rc_connected, test_ring_wraps_many_times)
 {
-	for (uint32_t i = 0; i < 5 * FG_END_CQE; i++) {
-		t_recv(&env->b, i, 0, 0);
-		t_send(&env->a, i, 0, 0);
-		fg_run(env->host);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
-		expect_recv(&env->b.rcq, i, 0);
-	}
+	for (uint32_t i = 0; i < 5 * FG_END_CQE; i++)
+		t_exchange(env, i, 0);
 }
 
 TEST(rc_connected, test_cqe_names_the_qp_by_handle)
@@ -220,17 +207,12 @@ TEST(rc_connected, test_cqe_names_the_qp_by_handle)
 
 TEST(guest, test_cqes_of_one_cq_for_both_queues)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_end *end = &env->a;
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvrdma_cqe cqe;
 	bool sent = false, received = false;
 
-	fg_end_open(end, g, PVR_QPT_RC);
-	expect_ok(fg_qp_destroy(&end->qp));
-	spec.pd = &end->pd;
-	spec.scq = spec.rcq = &end->scq;
-	expect_ok(fg_qp_create(&spec, &end->qp));
+	fg_end_open(end, env->g[0], PVR_QPT_RC);
+	t_qp_replace(end, (struct fg_qp_spec){ .rcq = &end->scq });
 	fg_end_connect(end, end, NULL);
 	t_recv(end, 1, 1000, 10);
 	t_send(end, 2, 0, 10);
@@ -250,75 +232,27 @@ static void message(struct t_env *env, uint32_t flags)
 	t_message(env, PVR_SEND_SIGNALED | flags);
 }
 
-TEST(rc_connected, test_no_notification_unless_armed)
-{
-	message(env, 0);
-	message(env, PVR_SEND_SOLICITED);
-	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-	assert_int_equal(env->g[0]->irq[PVR_VEC_CQ], 0);
-	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 0);
-}
+static const struct t_cq_case armings[] = {
+	{ "no notification unless armed", { MESSAGE, SOLICITED } },
+	{ "arming notifies once", { ARM, MESSAGE, NOTIFIES, MESSAGE, MESSAGE } },
+	{ "arming again notifies again",
+	  { ARM, MESSAGE, NOTIFIES, READ_ALL, ARM, MESSAGE, NOTIFIES, READ_ALL, ARM, MESSAGE,
+	    NOTIFIES } },
+	{ "unseen completions notify at once", { MESSAGE, ARM, NOTIFIES } },
+	{ "an empty CQ does not notify", { ARM_SOLICITED, ARM } },
+	{ "completions that were read do not notify",
+	  { SOLICITED, SOLICITED, READ_ALL, ARM, ARM_SOLICITED, MESSAGE, NOTIFIES } },
+	{ "solicited ignores other completions",
+	  { ARM_SOLICITED, MESSAGE, MESSAGE, SOLICITED, NOTIFIES } },
+	{ "solicited sees errors", { ARM_SOLICITED, FLUSHED, NOTIFIES } },
+	{ "arming for all wins over solicited",
+	  { ARM, ARM_SOLICITED, MESSAGE, NOTIFIES, READ_ALL, ARM_BOTH, MESSAGE, NOTIFIES } },
+	{ "a poll doorbell does not arm", { POLL_BELL, MESSAGE, POLL_BELL } },
+};
 
-TEST(rc_connected, test_arming_notifies_once)
+TEST_CASES(rc_connected, test_arming, armings)
 {
-	fg_cq_arm(&env->b.rcq);
-	message(env, 0);
-	message(env, 0);
-	message(env, 0);
-	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 1);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
-}
-
-TEST(rc_connected, test_arming_again_notifies_again)
-{
-	for (uint32_t i = 1; i <= 5; i++) {
-		fg_cq_arm(&env->b.rcq);
-		message(env, 0);
-		fg_cq_drain(&env->b.rcq);
-		assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-		assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], i);
-	}
-}
-
-TEST(rc_connected, test_arming_a_cq_with_unseen_completions_notifies_at_once)
-{
-	message(env, 0);
-	fg_cq_arm(&env->b.rcq);
-	fg_run(env->host);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
-}
-
-TEST(rc_connected, test_arming_an_empty_cq_does_not_notify)
-{
-	fg_cq_arm(&env->b.rcq);
-	fg_cq_arm_solicited(&env->a.scq);
-	fg_run(env->host);
-	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-}
-
-TEST(rc_connected, test_arming_for_solicited_ignores_other_completions)
-{
-	fg_cq_arm_solicited(&env->b.rcq);
-	message(env, 0);
-	message(env, 0);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-	message(env, PVR_SEND_SOLICITED);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-}
-
-TEST(rc_connected, test_arming_for_solicited_sees_errors)
-{
-	fg_cq_arm_solicited(&env->b.rcq);
-	t_recv(&env->b, 1, 0, 0);
-	expect_ok(fg_qp_to_err(&env->b.qp));
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
+	t_run_cq_case(env, row);
 }
 
 TEST(rc_connected, test_solicited_flag_does_not_concern_the_senders_cq)
@@ -326,27 +260,6 @@ TEST(rc_connected, test_solicited_flag_does_not_concern_the_senders_cq)
 	fg_cq_arm_solicited(&env->a.scq);
 	message(env, PVR_SEND_SOLICITED);
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
-}
-
-TEST(rc_connected, test_arming_for_all_wins_over_solicited)
-{
-	fg_cq_arm(&env->b.rcq);
-	fg_cq_arm_solicited(&env->b.rcq);
-	message(env, 0);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-	fg_cq_drain(&env->b.rcq);
-	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_ARM | PVR_DB_CQ_ARM_SOL | PVR_DB_CQ_POLL);
-	message(env, 0);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-}
-
-TEST(rc_connected, test_poll_doorbell_does_not_arm)
-{
-	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
-	message(env, 0);
-	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
-	fg_run(env->host);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
 }
 
 /* Sends @n messages, polling a's side only. */
@@ -382,7 +295,6 @@ TEST(rc_connected, test_overflow_raises_cq_err_and_stops_the_cq)
 	t_send(&env->a, 1, 0, 0);
 	fg_run(env->host);
 	expect_no_cqe(&env->b.rcq);
-	fg_events_count(env->g[1], 0, 0);
 }
 
 /* The completions of a quantum become visible together, as far as the CQ has room. */
@@ -432,14 +344,12 @@ TEST(rc_connected, test_run_that_fits_exactly_does_not_overflow)
 /* Of a run, the last solicited completion may be any. */
 TEST(rc_connected, test_run_with_a_solicited_completion_is_announced)
 {
-	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
-
 	for (uint32_t at = 0; at < 5; at++) {
 		fg_cq_arm_solicited(&env->b.rcq);
 		for (uint32_t i = 0; i < 5; i++) {
-			wr.flags = i == at ? PVR_SEND_SOLICITED : 0;
 			t_recv(&env->b, i, 0, 0);
-			assert_true(fg_post_send(&env->a.qp, &wr));
+			t_post(&env->a, .opcode = PVRDMA_WR_SEND,
+			       .flags = i == at ? PVR_SEND_SOLICITED : 0);
 		}
 		fg_run(env->host);
 		assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
@@ -456,9 +366,7 @@ TEST(rc_connected, test_overflow_does_not_hurt_other_cqs)
 {
 	struct fg_end c, d;
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	fill_receive_cq(env, FG_END_CQE + 1);
 	t_ping_pong(env->host, &c, &d);
 }
@@ -468,31 +376,30 @@ TEST(rc_connected, test_overflowed_cq_can_be_destroyed)
 	fill_receive_cq(env, FG_END_CQE + 1);
 	fg_end_close(&env->b);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_reconnect(env);
 	fg_cq_drain(&env->a.scq);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(rc_connected, test_bad_consumer_indices_are_safe)
+static const struct {
+	const char *label;
+	uint32_t index;
+} bad_indices[] = {
+	{ "twice the size", 2 * FG_END_CQE }, { "above it", 2 * FG_END_CQE + 1 },
+	{ "INT32_MAX", 0x7fffffff },	      { "2^31", 0x80000000 },
+	{ "UINT32_MAX", UINT32_MAX },
+};
+
+TEST_CASES(rc_connected, test_bad_consumer_indices_are_safe, bad_indices)
 {
-	static const uint32_t bad[] = { 2 * FG_END_CQE, 2 * FG_END_CQE + 1, 0x7fffffff, 0x80000000,
-					UINT32_MAX };
+	struct fg_end c, d;
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct fg_end c, d;
-
-		if (i)
-			env = t_renew(t_setup_rc_connected);
-		fg_end_open(&c, env->g[0], PVR_QPT_RC);
-		fg_end_open(&d, env->g[1], PVR_QPT_RC);
-		fg_end_connect(&c, &d, NULL);
-		env->b.rcq.ring->cons_head = bad[i];
-		message(env, 0);
-		message(env, 0);
-		assert_true(env->b.rcq.ring->prod_tail < 2 * FG_END_CQE);
-		t_ping_pong(env->host, &c, &d);
-	}
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
+	env->b.rcq.ring->cons_head = row->index;
+	message(env, 0);
+	message(env, 0);
+	assert_true(env->b.rcq.ring->prod_tail < 2 * FG_END_CQE);
+	t_ping_pong(env->host, &c, &d);
 }
 
 TEST(rc_connected, test_consumer_index_ahead_of_the_producer_is_safe)
@@ -541,17 +448,4 @@ TEST(rc_connected, test_tx_half_of_the_ring_state_is_not_written)
 	assert_int_equal(ring->tx.cons_head, 0x5678);
 	assert_int_equal(ring->rx.cons_head, 0);
 	assert_int_equal(fg_mismatch(ring + 1, rest, 3), rest);
-}
-
-TEST(rc_connected, test_arming_after_all_completions_were_read_does_not_notify)
-{
-	message(env, PVR_SEND_SOLICITED);
-	message(env, PVR_SEND_SOLICITED);
-	fg_cq_drain(&env->b.rcq);
-	fg_cq_arm(&env->b.rcq);
-	fg_cq_arm_solicited(&env->b.rcq);
-	fg_run(env->host);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-	message(env, 0);
-	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
 }

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <time.h>
 
-#include "common.h"
+#include "cq_steps.h"
 
 #define EXTENSIONS (PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE)
 
@@ -25,213 +25,45 @@ static uint32_t notifications(struct t_env *env)
 	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
 }
 
-/* Arms without a doorbell, as a guest does if no completion is unread. */
-static void arm(struct fg_cq *cq, uint32_t kind)
-{
-	assert_false(fg_cq_arm_in_memory(cq, kind));
-}
-
-TEST(rc_connected, test_no_doorbell_is_needed)
-{
-	uint64_t doorbells = fg_stats(env->g[1]).doorbells;
-
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-	assert_int_equal(fg_stats(env->g[1]).doorbells, doorbells);
-	assert_int_equal(notifications(env), 0);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
-	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
-}
-
-TEST(rc_connected, test_each_value_arms_once)
-{
-	for (uint32_t i = 1; i <= 5; i++) {
-		arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-		complete(env, 0);
-		complete(env, PVR_SEND_SOLICITED);
-		assert_int_equal(notifications(env), 1);
-		assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], i);
-		assert_int_equal(fg_cq_drain(&env->b.rcq), 2);
-	}
-}
-
-TEST(rc_connected, test_solicited_ignores_other_completions)
-{
-	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
-	complete(env, 0);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-	complete(env, PVR_SEND_SOLICITED);
-	assert_int_equal(notifications(env), 1);
-	complete(env, PVR_SEND_SOLICITED);
-	assert_int_equal(notifications(env), 0);
-}
-
-TEST(rc_connected, test_solicited_sees_errors)
-{
-	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
-	t_recv(&env->b, 1, 0, 0);
-	expect_ok(fg_qp_to_err(&env->b.qp));
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
-	assert_int_equal(notifications(env), 1);
-}
-
-TEST(rc_connected, test_both_kinds_mean_any_and_none_means_nothing)
-{
-	arm(&env->b.rcq, 0);
-	complete(env, PVR_SEND_SOLICITED);
-	assert_int_equal(notifications(env), 0);
-	fg_cq_drain(&env->b.rcq);
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY | PVR_CQ_ARM_SOLICITED);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-	fg_cq_drain(&env->b.rcq);
-	/*
-	 * Arming for solicited events does not cancel an earlier arming for all events.
-	 */
-	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
-	complete(env, 0);
-	fg_cq_drain(&env->b.rcq);
-	arm(&env->b.rcq, 0);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-	complete(env, PVR_SEND_SOLICITED);
-	assert_int_equal(notifications(env), 1);
-}
-
-/* The doorbell that goes with an arming is the same arming. */
-TEST(rc_connected, test_unread_completions_count_at_once_and_once)
-{
-	complete(env, 0);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
-	assert_int_equal(notifications(env), 1);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
-}
-
-TEST(rc_connected, test_announced_completions_do_not_count_again)
-{
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
-	fg_run(env->host);
-	assert_int_equal(notifications(env), 0);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-}
-
-TEST(rc_connected, test_doorbells_alone_arm_as_ever)
-{
-	for (int i = 0; i < 3; i++) {
-		fg_cq_arm(&env->b.rcq);
-		complete(env, 0);
-		assert_int_equal(notifications(env), 1);
-		complete(env, 0);
-		assert_int_equal(notifications(env), 0);
-		fg_cq_drain(&env->b.rcq);
-		fg_cq_arm_solicited(&env->b.rcq);
-		complete(env, 0);
-		assert_int_equal(notifications(env), 0);
-		complete(env, PVR_SEND_SOLICITED);
-		assert_int_equal(notifications(env), 1);
-		fg_cq_drain(&env->b.rcq);
-		arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-		complete(env, 0);
-		assert_int_equal(notifications(env), 1);
-		fg_cq_drain(&env->b.rcq);
-	}
-}
-
-TEST(rc_connected, test_dbrec_notified_is_what_was_announced)
-{
-	struct fg_cq *cq = &env->b.rcq;
-
-	assert_false(fg_cq_notified(cq));
-	complete(env, 0);
-	assert_false(fg_cq_notified(cq));
-	fg_cq_arm(cq);
-	assert_int_equal(notifications(env), 1);
-	assert_true(fg_cq_notified(cq));
-	complete(env, 0);
-	assert_false(fg_cq_notified(cq));
-	fg_cq_drain(cq);
-	arm(cq, PVR_CQ_ARM_SOLICITED);
-	complete(env, 0);
-	assert_false(fg_cq_notified(cq));
-	complete(env, PVR_SEND_SOLICITED);
-	assert_int_equal(notifications(env), 1);
-	assert_true(fg_cq_notified(cq));
-}
-
-TEST(rc_connected, test_resized_cq_has_told_nothing)
-{
-	struct fg_cq *cq = &env->b.rcq;
-
-	arm(cq, PVR_CQ_ARM_ANY);
-	complete(env, 0);
-	assert_true(fg_cq_notified(cq));
-	expect_ok(fg_cq_resize(cq, 512));
-	assert_false(fg_cq_notified(cq));
-	assert_int_equal(notifications(env), 1);
-	fg_cq_drain(cq);
-	arm(cq, PVR_CQ_ARM_ANY);
-	complete(env, 0);
-	assert_true(fg_cq_notified(cq));
-	assert_int_equal(notifications(env), 1);
-}
-
-TEST(rc_connected, test_resized_cq_stays_armed)
-{
+static const struct t_cq_case armings[] = {
+	{ "no notification before a completion", { WORD_ANY, MESSAGE, NOTIFIES } },
+	{ "each value arms once",
+	  { WORD_ANY, MESSAGE, NOTIFIES, SOLICITED, READ_ALL, WORD_ANY, MESSAGE, NOTIFIES,
+	    SOLICITED, READ_ALL } },
+	{ "solicited ignores other completions",
+	  { WORD_SOLICITED, MESSAGE, MESSAGE, SOLICITED, NOTIFIES, SOLICITED } },
+	{ "solicited sees errors", { WORD_SOLICITED, FLUSHED, NOTIFIES } },
+	{ "both kinds mean any", { WORD_NONE, SOLICITED, READ_ALL, WORD_BOTH, MESSAGE, NOTIFIES } },
+	{ "no kind does not cancel an earlier one",
+	  { WORD_SOLICITED, MESSAGE, READ_ALL, WORD_NONE, MESSAGE, SOLICITED, NOTIFIES } },
+	/* The doorbell that goes with an arming is the same arming. */
+	{ "unread completions count at once and once", { MESSAGE, WORD_ANY, NOTIFIES, MESSAGE } },
+	{ "notified completions do not count again",
+	  { WORD_ANY, MESSAGE, NOTIFIES, WORD_ANY, MESSAGE, NOTIFIES, MESSAGE } },
+	{ "doorbells alone arm",
+	  { ARM, MESSAGE, NOTIFIES, MESSAGE, READ_ALL, ARM_SOLICITED, MESSAGE, SOLICITED, NOTIFIES,
+	    READ_ALL, WORD_ANY, MESSAGE, NOTIFIES, READ_ALL, ARM, MESSAGE, NOTIFIES } },
+	{ "the arm record says what was notified",
+	  { IS_NOT_NOTIFIED, MESSAGE, IS_NOT_NOTIFIED, ARM, NOTIFIES, IS_NOTIFIED, MESSAGE,
+	    IS_NOT_NOTIFIED, READ_ALL, WORD_SOLICITED, MESSAGE, IS_NOT_NOTIFIED, SOLICITED,
+	    NOTIFIES, IS_NOTIFIED } },
+	{ "a resized CQ has notified nothing",
+	  { WORD_ANY, MESSAGE, NOTIFIES, IS_NOTIFIED, RESIZE, IS_NOT_NOTIFIED, READ_ALL, WORD_ANY,
+	    MESSAGE, NOTIFIES, IS_NOTIFIED } },
 	/* Nothing has completed since: the device has not seen it when it moves. */
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-	expect_ok(fg_cq_resize(&env->b.rcq, 512));
-	assert_int_equal(notifications(env), 0);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-}
+	{ "a resized CQ stays armed", { WORD_ANY, RESIZE, MESSAGE, NOTIFIES, MESSAGE } },
+	/* The value that the device saw last in the old ring is a new one in the new ring. */
+	{ "the record of the new ring counts from 0",
+	  { WORD_ANY, MESSAGE, NOTIFIES, READ_ALL, RESIZE, MESSAGE, READ_ALL, WORD_ANY, MESSAGE,
+	    NOTIFIES } },
+	{ "a refused resize keeps the record",
+	  { MESSAGE, MESSAGE, MESSAGE, WORD_ANY, NOTIFIES, BAD_RESIZE, MESSAGE, READ_ALL, WORD_ANY,
+	    MESSAGE, NOTIFIES } },
+};
 
-TEST(rc_connected, test_word_of_the_new_ring_counts_from_0)
+TEST_CASES(rc_connected, test_arming, armings)
 {
-	uint32_t old;
-
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-	fg_cq_drain(&env->b.rcq);
-	old = *fg_cq_arm_dbrec(&env->b.rcq);
-	expect_ok(fg_cq_resize(&env->b.rcq, 512));
-	assert_int_equal(*fg_cq_arm_dbrec(&env->b.rcq), 0);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-	fg_cq_drain(&env->b.rcq);
-	/* The value that it saw last in the old ring is a new one here. */
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-	assert_int_equal(*fg_cq_arm_dbrec(&env->b.rcq), old);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
-}
-
-TEST(rc_connected, test_refused_resize_keeps_the_word)
-{
-	for (int i = 0; i < 3; i++)
-		complete(env, 0);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
-	assert_int_equal(notifications(env), 1);
-	assert_int_equal(fg_cq_resize(&env->b.rcq, 2), EINVAL);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 0);
-	assert_int_equal(fg_cq_drain(&env->b.rcq), 4);
-	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
-	complete(env, 0);
-	assert_int_equal(notifications(env), 1);
+	t_run_cq_case(env, row);
 }
 
 TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
@@ -243,21 +75,18 @@ TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 	fg_default_ext = EXTENSIONS;
 	fg_end_open(&c, env->g[2], PVR_QPT_RC);
 	fg_end_connect(&c, &c, NULL);
-	for (uint32_t i = 0; i < 20; i++) {
+	for (uint32_t i = 0; i <= 20; i++) {
 		*fg_cq_arm_dbrec(&c.rcq) = i * PVR_CQ_ARM_STEP + i % 4;
+		if (i == 20)
+			fg_cq_arm(&c.rcq);
 		t_recv(&c, i, 0, 8);
 		t_send(&c, i, 64, 8);
 		fg_run(env->host);
 		expect_recv(&c.rcq, i, 8);
 		expect_done(&c.scq, i, PVRDMA_WC_SEND);
+		assert_int_equal(fg_cq_events_pending(env->g[2]), i == 20);
+		assert_int_equal(env->g[2]->irq[PVR_VEC_CQ], i == 20);
 	}
-	assert_int_equal(fg_cq_events_pending(env->g[2]), 0);
-	assert_int_equal(env->g[2]->irq[PVR_VEC_CQ], 0);
-	fg_cq_arm(&c.rcq);
-	t_recv(&c, 20, 0, 8);
-	t_send(&c, 20, 64, 8);
-	fg_run(env->host);
-	assert_int_equal(fg_cq_events_pending(env->g[2]), 1);
 	assert_false(fg_cq_notified(&c.rcq));
 }
 
@@ -359,7 +188,7 @@ static void *sleep_and_read(void *arg)
 }
 
 /* Arms while much is unread, and reads it once in a while, or instead of a doorbell. */
-static void *sleep_and_believe(void *arg)
+static void *sleep_by_record(void *arg)
 {
 	struct sleeper *s = arg;
 	struct fg_cq *cq = &s->env->b.rcq;
@@ -392,13 +221,21 @@ static bool wait_until_known(const struct sleeper *s, uint32_t n)
 	return true;
 }
 
-static void expect_each_wakes(struct t_env *env, void *(*sleeper)(void *arg))
+static const struct {
+	const char *label;
+	void *(*run)(void *arg);
+} sleepers[] = {
+	{ "if it reads what is unread", sleep_and_read },
+	{ "if it relies on the arm record", sleep_by_record },
+};
+
+TEST_CASES(rc_connected, test_no_wakeup_is_lost, sleepers)
 {
 	struct sleeper s = { .env = env };
 	bool woken = true;
 
 	*fg_cq_arm_dbrec(&env->b.rcq) = PVR_CQ_ARM_ANY;
-	assert_int_equal(pthread_create(&s.thread, NULL, sleeper, &s), 0);
+	assert_int_equal(pthread_create(&s.thread, NULL, row->run, &s), 0);
 	for (uint32_t i = 0; i < WAKEUPS && woken; i++) {
 		complete(env, 0);
 		woken = wait_until_known(&s, i + 1);
@@ -406,14 +243,4 @@ static void expect_each_wakes(struct t_env *env, void *(*sleeper)(void *arg))
 	__atomic_store_n(&s.give_up, true, __ATOMIC_RELAXED);
 	pthread_join(s.thread, NULL);
 	assert_true(woken);
-}
-
-TEST(rc_connected, test_no_wakeup_is_lost)
-{
-	expect_each_wakes(env, sleep_and_read);
-}
-
-TEST(rc_connected, test_no_wakeup_is_lost_on_what_was_told)
-{
-	expect_each_wakes(env, sleep_and_believe);
 }

@@ -55,6 +55,8 @@ static int t_teardown_pool(void **state)
 }
 
 #define TEST_POOL(name) TEST_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, name)
+#define TEST_POOL_CASES(name, rows) \
+	TEST_CASES_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, name, rows)
 
 /* From here on nothing may call fg_run(). */
 static void go(struct t_env *env)
@@ -531,8 +533,7 @@ static const struct {
 	{ "destroyed", replace_peer },
 };
 
-TEST_CASES_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, test_queue_pair_ends_under_load,
-		ends)
+TEST_POOL_CASES(test_queue_pair_ends_under_load, ends)
 {
 	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	struct writer w;

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A guest that arms and reads the receive CQ of b, step by step, and the notifications it gets. */
+#ifndef UNIT_CQ_STEPS_H
+#define UNIT_CQ_STEPS_H
+
+#include "common.h"
+
+#define T_CQ_STEPS 20
+
+enum t_cq_step {
+	END,
+	/* Doorbells. */
+	ARM,
+	ARM_SOLICITED,
+	ARM_BOTH,
+	POLL_BELL,
+	/* PVR_EXT_CQ_ARM_DBREC; a doorbell follows if something is unread, and only then. */
+	WORD_ANY,
+	WORD_SOLICITED,
+	WORD_BOTH,
+	WORD_NONE,
+	/* Completions at b. */
+	MESSAGE,
+	SOLICITED,
+	FLUSHED, /* ends the connection */
+	MANY_READ, /* 40 messages, each of which the guest reads */
+	/* Reads one completion, or all, in their order. */
+	READ_ONE,
+	READ_ALL,
+	/* To 16 entries; refused as too small for what is unread. */
+	RESIZE,
+	BAD_RESIZE,
+	/* Whether the arm record says that all completions were notified. */
+	IS_NOTIFIED,
+	IS_NOT_NOTIFIED,
+	/* The step before has caused one notification. No other step may cause any. */
+	NOTIFIES,
+};
+
+struct t_cq_case {
+	const char *label;
+	enum t_cq_step steps[T_CQ_STEPS];
+};
+
+/* The ends are connected, and have exchanged nothing. */
+void t_run_cq_case(struct t_env *env, const struct t_cq_case *row);
+
+#endif /* UNIT_CQ_STEPS_H */
