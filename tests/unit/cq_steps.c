@@ -2,12 +2,16 @@
 /* A guest that arms and reads the receive CQ of b, step by step, and the notifications it gets. */
 #include "cq_steps.h"
 
-/* Of a doorbell, or of the arm record. */
-static const uint32_t values[] = {
+/* Of a doorbell, of the arm record, or ns. */
+static const uint64_t values[] = {
 	[ARM] = PVR_DB_CQ_ARM,
 	[ARM_SOLICITED] = PVR_DB_CQ_ARM_SOL,
 	[ARM_BOTH] = PVR_DB_CQ_ARM | PVR_DB_CQ_ARM_SOL | PVR_DB_CQ_POLL,
 	[POLL_BELL] = PVR_DB_CQ_POLL,
+	[NEARLY_LATE] = T_LATE - 1,
+	[ONE_NS] = 1,
+	[LATE] = T_LATE,
+	[MUCH_LATER] = 1000 * FG_SEC,
 	[WORD_ANY] = PVR_CQ_ARM_ANY,
 	[WORD_SOLICITED] = PVR_CQ_ARM_SOLICITED,
 	[WORD_BOTH] = PVR_CQ_ARM_ANY | PVR_CQ_ARM_SOLICITED,
@@ -84,6 +88,23 @@ static void run_step(struct t_env *env, struct progress *p, enum t_cq_step step)
 	case ARM_BOTH:
 	case POLL_BELL:
 		fg_cq_ring(cq, values[step]);
+		break;
+	case LOST_ARM:
+		fg_cq_arm(cq);
+		fg_cq_ring(cq, PVR_DB_CQ_POLL);
+		break;
+	case ARM_LOST_TO_OTHER:
+		fg_cq_arm(cq);
+		fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
+		break;
+	case OTHER_POLL_BELL:
+		fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
+		break;
+	case NEARLY_LATE:
+	case ONE_NS:
+	case LATE:
+	case MUCH_LATER:
+		fg_advance(env->host, values[step]);
 		break;
 	case WORD_ANY:
 	case WORD_SOLICITED:

@@ -6,6 +6,8 @@
 #include "common.h"
 
 #define T_CQ_STEPS 20
+#define T_LATE \
+	(50 * FG_US) /* until an unread completion is notified that may have been armed for */
 
 enum t_cq_step {
 	END,
@@ -14,6 +16,10 @@ enum t_cq_step {
 	ARM_SOLICITED,
 	ARM_BOTH,
 	POLL_BELL,
+	/* Stored to a mapped UAR, and overwritten before the device reads it. */
+	LOST_ARM, /* by a poll of the same CQ */
+	ARM_LOST_TO_OTHER, /* by a poll of the send CQ */
+	OTHER_POLL_BELL,
 	/* PVR_EXT_CQ_ARM_DBREC; a doorbell follows if something is unread, and only then. */
 	WORD_ANY,
 	WORD_SOLICITED,
@@ -30,6 +36,11 @@ enum t_cq_step {
 	/* To 16 entries; refused as too small for what is unread. */
 	RESIZE,
 	BAD_RESIZE,
+	/* The clock. */
+	NEARLY_LATE, /* T_LATE - 1 */
+	ONE_NS,
+	LATE,
+	MUCH_LATER,
 	/* Whether the arm record says that all completions were notified. */
 	IS_NOTIFIED,
 	IS_NOT_NOTIFIED,

@@ -3,9 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "common.h"
-
-#define LATE (50 * FG_US) /* until an unread completion is notified again */
+#include "cq_steps.h"
+#include "conn.h"
 
 TEST_INIT
 {
@@ -26,57 +25,44 @@ static void arm_and_lose_it(struct t_env *env)
 	fg_run(env->host);
 }
 
-TEST(rc_connected, test_arm_that_is_seen_is_at_once)
+/* Such an arming, and then a completion. */
+static int t_setup_lost_arm(void **state)
 {
-	fg_cq_arm(&env->b.rcq);
-	fg_run(env->host);
-	t_message(env, 0);
-	assert_int_equal(notifications(env), 1);
-	fg_advance(env->host, FG_SEC);
-	assert_int_equal(notifications(env), 0);
+	t_setup_rc_connected(state);
+	arm_and_lose_it(*state);
+	t_message(*state, 0);
+	return 0;
 }
 
-TEST(rc_connected, test_lost_arm_is_late)
-{
-	arm_and_lose_it(env);
-	t_message(env, 0);
-	fg_advance(env->host, LATE - 1);
-	assert_int_equal(notifications(env), 0);
-	fg_advance(env->host, 1);
-	assert_int_equal(notifications(env), 1);
-	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
-	fg_advance(env->host, FG_SEC);
-	assert_int_equal(notifications(env), 0);
-}
+static const struct t_cq_case armings[] = {
+	{ "an arm that is seen notifies at once", { ARM, MESSAGE, NOTIFIES, MUCH_LATER } },
+	{ "a lost arm notifies late",
+	  { LOST_ARM, MESSAGE, NEARLY_LATE, ONE_NS, NOTIFIES, MUCH_LATER } },
+	{ "a lost arm is remembered", { LOST_ARM, MUCH_LATER, MESSAGE, LATE, NOTIFIES } },
+	{ "a lost arm after the completion", { MESSAGE, MUCH_LATER, LOST_ARM, LATE, NOTIFIES } },
+	{ "a doorbell of another CQ may have overwritten it",
+	  { ARM_LOST_TO_OTHER, MESSAGE, LATE, NOTIFIES } },
+	/* No doorbell since: the CQ cannot be armed again. */
+	{ "many completions, one notification",
+	  { LOST_ARM, MESSAGE, MESSAGE, MESSAGE, LATE, NOTIFIES, MESSAGE, LATE, MUCH_LATER,
+	    MUCH_LATER } },
+	{ "a late notification takes no arming back",
+	  { ARM_SOLICITED, MESSAGE, LATE, NOTIFIES, SOLICITED, NOTIFIES } },
+	{ "a lost arm survives a resize",
+	  { MANY_READ, LOST_ARM, MESSAGE, RESIZE, LATE, NOTIFIES } },
+	/* The device knows under its new index what the guest is to read. */
+	{ "read in time after a resize",
+	  { MANY_READ, LOST_ARM, MESSAGE, RESIZE, READ_ALL, NEARLY_LATE, MESSAGE, ONE_NS, LATE,
+	    NOTIFIES } },
+	/* PVR_EXT_CQ_ARM_DBREC: this CQ is known not to be armed, others of the context ring. */
+	{ "arms in memory are exact",
+	  { WORD_ANY, MESSAGE, NOTIFIES, READ_ALL, OTHER_POLL_BELL, MESSAGE, MUCH_LATER,
+	    OTHER_POLL_BELL, MESSAGE, MUCH_LATER, OTHER_POLL_BELL, MESSAGE, MUCH_LATER } },
+};
 
-TEST(rc_connected, test_lost_arm_is_remembered)
+TEST_CASES(rc_connected, test_arming, armings)
 {
-	arm_and_lose_it(env);
-	fg_advance(env->host, 1000 * FG_SEC);
-	t_message(env, 0);
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
-}
-
-/* The completion was there before the doorbells. */
-TEST(rc_connected, test_lost_arm_after_the_completion)
-{
-	t_message(env, 0);
-	fg_advance(env->host, FG_SEC);
-	assert_int_equal(notifications(env), 0);
-	arm_and_lose_it(env);
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
-}
-
-TEST(rc_connected, test_doorbell_of_another_cq_may_have_overwritten_it)
-{
-	fg_cq_arm(&env->b.rcq);
-	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
-	fg_run(env->host);
-	t_message(env, 0);
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
+	t_run_cq_case(env, row);
 }
 
 TEST(rc_connected, test_without_doorbells_no_timer_runs)
@@ -86,25 +72,11 @@ TEST(rc_connected, test_without_doorbells_no_timer_runs)
 		fg_advance(env->host, FG_SEC);
 	}
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
-}
-
-TEST(rc_connected, test_announced_once)
-{
-	arm_and_lose_it(env);
-	for (int i = 0; i < 10; i++)
-		t_message(env, 0);
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
-	/* No doorbell since: the CQ cannot be armed again. */
-	t_message(env, 0);
-	for (int i = 0; i < 10; i++)
-		fg_advance(env->host, FG_SEC);
-	assert_int_equal(notifications(env), 0);
+	expect_no_timer(env->host);
 }
 
 /* Polls without end, and consumes in time. */
-TEST(rc_connected, test_polling_guests_are_not_bothered)
+TEST(rc_connected, test_polling_guests_are_not_notified)
 {
 	for (int i = 0; i < 5000; i++) {
 		t_message(env, 0);
@@ -134,9 +106,9 @@ TEST(rc_connected, test_stream_that_is_never_all_read_is_no_reason)
 }
 
 /* Polls now and then, computes in between, and never reads its completion channel. */
-TEST(rc_connected, test_busy_guests_are_bothered_seldom)
+TEST(rc_connected, test_busy_guests_are_notified_rarely)
 {
-	uint32_t told = 0;
+	uint32_t notified = 0;
 
 	for (int i = 0; i < 1000; i++) {
 		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
@@ -144,24 +116,24 @@ TEST(rc_connected, test_busy_guests_are_bothered_seldom)
 		t_message(env, 0);
 		for (int k = 0; k < 100; k++)
 			fg_advance(env->host, 100 * FG_US);
-		told += notifications(env);
+		notified += notifications(env);
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 	}
-	assert_in_range(told, 1, 20);
+	assert_in_range(notified, 1, 20);
 }
 
 /* Without any poll: as many completions as fit. */
 TEST(rc_connected, test_unread_cq_is_notified_rarely)
 {
-	uint32_t told = 0;
+	uint32_t notified = 0;
 
 	for (int i = 0; i < 60; i++) {
 		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
 		t_message(env, 0);
 		fg_advance(env->host, 3 * FG_MS);
-		told += notifications(env);
+		notified += notifications(env);
 	}
-	assert_in_range(told, 1, 12);
+	assert_in_range(notified, 1, 12);
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 60);
 }
 
@@ -190,39 +162,34 @@ TEST(rc_connected, test_backoff_ends_when_a_reader_waits)
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 		fg_advance(env->host, 10 * FG_MS);
 	}
-	assert_true(env->host->now - start < LATE + 20 * FG_MS);
+	assert_true(env->host->now - start < T_LATE + 20 * FG_MS);
 	arm_and_lose_it(env);
 	t_message(env, 0);
-	fg_advance(env->host, LATE);
+	fg_advance(env->host, T_LATE);
 	assert_int_equal(notifications(env), 1);
 }
 
-/* Known to be armed for solicited completions: it stays so. */
-TEST(rc_connected, test_late_notice_takes_no_arming_back)
+static void expect_forgotten(struct t_env *env)
 {
-	fg_cq_arm_solicited(&env->b.rcq);
-	fg_run(env->host);
-	t_message(env, 0);
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
-	t_message(env, PVR_SEND_SOLICITED);
-	assert_int_equal(notifications(env), 1);
-}
-
-TEST(rc_connected, test_cq_goes_while_it_is_watched)
-{
-	arm_and_lose_it(env);
-	t_message(env, 0);
-	fg_end_close(&env->b);
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
-TEST(rc_connected, test_bus_master_off_while_it_is_watched)
+TEST(lost_arm, test_cq_goes_while_it_is_watched)
 {
-	arm_and_lose_it(env);
-	t_message(env, 0);
+	fg_end_close(&env->b);
+	expect_forgotten(env);
+}
+
+TEST(lost_arm, test_adapter_fails_while_its_cq_is_watched)
+{
+	pvr_adapter_fail(env->g[1]->adapter, "a test");
+	expect_forgotten(env);
+}
+
+TEST(lost_arm, test_bus_master_off_while_it_is_watched)
+{
 	pvr_adapter_set_bus_master(env->g[1]->adapter, false);
 	for (int i = 0; i < 10; i++)
 		fg_advance(env->host, 100 * FG_MS);
@@ -232,70 +199,7 @@ TEST(rc_connected, test_bus_master_off_while_it_is_watched)
 	assert_int_equal(notifications(env), 1);
 }
 
-TEST(rc_connected, test_failed_adapter_is_left_alone)
-{
-	arm_and_lose_it(env);
-	t_message(env, 0);
-	pvr_adapter_fail(env->g[1]->adapter, "a test says so");
-	fg_advance(env->host, FG_SEC);
-	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
-	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
-}
-
-TEST(rc_connected, test_lost_arm_survives_a_resize)
-{
-	for (int i = 0; i < 40; i++) {
-		t_message(env, 0);
-		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
-	}
-	arm_and_lose_it(env);
-	t_message(env, 0);
-	expect_ok(fg_cq_resize(&env->b.rcq, 8));
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
-}
-
-/* What was to be consumed is known under its new number. */
-TEST(rc_connected, test_consumed_in_time_after_a_resize)
-{
-	for (int i = 0; i < 40; i++) {
-		t_message(env, 0);
-		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
-	}
-	arm_and_lose_it(env);
-	t_message(env, 0);
-	expect_ok(fg_cq_resize(&env->b.rcq, 8));
-	assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
-	fg_advance(env->host, LATE - 1);
-	t_message(env, 0);
-	fg_advance(env->host, 1);
-	assert_int_equal(notifications(env), 0);
-	fg_advance(env->host, LATE);
-	assert_int_equal(notifications(env), 1);
-}
-
-/* ------------------------------------------------------------------ PVR_EXT_CQ_ARM_DBREC */
-
-TEST(rc_connected, test_arms_in_memory_are_exact)
-{
-	assert_false(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
-	t_message(env, 0);
-	assert_int_equal(notifications(env), 1);
-	fg_cq_drain(&env->b.rcq);
-	/* Other CQs of the context ring: this one is known not to be armed. */
-	for (int i = 0; i < 10; i++) {
-		fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
-		fg_run(env->host);
-		t_message(env, 0);
-		fg_advance(env->host, FG_SEC);
-	}
-	assert_int_equal(notifications(env), 0);
-}
-
-/*
- * A guest that arms in memory and finds a completion rings, too; that doorbell may be
- * lost.
- */
+/* A guest that arms in memory and finds a completion rings, too; that doorbell may be lost. */
 TEST(rc_connected, test_lost_doorbell_of_an_arm_in_memory)
 {
 	t_message(env, 0);
@@ -338,7 +242,7 @@ static void wait_for_completion(struct vcpu *v)
 static void *run_vcpu(void *arg)
 {
 	struct vcpu *v = arg;
-	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED };
+	const struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED };
 
 	for (int i = 0; i < WAITS; i++) {
 		if (!fg_post_send(&v->env->a.qp, &wr))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion vectors: their rings, and which interrupt and ring a CQ's notification takes. */
-#include "common.h"
+#include "conn.h"
 
 #define LAST (PVR_CQ_VECTORS_MAX - 1)
 #define SPARE_GPA 0x4000000000ull
@@ -21,19 +21,16 @@ struct pair {
 
 static void pair_open(struct pair *p, struct t_env *env, uint32_t vector)
 {
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_cq cq;
 
 	p->env = env;
 	p->vector = vector;
 	fg_end_open(&p->a, env->g[0], PVR_QPT_RC);
 	fg_end_open(&p->b, env->g[1], PVR_QPT_RC);
-	expect_ok(fg_qp_destroy(&p->b.qp));
+	expect_ok(fg_cq_create_on(&env->g[1]->kernel, vector, FG_END_CQE, &cq));
+	t_qp_replace(&p->b, (struct fg_qp_spec){ .rcq = &cq });
 	expect_ok(fg_cq_destroy(&p->b.rcq));
-	expect_ok(fg_cq_create_on(&env->g[1]->kernel, vector, FG_END_CQE, &p->b.rcq));
-	spec.pd = &p->b.pd;
-	spec.scq = &p->b.scq;
-	spec.rcq = &p->b.rcq;
-	expect_ok(fg_qp_create(&spec, &p->b.qp));
+	p->b.rcq = cq;
 	fg_end_connect(&p->a, &p->b, NULL);
 }
 
@@ -53,10 +50,22 @@ static void message(struct pair *p)
 	fg_cq_drain(&p->b.rcq);
 }
 
-static void open_vectors(struct fg_guest *g)
+/* All completion vectors of the second guest have rings. */
+static int t_setup_vectors(void **state)
 {
+	struct t_env *env;
+
+	t_setup_guests(state);
+	env = *state;
 	for (uint32_t v = 1; v <= LAST; v++)
-		expect_ok(fg_vector_open(g, v));
+		expect_ok(fg_vector_open(env->g[1], v));
+	return 0;
+}
+
+/* The CQ of @p has caused so many notifications, and its ring is drained. */
+static void expect_notified(struct pair *p, uint32_t n)
+{
+	assert_int_equal(fg_vector_count(p->env->g[1], p->vector, p->b.rcq.handle), n);
 }
 
 static struct pvr_ring_state *vector_state(struct fg_guest *g, uint32_t v)
@@ -74,19 +83,18 @@ static uint32_t create_cq_on(struct fg_guest *g, uint32_t vector)
 	return err;
 }
 
-TEST(guest, test_register_tells_their_number)
+TEST(guest, test_register_has_their_number)
 {
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
 	fg_reg_write(env->g[0], PVR_REG_EXT_CQ_VECTORS, 1);
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
 }
 
-TEST(guests, test_each_cq_notifies_on_its_vector)
+TEST(vectors, test_each_cq_notifies_on_its_vector)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair p[PVR_CQ_VECTORS_MAX];
 
-	open_vectors(g);
 	for (uint32_t v = 0; v <= LAST; v++)
 		pair_open(&p[v], env, v);
 	for (uint32_t v = 0; v <= LAST; v++) {
@@ -98,16 +106,15 @@ TEST(guests, test_each_cq_notifies_on_its_vector)
 		assert_int_equal(fg_reg_read(g, PVR_REG_ICR), PVR_ICR_CQ << v);
 		for (uint32_t other = 0; other <= LAST; other++)
 			assert_int_equal(fg_vector_pending(g, other), other == v);
-		assert_int_equal(fg_vector_count(g, v, p[v].b.rcq.handle), 1);
+		expect_notified(&p[v], 1);
 	}
 }
 
-TEST(guests, test_one_interrupt_per_vector_and_run)
+TEST(vectors, test_one_interrupt_per_vector_and_run)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair p[4];
 
-	open_vectors(g);
 	for (uint32_t i = 0; i < 4; i++)
 		pair_open(&p[i], env, 1 + i / 2);
 	memset(g->irq, 0, sizeof(g->irq));
@@ -136,18 +143,33 @@ TEST(guest, test_vector_that_is_not_there_is_refused)
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
-TEST(guest, test_bad_vector_numbers_get_no_ring)
+static const struct {
+	const char *label;
+	uint32_t vector, pages;
+} bad_rings[] = {
+	{ "vector 0", 0, 4 },
+	{ "one vector too many", PVR_CQ_VECTORS_MAX, 4 },
+	{ "vector 2^31", 1u << 31, 4 },
+	{ "vector UINT32_MAX", UINT32_MAX, 4 },
+	{ "no page", 1, 0 },
+	{ "the header page only", 1, 1 },
+	{ "513 pages", 1, 513 },
+	{ "2^31 pages", 1, 1u << 31 },
+	{ "UINT32_MAX pages", 1, UINT32_MAX },
+};
+
+TEST_CASES(guest, test_bad_vectors_and_page_counts_are_refused, bad_rings)
 {
-	static const uint32_t bad[] = { 0, PVR_CQ_VECTORS_MAX, 1u << 31, UINT32_MAX };
 	struct fg_guest *g = env->g[0];
+	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(bad[i], &buf);
-
-		assert_int_equal(fg_set_cq_ring(g, &req), EINVAL);
-	}
+	req = fg_cq_ring_request(row->vector, &buf);
+	req.ring.num_pages = row->pages;
+	assert_int_equal(fg_set_cq_ring(g, &req), EINVAL);
+	assert_int_equal(create_cq_on(g, 1), EINVAL);
+	expect_ok(fg_vector_open(g, 1));
 }
 
 TEST(guests, test_ring_is_set_once)
@@ -163,24 +185,7 @@ TEST(guests, test_ring_is_set_once)
 	assert_int_equal(fg_set_cq_ring(g, &req), EBUSY);
 	pair_open(&p, env, 1);
 	message(&p);
-	assert_int_equal(fg_vector_count(g, 1, p.b.rcq.handle), 1);
-}
-
-TEST(guest, test_bad_page_counts_are_refused)
-{
-	static const uint32_t bad[] = { 0, 1, 513, 1u << 31, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
-	struct fg_buf buf;
-
-	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(1, &buf);
-
-		req.ring.num_pages = bad[i];
-		assert_int_equal(fg_set_cq_ring(g, &req), EINVAL);
-		assert_int_equal(create_cq_on(g, 1), EINVAL);
-	}
-	expect_ok(fg_vector_open(g, 1));
+	expect_notified(&p, 1);
 }
 
 TEST(guest, test_bad_directories_and_pages_are_refused)
@@ -228,54 +233,60 @@ TEST(guest, test_stock_drivers_have_one_vector)
 	assert_int_equal(fg_set_cq_ring(g, &req), ENOSYS);
 }
 
-/* They put garbage where the vector is. */
-TEST(guests, test_vector_of_a_stock_driver_is_ignored)
+static const struct {
+	const char *label;
+	uint32_t vector;
+} garbage[] = {
+	{ "1", 1 },
+	{ "the last", LAST },
+	{ "one too many", PVR_CQ_VECTORS_MAX },
+	{ "UINT32_MAX", UINT32_MAX },
+};
+
+/* Such drivers put garbage where the vector is. */
+TEST_CASES(guests, test_vector_of_a_stock_driver_is_ignored, garbage)
 {
-	static const uint32_t garbage[] = { 1, LAST, PVR_CQ_VECTORS_MAX, UINT32_MAX };
 	struct fg_guest *g = env->g[1];
+	uint8_t gid[16];
+	struct pair p;
 
 	boot_as_stock(g);
-	expect_ok(fg_bind_gid(g, 0, (fg_gid_from_mac(env->b.gid, g->config.mac), env->b.gid)));
-	for (size_t i = 0; i < COUNT(garbage); i++) {
-		struct pair p;
-
-		pair_open(&p, env, garbage[i]);
-		memset(g->irq, 0, sizeof(g->irq));
-		message(&p);
-		assert_int_equal(g->irq[PVR_VEC_CQ], 1);
-		assert_int_equal(fg_cq_events_count(g, p.b.rcq.handle), 1);
-	}
+	fg_gid_from_mac(gid, g->config.mac);
+	expect_ok(fg_bind_gid(g, 0, gid));
+	pair_open(&p, env, row->vector);
+	memset(g->irq, 0, sizeof(g->irq));
+	message(&p);
+	assert_int_equal(g->irq[PVR_VEC_CQ], 1);
+	assert_int_equal(fg_cq_events_count(g, p.b.rcq.handle), 1);
 }
 
 /* Each vector has a backlog of its own. */
-TEST(guests, test_full_ring_holds_up_no_other_vector)
+TEST(vectors, test_full_ring_holds_up_no_other_vector)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair one, two;
 
-	open_vectors(g);
 	pair_open(&one, env, 1);
 	pair_open(&two, env, 2);
 	vector_state(g, 1)->rx.cons_head = PVR_CQNE_SLOTS; /* to the device it is full */
 	message(&one);
 	message(&two);
 	assert_int_equal(fg_vector_pending(g, 1), 0);
-	assert_int_equal(fg_vector_count(g, 2, two.b.rcq.handle), 1);
+	expect_notified(&two, 1);
 	message(&two);
-	assert_int_equal(fg_vector_count(g, 2, two.b.rcq.handle), 1);
+	expect_notified(&two, 1);
 	vector_state(g, 1)->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
-	assert_int_equal(fg_vector_count(g, 1, one.b.rcq.handle), 1);
+	expect_notified(&one, 1);
 	fg_advance(env->host, FG_SEC);
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
-TEST(guests, test_all_vectors_full_at_once)
+TEST(vectors, test_all_vectors_full_at_once)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair p[PVR_CQ_VECTORS_MAX];
 
-	open_vectors(g);
 	for (uint32_t v = 0; v <= LAST; v++) {
 		pair_open(&p[v], env, v);
 		vector_state(g, v)->rx.cons_head = PVR_CQNE_SLOTS;
@@ -287,17 +298,16 @@ TEST(guests, test_all_vectors_full_at_once)
 	memset(g->irq, 0, sizeof(g->irq));
 	fg_advance(env->host, FG_SEC);
 	for (uint32_t v = 0; v <= LAST; v++) {
-		assert_int_equal(fg_vector_count(g, v, p[v].b.rcq.handle), 1);
+		expect_notified(&p[v], 1);
 		assert_int_equal(g->irq[PVR_VEC_CQ + v], 1);
 	}
 }
 
-TEST(guests, test_cq_destroyed_while_it_waits_for_room)
+TEST(vectors, test_cq_destroyed_while_it_waits_for_room)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair p, q;
 
-	open_vectors(g);
 	pair_open(&p, env, LAST);
 	pair_open(&q, env, LAST);
 	vector_state(g, LAST)->rx.cons_head = PVR_CQNE_SLOTS;
@@ -307,52 +317,49 @@ TEST(guests, test_cq_destroyed_while_it_waits_for_room)
 	vector_state(g, LAST)->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(fg_vector_pending(g, LAST), 1);
-	assert_int_equal(fg_vector_count(g, LAST, q.b.rcq.handle), 1);
+	expect_notified(&q, 1);
 	fg_advance(env->host, FG_SEC);
-	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
+	expect_no_timer(env->host);
 }
 
-TEST(guests, test_ring_wraps_at_2048)
+TEST(vectors, test_ring_wraps_at_2048)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair p;
 
-	open_vectors(g);
 	pair_open(&p, env, 3);
 	for (uint32_t i = 1; i <= 4200; i++) {
 		message(&p);
 		assert_int_equal(vector_state(g, 3)->rx.prod_tail, i % 2048);
-		assert_int_equal(fg_vector_count(g, 3, p.b.rcq.handle), 1);
+		expect_notified(&p, 1);
 	}
 }
 
-TEST(guests, test_wild_indices_are_safe)
+TEST(vectors, test_wild_indices_are_safe)
 {
 	static const uint32_t bad[] = { 1, 1023, 1024, 1025, 2048, 1u << 31, UINT32_MAX };
-	struct fg_guest *g = env->g[1];
+	struct pvr_ring_state *ring = vector_state(env->g[1], 1);
 	struct pair p;
 
-	open_vectors(g);
 	pair_open(&p, env, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		vector_state(g, 1)->rx.cons_head = bad[i];
-		vector_state(g, 1)->rx.prod_tail = bad[i];
+		ring->rx.cons_head = bad[i];
+		ring->rx.prod_tail = bad[i];
 		message(&p);
 		fg_advance(env->host, FG_SEC);
 	}
-	vector_state(g, 1)->rx.cons_head = 0;
+	ring->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
 	message(&p);
-	assert_in_range(vector_state(g, 1)->rx.prod_tail, 1, COUNT(bad) + 1);
+	assert_in_range(ring->rx.prod_tail, 1, COUNT(bad) + 1);
 }
 
 /* As the register says: bit n is of vector n. */
-TEST(guests, test_masked_vector_is_raised_when_unmasked)
+TEST(vectors, test_masked_vector_is_raised_when_unmasked)
 {
 	struct fg_guest *g = env->g[1];
 	struct pair p, q;
 
-	open_vectors(g);
 	pair_open(&p, env, 4);
 	pair_open(&q, env, 5);
 	memset(g->irq, 0, sizeof(g->irq));
@@ -364,16 +371,15 @@ TEST(guests, test_masked_vector_is_raised_when_unmasked)
 	assert_int_equal(g->irq[PVR_VEC_CQ + 5], 1);
 	fg_reg_write(g, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
 	assert_int_equal(g->irq[PVR_VEC_CQ + 4], 1);
-	assert_int_equal(fg_vector_count(g, 4, p.b.rcq.handle), 2);
+	expect_notified(&p, 2);
 }
 
-TEST(guests, test_reset_forgets_the_rings)
+TEST(vectors, test_reset_forgets_the_rings)
 {
 	struct fg_guest *g = env->g[1];
 	struct pvr_ring_state *ring;
 	struct pair p;
 
-	open_vectors(g);
 	pair_open(&p, env, 1);
 	ring = vector_state(g, 1);
 	ring->rx.cons_head = PVR_CQNE_SLOTS;
@@ -431,14 +437,12 @@ TEST(guests, test_two_rings_on_the_same_pages_are_safe)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(guests, test_resized_cq_keeps_its_vector)
+TEST(vectors, test_resized_cq_keeps_its_vector)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair p;
 
-	open_vectors(g);
 	pair_open(&p, env, 6);
 	expect_ok(fg_cq_resize(&p.b.rcq, 1024));
 	message(&p);
-	assert_int_equal(fg_vector_count(g, 6, p.b.rcq.handle), 1);
+	expect_notified(&p, 1);
 }

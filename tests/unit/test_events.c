@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Async events (IBTA vol. 1, 11.6.3): each when it should be raised, and only then. */
-#include "common.h"
+#include "conn.h"
 
 #define WILD 0xabcdef00u
 
 /* The next events are these, in this order, and no more. */
-static void expect_events(struct fg_guest *g, const struct pvr_eqe *want, size_t n)
+static void expect_events(struct fg_guest *g, const struct pvr_eqe *expected, size_t n)
 {
 	struct pvr_eqe eqe;
 
 	for (size_t i = 0; i < n; i++) {
 		assert_true(fg_event_poll(g, &eqe));
-		assert_int_equal(eqe.type, want[i].type);
-		assert_int_equal(eqe.info, want[i].info);
+		assert_int_equal(eqe.type, expected[i].type);
+		assert_int_equal(eqe.info, expected[i].info);
 	}
 	expect_no_event(g);
 }
@@ -29,14 +29,6 @@ TEST(rc, test_comm_est_with_the_first_message_in_rtr)
 	fg_run(env->host);
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 	expect_no_event(env->g[0]);
-}
-
-TEST(rc, test_comm_est_not_in_rts)
-{
-	fg_end_connect(&env->a, &env->b, NULL);
-	t_ping_pong(env->host, &env->a, &env->b);
-	expect_no_event(env->g[0]);
-	expect_no_event(env->g[1]);
 }
 
 /* Datagrams establish nothing. */
@@ -60,13 +52,6 @@ static void to_sqd(struct fg_end *end, bool notify, bool named)
 		fg_qp_modify(&end->qp, PVR_QPA_STATE | (named ? PVR_QPA_EN_SQD_ASYNC : 0), &attr));
 }
 
-static void to_rts(struct fg_end *end)
-{
-	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
-
-	expect_ok(fg_qp_modify(&end->qp, PVR_QPA_STATE, &attr));
-}
-
 /* For this transition: the request of an earlier one is over. */
 TEST(rc_connected, test_sq_drained_if_this_transition_asked_for_it)
 {
@@ -76,11 +61,11 @@ TEST(rc_connected, test_sq_drained_if_this_transition_asked_for_it)
 	fg_run(env->host);
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_ACCESS_FLAGS, &attr)); /* SQD to SQD */
-	to_rts(&env->a);
+	t_qp_set_state(&env->a, PVR_QPS_RTS);
 	to_sqd(&env->a, true, false);
 	fg_run(env->host);
 	expect_no_event(env->g[0]);
-	to_rts(&env->a);
+	t_qp_set_state(&env->a, PVR_QPS_RTS);
 	to_sqd(&env->a, false, true);
 	fg_run(env->host);
 	expect_no_event(env->g[0]);
@@ -98,19 +83,19 @@ TEST(rc_connected, test_sq_drained_not_before_the_request_in_progress_is_done)
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 }
 
-TEST(rc_connected, test_qp_fatal_when_an_index_is_wild)
+TEST(rc_connected, test_qp_fatal_once_when_a_send_index_is_wild)
 {
 	env->a.qp.ring->tx.prod_tail = WILD;
-	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
+	for (int i = 0; i < 2; i++) {
+		fg_ring_send(&env->a.qp);
+		fg_run(env->host);
+	}
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
 	expect_state(&env->a, PVR_QPS_ERR);
-	env->b.qp.ring->rx.prod_tail = WILD;
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+}
+
+TEST(rc_connected, test_qp_fatal_when_a_receive_index_is_wild)
+{
 	env->b.qp.ring->rx.prod_tail = WILD;
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
@@ -119,7 +104,7 @@ TEST(rc_connected, test_qp_fatal_when_an_index_is_wild)
 }
 
 /* An error that a completion reports causes no event. */
-TEST(rc_connected, test_no_event_where_a_completion_tells)
+TEST(rc_connected, test_no_event_where_a_completion_has_the_error)
 {
 	struct pvrdma_sge bad = { FG_USER_VA, 8, 0xbad };
 
@@ -128,9 +113,7 @@ TEST(rc_connected, test_no_event_where_a_completion_tells)
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	env->a.mr.lkey ^= 0x100;
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_reconnect(env);
 	assert_true(fg_post_recv(&env->b.qp, 2, &bad, 1));
 	t_send(&env->a, 3, 0, 8);
 	fg_run(env->host);
@@ -166,66 +149,28 @@ TEST(rc_connected, test_qp_access_err_at_the_responder_of_a_forbidden_access)
 	expect_no_event(env->g[0]);
 }
 
-TEST(rc_connected, test_cq_err_once_and_its_qps_with_it)
-{
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct fg_cq small;
-
-	expect_ok(fg_qp_destroy(&env->a.qp));
-	expect_ok(fg_cq_create(&env->g[0]->kernel, 2, &small));
-	spec.pd = &env->a.pd;
-	spec.scq = &small;
-	spec.rcq = &env->a.rcq;
-	expect_ok(fg_qp_create(&spec, &env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
-	for (int i = 0; i < 2; i++)
-		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
-	fg_run(env->host);
-	expect_no_event(env->g[0]); /* full, not overrun */
-	for (int i = 0; i < 5; i++)
-		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
-	fg_run(env->host);
-	expect_events(env->g[0],
-		      (struct pvr_eqe[]){ { PVR_EVENT_CQ_ERR, small.handle },
-					  { PVR_EVENT_QP_FATAL, env->a.qp.handle } },
-		      2);
-}
-
 /* b receives through an SRQ of @wr requests. */
 static void open_srq(struct t_env *env, struct fg_srq *srq, uint32_t wr)
 {
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = srq };
-
-	expect_ok(fg_qp_destroy(&env->b.qp));
 	expect_ok(fg_srq_create(&env->b.pd, wr, 1, srq));
-	spec.pd = &env->b.pd;
-	spec.scq = &env->b.scq;
-	spec.rcq = &env->b.rcq;
-	expect_ok(fg_qp_create(&spec, &env->b.qp));
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = srq });
+	t_reconnect(env);
 }
 
 TEST(rc_connected, test_srq_err_once_and_its_qps_with_it)
 {
 	struct fg_srq srq;
-	struct pvr_eqe eqe;
 
 	open_srq(env, &srq, 4);
 	srq.ring->prod_tail = WILD;
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
-	assert_true(fg_event_poll(env->g[1], &eqe));
-	assert_int_equal(eqe.type, PVR_EVENT_SRQ_ERR);
-	assert_int_equal(eqe.info, srq.handle);
-	assert_true(fg_event_poll(env->g[1], &eqe));
-	assert_int_equal(eqe.type, PVR_EVENT_QP_FATAL);
-	assert_int_equal(eqe.info, env->b.qp.handle);
 	/* The QP is in error, and takes no more from the SRQ. */
-	assert_true(fg_event_poll(env->g[1], &eqe));
-	assert_int_equal(eqe.type, PVR_EVENT_QP_LAST_WQE_REACHED);
-	expect_no_event(env->g[1]);
+	expect_events(env->g[1],
+		      (struct pvr_eqe[]){ { PVR_EVENT_SRQ_ERR, srq.handle },
+					  { PVR_EVENT_QP_FATAL, env->b.qp.handle },
+					  { PVR_EVENT_QP_LAST_WQE_REACHED, env->b.qp.handle } },
+		      3);
 }
 
 TEST(rc_connected, test_srq_limit_once_below_the_limit)
@@ -272,19 +217,6 @@ TEST(rc_connected, test_last_wqe_once_when_a_qp_with_an_srq_is_in_error)
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	fg_run(env->host);
 	expect_no_event(env->g[0]);
-}
-
-TEST(guests, test_port_active_and_port_err_with_each_change)
-{
-	for (int i = 0; i < 2; i++) {
-		pvr_adapter_set_link(env->g[0]->adapter, false);
-		pvr_adapter_set_link(env->g[0]->adapter, false);
-		expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
-		pvr_adapter_set_link(env->g[0]->adapter, true);
-		pvr_adapter_set_link(env->g[0]->adapter, true);
-		expect_one_event(env->g[0], PVR_EVENT_PORT_ACTIVE, 1);
-	}
-	expect_no_event(env->g[1]);
 }
 
 /* A bind by the driver itself causes no event. */
