@@ -35,6 +35,32 @@ void t_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
 #define expect_written(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_RDMA_WRITE)
 #define expect_sent(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_SEND)
 
+/* As expect_*(), after the device has run until it has nothing to do. */
+#define await_cqe(cq, wr_id, status)            \
+	do {                                    \
+		fg_run((cq)->ctx->guest->host); \
+		expect_cqe(cq, wr_id, status);  \
+	} while (0)
+#define await_recv(cq, wr_id, len)              \
+	do {                                    \
+		fg_run((cq)->ctx->guest->host); \
+		expect_recv(cq, wr_id, len);    \
+	} while (0)
+#define await_sent(end, wr_id)              \
+	do {                                \
+		fg_run((end)->guest->host); \
+		expect_sent(end, wr_id);    \
+	} while (0)
+#define await_written(end, wr_id)           \
+	do {                                \
+		fg_run((end)->guest->host); \
+		expect_written(end, wr_id); \
+	} while (0)
+#define await_no_cqe(cq)                        \
+	do {                                    \
+		fg_run((cq)->ctx->guest->host); \
+		expect_no_cqe(cq);              \
+	} while (0)
 #define expect_no_timer(host) assert_true(pvr_engine_deadline((host)->engine, 0) == UINT64_MAX)
 
 #endif /* UNIT_CONN_H */

@@ -153,8 +153,7 @@ TEST(rc_connected, test_resize_cq_is_not_supported_and_harmless)
 	t_send(&env->a, 2, 0, 8);
 	assert_int_equal(fg_cmd(env->g[0], &req, sizeof(req), NULL, 0), EOPNOTSUPP);
 	expect_no_cqe(&env->a.scq);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_recv(&env->b.rcq, 1, 8);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
@@ -197,7 +196,7 @@ TEST(rc_connected, test_cqe_names_the_qp_by_handle)
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
-	cqe = expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	cqe = expect_sent(&env->a, 2);
 	assert_int_equal(cqe.qp & 0xffff, env->a.qp.handle);
 	assert_int_equal(cqe.wc_flags, 0);
 	cqe = expect_recv(&env->b.rcq, 1, 8);
@@ -293,8 +292,7 @@ TEST(rc_connected, test_overflow_raises_cq_err_and_stops_the_cq)
 	expect_no_cqe(&env->b.rcq);
 	t_recv(&env->b, 1, 0, 0);
 	t_send(&env->a, 1, 0, 0);
-	fg_run(env->host);
-	expect_no_cqe(&env->b.rcq);
+	await_no_cqe(&env->b.rcq);
 }
 
 /* The completions of a quantum become visible together, as far as the CQ has room. */
@@ -333,7 +331,7 @@ TEST(rc_connected, test_run_that_fits_exactly_does_not_overflow)
 		assert_int_equal(env->a.qp.ring->tx.cons_head, env->a.qp.ring->tx.prod_tail);
 		assert_int_equal(env->b.qp.ring->rx.cons_head, env->b.qp.ring->rx.prod_tail);
 		for (uint32_t i = 0; i < FG_END_CQE; i++) {
-			expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+			expect_sent(&env->a, i);
 			expect_recv(&env->b.rcq, i, 0);
 		}
 	}

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cq_steps.h"
+#include "conn.h"
 
 #define EXTENSIONS (PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE)
 
@@ -17,7 +18,7 @@ TEST_INIT
 static void complete(struct t_env *env, uint32_t flags)
 {
 	t_message(env, PVR_SEND_SIGNALED | flags);
-	expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 7);
 }
 
 static uint32_t notifications(struct t_env *env)
@@ -81,9 +82,8 @@ TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 			fg_cq_arm(&c.rcq);
 		t_recv(&c, i, 0, 8);
 		t_send(&c, i, 64, 8);
-		fg_run(env->host);
-		expect_recv(&c.rcq, i, 8);
-		expect_done(&c.scq, i, PVRDMA_WC_SEND);
+		await_recv(&c.rcq, i, 8);
+		expect_sent(&c, i);
 		assert_int_equal(fg_cq_events_pending(env->g[2]), i == 20);
 		assert_int_equal(env->g[2]->irq[PVR_VEC_CQ], i == 20);
 	}

@@ -19,8 +19,7 @@ static void complete_many(struct t_env *env, uint64_t first, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		t_recv(&env->b, first + i, 0, 0);
 		t_send(&env->a, first + i, 0, 0);
-		fg_run(env->host);
-		expect_sent(&env->a, first + i);
+		await_sent(&env->a, first + i);
 	}
 }
 
@@ -278,9 +277,8 @@ TEST(rc_connected, test_cq_moves_in_the_middle_of_a_message)
 	assert_true(pvr_engine_run(env->host->engine, 0));
 	expect_ok(fg_cq_resize(&env->b.rcq, 4));
 	expect_ok(fg_cq_resize(&env->a.scq, 4));
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, len);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_recv(&env->b.rcq, 1, len);
+	expect_sent(&env->a, 2);
 }
 
 TEST(rc_connected, test_cq_in_error_is_refused)

@@ -54,8 +54,7 @@ TEST(rc, test_without_the_extension_nothing_is_written)
 	t_send(&d, 1, 0, 8);
 	fg_run(env->host);
 	t_recv(&c, 2, 0, 8);
-	fg_run(env->host);
-	expect_recv(&c.rcq, 2, 8);
+	await_recv(&c.rcq, 2, 8);
 	expect_ok(fg_qp_to_err(&c.qp));
 	fg_run(env->host);
 	expect_ok(fg_qp_to_reset(&c.qp));
@@ -124,8 +123,7 @@ TEST(rc_connected, test_message_in_fragments_needs_no_more_doorbells)
 		expect_words(&env->a, true, true);
 	}
 	assert_int_equal(spared(env->g[0]), 1);
-	fg_run(env->host);
-	expect_written(&env->a, 0);
+	await_written(&env->a, 0);
 	expect_written(&env->a, 1);
 	expect_words(&env->a, false, true);
 }
@@ -147,8 +145,7 @@ TEST(rc, test_what_is_posted_before_rts_needs_no_doorbell)
 	expect_recv(&env->a.rcq, 2, 8);
 	expect_no_cqe(&env->a.scq);
 	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 3, 8);
 }
 
@@ -194,8 +191,7 @@ TEST(rc_connected, test_sqd_keeps_requests_for_rts)
 		expect_no_cqe(&env->a.scq);
 	}
 	t_qp_set_state(&env->a, PVR_QPS_RTS);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 	expect_written(&env->a, 2);
 	expect_words(&env->a, false, true);
 }
@@ -212,8 +208,7 @@ TEST(ud_ready, test_sqe_flushes_what_comes_later)
 	expect_state(&env->a, PVR_QPS_SQE);
 	expect_words(&env->a, false, true);
 	t_send_ud(&env->a, &env->b, 2, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_words(&env->a, false, true);
 }
 
@@ -223,8 +218,7 @@ TEST(ud_ready, test_datagrams_arrive_without_receive_doorbells)
 	for (uint32_t i = 0; i < 3; i++) {
 		t_recv(&env->b, i, 0, 200);
 		t_send_ud(&env->a, &env->b, i, 0, 100);
-		fg_run(env->host);
-		expect_sent(&env->a, i);
+		await_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 140);
 	}
 	assert_int_equal(env->g[1]->doorbells, 0);
@@ -242,14 +236,12 @@ TEST(rc_idle, test_err_flushes_what_comes_later_too)
 	assert_int_equal(spared(env->g[0]), 1);
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	assert_int_equal(rq_word(&env->a), 0);
-	fg_run(env->host);
-	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_words(&env->a, false, false);
 	for (uint32_t i = 2; i < 5; i++) {
 		t_recv(&env->a, i, 0, 8);
 		t_send(&env->a, i, 0, 8);
-		fg_run(env->host);
-		expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
+		await_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
 		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
 		expect_words(&env->a, false, false);
 	}
@@ -260,8 +252,7 @@ TEST(rc_idle, test_receive_posted_just_before_err_is_flushed)
 {
 	expect_ok(fg_qp_to_err(&env->b.qp));
 	assert_true(fg_put_recv(&env->b.qp, 1, NULL, 0));
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 TEST(rc_connected, test_wild_index_in_err_is_read_once)
@@ -334,14 +325,12 @@ TEST(rc_connected, test_waiting_sender_needs_the_receive_doorbell)
 {
 	for (uint32_t i = 0; i < 3; i++) {
 		t_send(&env->a, i, 0, 8);
-		fg_run(env->host);
-		expect_no_cqe(&env->a.scq);
+		await_no_cqe(&env->a.scq);
 		assert_int_equal(rq_word(&env->b), 0);
 		/* No time passes: it is the doorbell that wakes. */
 		t_recv(&env->b, i, 0, 8);
 		assert_int_equal(spared(env->g[1]), 0);
-		fg_run(env->host);
-		expect_sent(&env->a, i);
+		await_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 8);
 		assert_int_not_equal(rq_word(&env->b), 0);
 	}
@@ -352,8 +341,7 @@ TEST(rc_idle, test_receives_in_time_need_no_doorbell)
 	for (uint32_t i = 0; i < 100; i++) {
 		t_recv(&env->b, i, 0, 8);
 		t_send(&env->a, i, 0, 8);
-		fg_run(env->host);
-		expect_sent(&env->a, i);
+		await_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 8);
 	}
 	assert_int_equal(spared(env->g[1]), 100);
@@ -371,8 +359,7 @@ TEST(rc_connected, test_receive_found_by_the_timer)
 	expect_sent(&env->a, 1);
 	t_recv(&env->b, 3, 0, 8);
 	t_send(&env->a, 4, 0, 8);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 3, 8);
+	await_recv(&env->b.rcq, 3, 8);
 }
 
 /* ------------------------------------------------------------------- SRQs */
@@ -476,19 +463,16 @@ TEST(rc_connected, test_without_bus_master_nothing_is_written)
 	fg_run(env->host);
 	poll(env);
 	t_write(&env->a, &env->b, 1);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
 	*words_shm = poison;
 	t_write(&env->a, &env->b, 2);
 	assert_false(poll(env));
 	assert_true(enable_doorbells(env));
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	expect_poison(words_shm);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
-	fg_run(env->host);
-	expect_written(&env->a, 2);
+	await_written(&env->a, 2);
 }
 
 TEST(rc_connected, test_unplugged_memory_is_not_written_to)

@@ -29,8 +29,7 @@ static int t_setup_polled(void **state)
 	env = *state;
 	poll(env);
 	t_write(&env->a, &env->b, 0);
-	fg_run(env->host);
-	expect_written(&env->a, 0);
+	await_written(&env->a, 0);
 	assert_true(is_polled(&env->a));
 	assert_false(is_polled(&env->b));
 	return 0;
@@ -44,8 +43,7 @@ TEST(polled, test_polled_queue_pair_needs_no_doorbell)
 		assert_false(poll(env));
 		t_write(&env->a, &env->b, i);
 		assert_true(poll(env));
-		fg_run(env->host);
-		expect_written(&env->a, i);
+		await_written(&env->a, i);
 	}
 	assert_int_equal(env->g[0]->doorbells, rung);
 }
@@ -56,8 +54,7 @@ TEST(rc_idle, test_without_polling_no_qp_is_polled)
 	fg_run(env->host);
 	assert_false(is_polled(&env->a));
 	t_put_write(&env->a, &env->b, 1);
-	fg_run(env->host);
-	expect_written(&env->a, 0);
+	await_written(&env->a, 0);
 	expect_no_cqe(&env->a.scq);
 }
 
@@ -75,8 +72,7 @@ TEST(rc_connected, test_queue_of_a_stock_driver_is_not_polled)
 	fg_run(env->host);
 	t_put_write(&c, &d, 1);
 	assert_false(poll(env));
-	fg_run(env->host);
-	expect_written(&c, 0);
+	await_written(&c, 0);
 	expect_no_cqe(&c.scq);
 }
 
@@ -85,8 +81,7 @@ TEST(polled, test_enabled_doorbell_is_needed_again)
 	assert_true(enable_doorbells(env));
 	assert_false(is_polled(&env->a));
 	t_write(&env->a, &env->b, 1);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 	/* The QP is not polled until the next pvr_engine_poll(). */
 	assert_false(is_polled(&env->a));
 	assert_true(enable_doorbells(env));
@@ -96,8 +91,7 @@ TEST(polled, test_enable_doorbells_reports_new_posts)
 {
 	t_write(&env->a, &env->b, 1);
 	assert_false(enable_doorbells(env));
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 	assert_false(is_polled(&env->a));
 	assert_true(enable_doorbells(env));
 }
@@ -112,8 +106,7 @@ struct crowd {
 static void crowd_write(struct t_env *env, struct fg_end *end, uint64_t wr_id)
 {
 	t_write(end, end, wr_id);
-	fg_run(env->host);
-	expect_written(end, wr_id);
+	await_written(end, wr_id);
 }
 
 static void crowd_begin(struct crowd *crowd, struct t_env *env)
@@ -175,16 +168,14 @@ TEST(polled, test_idle_qp_among_busy_ones_is_not_polled)
 	for (uint32_t i = 0; i < TURNS + 10; i++) {
 		t_write(&c, &c, i);
 		poll(env);
-		fg_run(env->host);
-		expect_written(&c, i);
+		await_written(&c, i);
 		if (i < TURNS - 10)
 			assert_true(is_polled(&env->a));
 	}
 	assert_false(is_polled(&env->a));
 	assert_true(is_polled(&c));
 	t_write(&env->a, &env->b, 1);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 }
 
 /* ---------------------------------------------- what happens to the polled */
@@ -215,8 +206,7 @@ TEST(ud_ready, test_polled_ud_queue_pair_is_destroyed_with_a_datagram_posted)
 	for (uint32_t i = 1; i <= 3; i++)
 		t_recv(&env->b, i, 0, 200);
 	t_send_ud(&env->a, &env->b, 1, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 140);
+	await_recv(&env->b.rcq, 1, 140);
 	assert_true(is_polled(&env->a));
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
 	expect_ok(fg_qp_destroy(&env->a.qp));
@@ -225,8 +215,7 @@ TEST(ud_ready, test_polled_ud_queue_pair_is_destroyed_with_a_datagram_posted)
 	assert_true(enable_doorbells(env));
 	poll(env);
 	t_send_ud(&c, &env->b, 3, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 3, 140);
+	await_recv(&env->b.rcq, 3, 140);
 	assert_true(enable_doorbells(env));
 }
 
@@ -234,13 +223,11 @@ TEST(polled, test_polled_queue_pair_fails)
 {
 	t_put_write(&env->a, &env->b, 1);
 	expect_ok(fg_qp_to_err(&env->a.qp));
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 	assert_false(is_polled(&env->a));
 	assert_false(poll(env));
 	t_write(&env->a, &env->b, 2);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 TEST(polled, test_polled_queue_pair_is_drained)
@@ -251,8 +238,7 @@ TEST(polled, test_polled_queue_pair_is_drained)
 	assert_false(poll(env));
 	expect_no_cqe(&env->a.scq);
 	t_qp_set_state(&env->a, PVR_QPS_RTS);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 }
 
 TEST(polled, test_polled_queue_pair_and_its_adapter_go)

@@ -104,8 +104,7 @@ static void expect_two_writes(struct t_env *env)
 	fg_run(env->host);
 	if (hook.rung)
 		fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 	expect_written(&env->a, 2);
 	assert_true(hook.reads > 0);
 }
@@ -223,8 +222,7 @@ TEST(rc_connected, test_last_rnr_poll_finds_the_receive_that_saw_the_1)
 	}
 	hook.after_count = put_recv;
 	assert_true(to_next_poll(env->host));
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 7, 8);
 	assert_int_not_equal(rq_word(&env->b), 0);
 }

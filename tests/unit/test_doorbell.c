@@ -25,8 +25,7 @@ TEST(rc_connected, test_doorbells_without_work_are_harmless)
 		fg_ring_send(&env->a.qp);
 		fg_ring_recv(&env->b.qp);
 	}
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
@@ -53,8 +52,7 @@ TEST(rc_idle, test_doorbells_at_unused_offsets_are_ignored)
 	t_recv(&env->b, 1, 0, 8);
 	for (uint32_t offset = 12; offset < PVR_PAGE_SIZE; offset += 4)
 		fg_uar_write(env->g[0], 0, offset, PVR_DB_QP_SEND | env->a.qp.handle);
-	fg_run(env->host);
-	expect_no_cqe(&env->b.rcq);
+	await_no_cqe(&env->b.rcq);
 	assert_int_equal(ignored(env->g[0]) - before, (PVR_PAGE_SIZE - 12) / 4);
 }
 
@@ -72,8 +70,7 @@ TEST_CASES(rc_connected, test_send_bit_counts_beside_other_bits, other_bits)
 	t_put_send(&env->a, 1, 0, 8);
 	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET,
 		     PVR_DB_QP_SEND | row->bits | env->a.qp.handle);
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
@@ -121,14 +118,12 @@ TEST_CASES(guests, test_doorbell_for_another_contexts_object_is_ignored, foreign
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | end.qp.handle);
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM | end.scq.handle);
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_SRQ_OFFSET, PVR_DB_SRQ_RECV | srq.handle);
-	fg_run(env->host);
-	expect_no_cqe(&peer.rcq);
+	await_no_cqe(&peer.rcq);
 	assert_int_equal(ignored(env->g[0]) - before, 3);
 	fg_ring_srq(&srq);
 	assert_int_equal(ignored(env->g[0]) - before, 3);
 	fg_ring_send(&end.qp);
-	fg_run(env->host);
-	expect_recv(&peer.rcq, 1, 8);
+	await_recv(&peer.rcq, 1, 8);
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
@@ -173,13 +168,11 @@ TEST(rc_connected, test_doorbells_without_bus_master_do_no_dma)
 TEST(rc, test_sends_posted_in_reset_and_init_do_not_run)
 {
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	assert_int_equal(env->a.qp.ring->tx.cons_head, 0);
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	expect_state(&env->a, PVR_QPS_INIT);
 }
 
@@ -204,8 +197,7 @@ TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, indices)
 		t_ping_pong(env->host, &env->a, &env->b);
 	env->a.qp.ring->tx.prod_tail = row->tail;
 	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
 	t_ping_pong(env->host, &c, &d);
@@ -226,8 +218,7 @@ TEST_CASES(rc_connected, test_wild_recv_index_fails_the_qp, indices)
 	env->b.qp.ring->rx.prod_tail = row->tail;
 	fg_ring_recv(&env->b.qp);
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 	expect_no_cqe(&env->b.rcq);
@@ -276,8 +267,7 @@ TEST(rc_connected, test_consumer_index_written_by_the_guest_is_not_used)
 		env->b.qp.ring->rx.prod_tail = i + 1;
 		env->a.qp.ring->tx.prod_tail = i + 1;
 		fg_ring_send(&env->a.qp);
-		fg_run(env->host);
-		expect_sent(&env->a, i);
+		await_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 0);
 		assert_int_equal(env->a.qp.ring->tx.cons_head, i + 1);
 		assert_int_equal(env->b.qp.ring->rx.cons_head, i + 1);

@@ -39,8 +39,7 @@ TEST(ud_ready, test_comm_est_not_for_datagrams)
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, NULL, 0));
 	t_recv(&env->b, 1, 0, 100);
 	t_send_ud(&env->a, &env->b, 2, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 50);
+	await_recv(&env->b.rcq, 1, 50);
 	expect_no_event(env->g[1]);
 }
 
@@ -110,14 +109,12 @@ TEST(rc_connected, test_no_event_where_a_completion_has_the_error)
 
 	env->a.mr.lkey ^= 0x100;
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	env->a.mr.lkey ^= 0x100;
 	t_reconnect(env);
 	assert_true(fg_post_recv(&env->b.qp, 2, &bad, 1));
 	t_send(&env->a, 3, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_REM_OP_ERR);
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	fg_run(env->host);
@@ -131,8 +128,7 @@ TEST(rc_connected, test_qp_req_err_at_the_responder_of_an_invalid_request)
 
 	expect_ok(fg_qp_modify(&env->b.qp, PVR_QPA_ACCESS_FLAGS, &attr));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_REQ_ERR, env->b.qp.handle);
 	expect_no_event(env->g[0]);
 }
@@ -143,8 +139,7 @@ TEST(rc_connected, test_qp_access_err_at_the_responder_of_a_forbidden_access)
 
 	bad.rkey ^= 0x100;
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &bad, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_ACCESS_ERR, env->b.qp.handle);
 	expect_no_event(env->g[0]);
 }

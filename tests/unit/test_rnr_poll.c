@@ -52,16 +52,14 @@ static bool needs_doorbell(const struct fg_end *end)
 static void meet_rnr_nak(struct t_env *env)
 {
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 }
 
 /* The doorbell of a new receive ends the wait at once. */
 static void end_by_doorbell(struct t_env *env)
 {
 	t_recv(&env->b, 2, 0, 8);
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 }
 
 /* A connection with a long receive queue. */
@@ -146,8 +144,7 @@ TEST(guests, test_unreliable_messages_are_dropped_as_ever)
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 	expect_no_timer(env->host);
 }
 
@@ -401,8 +398,7 @@ TEST(waiting, test_other_direction_goes_on)
 	for (uint32_t i = 0; i < 10; i++) {
 		t_recv(&env->a, i, 0, 8);
 		t_send(&env->b, i, 0, 8);
-		fg_run(env->host);
-		expect_recv(&env->a.rcq, i, 8);
+		await_recv(&env->a.rcq, i, 8);
 		expect_sent(&env->b, i);
 	}
 	expect_no_cqe(&env->a.scq);
@@ -412,8 +408,7 @@ TEST(waiting, test_other_direction_goes_on)
 TEST(waiting, test_drain_waits_for_an_rnr_poll)
 {
 	t_qp_set_state(&env->a, PVR_QPS_SQD);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	post_suppressed(env, 2);
 	assert_true(fg_settle(env->host, FG_SEC) <= POLLED);
 	expect_sent(&env->a, 1);

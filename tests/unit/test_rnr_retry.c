@@ -30,8 +30,7 @@ static int t_setup_waiting(void **state)
 	t_setup_rc_idle(state);
 	env = *state;
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	return 0;
 }
 
@@ -83,8 +82,7 @@ TEST(rc, test_rnr_retry_0_fails_at_once)
 	connect_with(env, t_conn_rnr(0, RNR_TIMER));
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_state(&env->a, PVR_QPS_ERR);
 	/* The responder has done nothing wrong. */
@@ -111,8 +109,7 @@ static uint64_t wait_for_rnr_error(struct t_env *env, uint8_t rnr_retry, uint8_t
 
 	connect_with(env, t_conn_rnr(rnr_retry, timer));
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	waited = fg_settle(env->host, 10 * FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
@@ -155,8 +152,7 @@ TEST(rc, test_write_and_read_need_no_receive_request)
 	connect_with(env, t_conn_rnr(0, RNR_TIMER));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100);
-	fg_run(env->host);
-	expect_written(&env->a, 1);
+	await_written(&env->a, 1);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 }
 
@@ -192,8 +188,7 @@ TEST(rc, test_absent_peer_is_retried_and_then_given_up)
 	connect_to_nothing(env, fg_conn_default);
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	waited = fg_settle(env->host, 100 * FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
@@ -363,8 +358,7 @@ TEST(rc, test_qp_without_a_receive_queue_is_never_ready)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
 	t_write(&env->b, &env->a, 2);
 	expect_ok(fg_qp_to_err(&env->b.qp));
-	fg_run(env->host);
-	expect_no_cqe(&env->b.rcq);
+	await_no_cqe(&env->b.rcq);
 }
 
 /* Many that wait differently long: each ends in its own time. */
@@ -411,8 +405,7 @@ TEST(rc, test_posting_a_receive_request_wakes_the_sender_at_once)
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	t_recv(&env->b, 2, 0, 8);
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 	expect_no_timer(env->host);
 }
@@ -450,6 +443,5 @@ TEST(rc_idle, test_requester_that_starts_anew_in_the_middle_of_a_message)
 	t_reconnect(env);
 	t_recv(&env->b, 3, 0, len);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 3, 8);
+	await_recv(&env->b.rcq, 3, 8);
 }

@@ -41,8 +41,7 @@ TEST(rc_idle, test_stores_are_doorbells)
 
 	t_recv(&env->b, 1, 0, 8);
 	put_send(&env->a, 2);
-	fg_run(env->host);
-	expect_no_cqe(&env->b.rcq);
+	await_no_cqe(&env->b.rcq);
 	fg_ring_send(&env->a.qp);
 	assert_int_not_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
 	assert_true(turn(env));
@@ -68,8 +67,7 @@ TEST(rc_idle, test_trapped_writes_work_too)
 	t_recv(&env->b, 1, 0, 8);
 	put_send(&env->a, 2);
 	pvr_adapter_uar_write(env->g[0]->adapter, PVRDMA_UAR_QP_OFFSET, &value, sizeof(value));
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 8);
+	await_recv(&env->b.rcq, 1, 8);
 }
 
 /* Connections that share the CQs and the doorbell page of a, and those of b. */
@@ -154,13 +152,11 @@ TEST(rc_connected, test_overwritten_doorbell_of_an_srq_wakes_waiting_senders)
 	fg_end_connect(&far, &near, NULL);
 	put_send(&far, 1);
 	fg_ring_send(&far.qp);
-	fg_run(env->host);
-	expect_no_cqe(&far.scq);
+	await_no_cqe(&far.scq);
 	assert_true(fg_put_srq_recv(&srq, 2, &sge, 1));
 	fg_ring_srq(&srq);
 	fg_ring_srq(&other);
-	fg_run(env->host);
-	expect_done(&far.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&far, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
@@ -171,8 +167,7 @@ TEST(rc_connected, test_overwritten_receive_doorbell_in_error_flushes)
 	put_recv(&env->b, 5);
 	fg_ring_recv(&env->b.qp);
 	fg_uar_write(env->g[1], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 9999);
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 5, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->b.rcq, 5, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 /* Doorbells of a context have no effect on another context's objects. */
@@ -189,12 +184,10 @@ TEST(rc_connected, test_other_contexts_are_not_swept)
 	t_recv(&env->b, 1, 0, 8);
 	fg_ring_send(&user.qp);
 	fg_uar_write(env->g[0], ctx.uar, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | env->a.qp.handle);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	assert_int_equal(fg_stats(env->g[0]).doorbells_ignored, 1);
 	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	expect_sent(&env->a, 1);
+	await_sent(&env->a, 1);
 }
 
 TEST(rc_idle, test_other_offsets_and_pages_are_no_doorbells)
@@ -208,8 +201,7 @@ TEST(rc_idle, test_other_offsets_and_pages_are_no_doorbells)
 		*word(env->g[0], 0, offset) = PVR_DB_QP_SEND | env->a.qp.handle;
 	for (page = 1; page < PVR_MAX_UAR; page++)
 		*word(env->g[0], page, PVRDMA_UAR_QP_OFFSET) = PVR_DB_QP_SEND | env->a.qp.handle;
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 }
 
 /* A value from before the context's creation is not its doorbell. */
