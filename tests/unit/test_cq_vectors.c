@@ -68,9 +68,39 @@ static void expect_notified(struct pair *p, uint32_t n)
 	assert_int_equal(fg_vector_count(p->env->g[1], p->vector, p->b.rcq.handle), n);
 }
 
-static struct pvr_ring_state *vector_state(struct fg_guest *g, uint32_t v)
+static struct pvr_ring_state *ring_of(struct t_env *env, uint32_t vector)
 {
-	return (void *)(v ? g->vector[v].buf.va : g->cq_ring.va);
+	struct fg_guest *g = env->g[1];
+
+	return (void *)(vector ? g->vector[vector].buf.va : g->cq_ring.va);
+}
+
+/* To the device the ring is full, or empty again. */
+static void fill_ring(struct t_env *env, uint32_t vector)
+{
+	ring_of(env, vector)->rx.cons_head = PVR_CQNE_SLOTS;
+}
+
+static void empty_ring(struct t_env *env, uint32_t vector)
+{
+	ring_of(env, vector)->rx.cons_head = 0;
+}
+
+/* Interrupts of a vector since the last call. */
+static uint32_t irqs(struct t_env *env, uint32_t vector)
+{
+	uint32_t n = env->g[1]->irq[PVR_VEC_CQ + vector];
+
+	env->g[1]->irq[PVR_VEC_CQ + vector] = 0;
+	return n;
+}
+
+/* SET_CQ_RING with four pages. */
+static struct pvr_cmd_set_cq_ring ring_request(struct fg_guest *g, uint32_t vector,
+					       struct fg_buf *buf)
+{
+	fg_buf_init(buf, &g->ram, 4, FG_SCATTERED);
+	return fg_cq_ring_request(vector, buf);
 }
 
 static uint32_t create_cq_on(struct fg_guest *g, uint32_t vector)
@@ -112,34 +142,29 @@ TEST(vectors, test_each_cq_notifies_on_its_vector)
 
 TEST(vectors, test_one_interrupt_per_vector_and_run)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair p[4];
 
 	for (uint32_t i = 0; i < 4; i++)
 		pair_open(&p[i], env, 1 + i / 2);
-	memset(g->irq, 0, sizeof(g->irq));
 	for (uint32_t i = 0; i < 4; i++)
 		post_message(&p[i]);
 	fg_run(env->host);
-	assert_int_equal(fg_vector_pending(g, 1), 2);
-	assert_int_equal(fg_vector_pending(g, 2), 2);
-	assert_int_equal(g->irq[PVR_VEC_CQ + 1], 1);
-	assert_int_equal(g->irq[PVR_VEC_CQ + 2], 1);
-	assert_int_equal(g->irq[PVR_VEC_CQ], 0);
+	for (uint32_t v = 0; v <= 2; v++) {
+		assert_int_equal(fg_vector_pending(env->g[1], v), v ? 2 : 0);
+		assert_int_equal(irqs(env, v), v ? 1 : 0);
+	}
 }
 
 TEST(guest, test_vector_that_is_not_there_is_refused)
 {
+	static const uint32_t bad[] = { 1, 3, PVR_CQ_VECTORS_MAX, 0x80000000, UINT32_MAX };
 	struct fg_guest *g = env->g[0];
 
 	expect_ok(fg_vector_open(g, 2));
 	expect_ok(create_cq_on(g, 0));
 	expect_ok(create_cq_on(g, 2));
-	assert_int_equal(create_cq_on(g, 1), EINVAL);
-	assert_int_equal(create_cq_on(g, 3), EINVAL);
-	assert_int_equal(create_cq_on(g, PVR_CQ_VECTORS_MAX), EINVAL);
-	assert_int_equal(create_cq_on(g, 0x80000000), EINVAL);
-	assert_int_equal(create_cq_on(g, UINT32_MAX), EINVAL);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(create_cq_on(g, bad[i]), EINVAL);
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
@@ -161,28 +186,23 @@ static const struct {
 TEST_CASES(guest, test_bad_vectors_and_page_counts_are_refused, bad_rings)
 {
 	struct fg_guest *g = env->g[0];
-	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
+	struct pvr_cmd_set_cq_ring req = ring_request(g, row->vector, &buf);
 
-	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
-	req = fg_cq_ring_request(row->vector, &buf);
 	req.ring.num_pages = row->pages;
 	assert_int_equal(fg_set_cq_ring(g, &req), EINVAL);
 	assert_int_equal(create_cq_on(g, 1), EINVAL);
 	expect_ok(fg_vector_open(g, 1));
 }
 
-TEST(guests, test_ring_is_set_once)
+TEST(vectors, test_ring_is_set_once)
 {
-	struct fg_guest *g = env->g[1];
 	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
 	struct pair p;
 
-	expect_ok(fg_vector_open(g, 1));
-	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
-	req = fg_cq_ring_request(1, &buf);
-	assert_int_equal(fg_set_cq_ring(g, &req), EBUSY);
+	req = ring_request(env->g[1], 1, &buf);
+	assert_int_equal(fg_set_cq_ring(env->g[1], &req), EBUSY);
 	pair_open(&p, env, 1);
 	message(&p);
 	expect_notified(&p, 1);
@@ -193,11 +213,9 @@ TEST(guest, test_bad_directories_and_pages_are_refused)
 	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
+	struct pvr_cmd_set_cq_ring req = ring_request(g, 1, &buf);
 
-	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(1, &buf);
-
 		req.ring.pdir_dma = bad[i];
 		assert_int_equal(fg_set_cq_ring(g, &req), EFAULT);
 		req.ring.pdir_dma = buf.pdir;
@@ -228,8 +246,7 @@ TEST(guest, test_stock_drivers_have_one_vector)
 	struct fg_buf buf;
 
 	boot_as_stock(g);
-	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
-	req = fg_cq_ring_request(1, &buf);
+	req = ring_request(g, 1, &buf);
 	assert_int_equal(fg_set_cq_ring(g, &req), ENOSYS);
 }
 
@@ -254,28 +271,27 @@ TEST_CASES(guests, test_vector_of_a_stock_driver_is_ignored, garbage)
 	fg_gid_from_mac(gid, g->config.mac);
 	expect_ok(fg_bind_gid(g, 0, gid));
 	pair_open(&p, env, row->vector);
-	memset(g->irq, 0, sizeof(g->irq));
+	irqs(env, 0);
 	message(&p);
-	assert_int_equal(g->irq[PVR_VEC_CQ], 1);
+	assert_int_equal(irqs(env, 0), 1);
 	assert_int_equal(fg_cq_events_count(g, p.b.rcq.handle), 1);
 }
 
 /* Each vector has a backlog of its own. */
 TEST(vectors, test_full_ring_holds_up_no_other_vector)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair one, two;
 
 	pair_open(&one, env, 1);
 	pair_open(&two, env, 2);
-	vector_state(g, 1)->rx.cons_head = PVR_CQNE_SLOTS; /* to the device it is full */
+	fill_ring(env, 1);
 	message(&one);
 	message(&two);
-	assert_int_equal(fg_vector_pending(g, 1), 0);
+	assert_int_equal(fg_vector_pending(env->g[1], 1), 0);
 	expect_notified(&two, 1);
 	message(&two);
 	expect_notified(&two, 1);
-	vector_state(g, 1)->rx.cons_head = 0;
+	empty_ring(env, 1);
 	fg_advance(env->host, FG_SEC);
 	expect_notified(&one, 1);
 	fg_advance(env->host, FG_SEC);
@@ -284,39 +300,37 @@ TEST(vectors, test_full_ring_holds_up_no_other_vector)
 
 TEST(vectors, test_all_vectors_full_at_once)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair p[PVR_CQ_VECTORS_MAX];
 
 	for (uint32_t v = 0; v <= LAST; v++) {
 		pair_open(&p[v], env, v);
-		vector_state(g, v)->rx.cons_head = PVR_CQNE_SLOTS;
+		fill_ring(env, v);
 		message(&p[v]);
-		assert_int_equal(fg_vector_pending(g, v), 0);
+		assert_int_equal(fg_vector_pending(env->g[1], v), 0);
+		irqs(env, v);
 	}
 	for (uint32_t v = 0; v <= LAST; v++)
-		vector_state(g, v)->rx.cons_head = 0;
-	memset(g->irq, 0, sizeof(g->irq));
+		empty_ring(env, v);
 	fg_advance(env->host, FG_SEC);
 	for (uint32_t v = 0; v <= LAST; v++) {
 		expect_notified(&p[v], 1);
-		assert_int_equal(g->irq[PVR_VEC_CQ + v], 1);
+		assert_int_equal(irqs(env, v), 1);
 	}
 }
 
 TEST(vectors, test_cq_destroyed_while_it_waits_for_room)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair p, q;
 
 	pair_open(&p, env, LAST);
 	pair_open(&q, env, LAST);
-	vector_state(g, LAST)->rx.cons_head = PVR_CQNE_SLOTS;
+	fill_ring(env, LAST);
 	message(&p);
 	message(&q);
 	fg_end_close(&p.b);
-	vector_state(g, LAST)->rx.cons_head = 0;
+	empty_ring(env, LAST);
 	fg_advance(env->host, FG_SEC);
-	assert_int_equal(fg_vector_pending(g, LAST), 1);
+	assert_int_equal(fg_vector_pending(env->g[1], LAST), 1);
 	expect_notified(&q, 1);
 	fg_advance(env->host, FG_SEC);
 	expect_no_timer(env->host);
@@ -324,13 +338,12 @@ TEST(vectors, test_cq_destroyed_while_it_waits_for_room)
 
 TEST(vectors, test_ring_wraps_at_2048)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair p;
 
 	pair_open(&p, env, 3);
 	for (uint32_t i = 1; i <= 4200; i++) {
 		message(&p);
-		assert_int_equal(vector_state(g, 3)->rx.prod_tail, i % 2048);
+		assert_int_equal(ring_of(env, 3)->rx.prod_tail, i % 2048);
 		expect_notified(&p, 1);
 	}
 }
@@ -338,7 +351,7 @@ TEST(vectors, test_ring_wraps_at_2048)
 TEST(vectors, test_wild_indices_are_safe)
 {
 	static const uint32_t bad[] = { 1, 1023, 1024, 1025, 2048, 1u << 31, UINT32_MAX };
-	struct pvr_ring_state *ring = vector_state(env->g[1], 1);
+	struct pvr_ring_state *ring = ring_of(env, 1);
 	struct pair p;
 
 	pair_open(&p, env, 1);
@@ -348,7 +361,7 @@ TEST(vectors, test_wild_indices_are_safe)
 		message(&p);
 		fg_advance(env->host, FG_SEC);
 	}
-	ring->rx.cons_head = 0;
+	empty_ring(env, 1);
 	fg_advance(env->host, FG_SEC);
 	message(&p);
 	assert_in_range(ring->rx.prod_tail, 1, COUNT(bad) + 1);
@@ -357,20 +370,18 @@ TEST(vectors, test_wild_indices_are_safe)
 /* As the register says: bit n is of vector n. */
 TEST(vectors, test_masked_vector_is_raised_when_unmasked)
 {
-	struct fg_guest *g = env->g[1];
 	struct pair p, q;
 
 	pair_open(&p, env, 4);
 	pair_open(&q, env, 5);
-	memset(g->irq, 0, sizeof(g->irq));
-	fg_reg_write(g, PVR_REG_IMR, 1u << (PVR_VEC_CQ + 4));
+	fg_reg_write(env->g[1], PVR_REG_IMR, 1u << (PVR_VEC_CQ + 4));
 	message(&p);
 	message(&p);
 	message(&q);
-	assert_int_equal(g->irq[PVR_VEC_CQ + 4], 0);
-	assert_int_equal(g->irq[PVR_VEC_CQ + 5], 1);
-	fg_reg_write(g, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
-	assert_int_equal(g->irq[PVR_VEC_CQ + 4], 1);
+	assert_int_equal(irqs(env, 4), 0);
+	assert_int_equal(irqs(env, 5), 1);
+	fg_reg_write(env->g[1], PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	assert_int_equal(irqs(env, 4), 1);
 	expect_notified(&p, 2);
 }
 
@@ -381,7 +392,7 @@ TEST(vectors, test_reset_forgets_the_rings)
 	struct pair p;
 
 	pair_open(&p, env, 1);
-	ring = vector_state(g, 1);
+	ring = ring_of(env, 1);
 	ring->rx.cons_head = PVR_CQNE_SLOTS;
 	message(&p);
 	fg_ctl(g, PVR_CTL_RESET);

@@ -147,15 +147,6 @@ TEST(rc, test_rnr_count_starts_anew_with_each_message)
 	}
 }
 
-TEST(rc, test_write_and_read_need_no_receive_request)
-{
-	connect_with(env, t_conn_rnr(0, RNR_TIMER));
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100);
-	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100);
-	await_written(&env->a, 1);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
-}
-
 TEST(rc_idle, test_waiting_sender_does_not_hold_up_others)
 {
 	struct fg_end c, d;
