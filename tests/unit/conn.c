@@ -100,3 +100,18 @@ void t_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
 {
 	t_rdma(from, PVRDMA_WR_RDMA_WRITE, wr_id, 0, &to->mr, 0, 8);
 }
+
+void t_fill_cq(struct t_env *env, uint64_t first, uint32_t n)
+{
+	for (uint64_t i = first; i < first + n; i++) {
+		t_recv(&env->b, i, 0, 0);
+		t_send(&env->a, i, 0, 0);
+		await_sent(&env->a, i);
+	}
+}
+
+void t_expect_recvs(struct t_env *env, uint64_t first, uint32_t n)
+{
+	for (uint64_t i = first; i < first + n; i++)
+		expect_recv(&env->b.rcq, i, 0);
+}

@@ -35,6 +35,11 @@ void t_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
 #define expect_written(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_RDMA_WRITE)
 #define expect_sent(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_SEND)
 
+/* Empty messages from a to b, numbered from @first, whose CQEs at b stay unread. */
+void t_fill_cq(struct t_env *env, uint64_t first, uint32_t n);
+/* Such messages are the next completions of the receive CQ of b. */
+void t_expect_recvs(struct t_env *env, uint64_t first, uint32_t n);
+
 /* As expect_*(), after the device has run until it has nothing to do. */
 #define await_cqe(cq, wr_id, status)            \
 	do {                                    \

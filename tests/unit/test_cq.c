@@ -240,34 +240,21 @@ TEST(rc_connected, test_solicited_flag_does_not_concern_the_senders_cq)
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
-/* Sends @n messages, polling a's side only. */
-static void fill_receive_cq(struct t_env *env, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		t_recv(&env->b, i, 0, 0);
-		t_send(&env->a, i, 0, 0);
-		fg_run(env->host);
-		fg_cq_drain(&env->a.scq);
-	}
-}
-
 TEST(rc_connected, test_full_cq_is_not_an_error)
 {
-	fill_receive_cq(env, FG_END_CQE);
+	t_fill_cq(env, 0, FG_END_CQE);
 	assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
 	expect_no_event(env->g[1]);
-	for (uint32_t i = 0; i < FG_END_CQE; i++)
-		expect_recv(&env->b.rcq, i, 0);
+	t_expect_recvs(env, 0, FG_END_CQE);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
 TEST(rc_connected, test_overflow_raises_cq_err_and_stops_the_cq)
 {
-	fill_receive_cq(env, FG_END_CQE + 1);
+	t_fill_cq(env, 0, FG_END_CQE + 1);
 	assert_true(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle) == 1);
 	assert_int_equal(fg_stats(env->g[1]).cq_overflows, 1);
-	for (uint32_t i = 0; i < FG_END_CQE; i++)
-		expect_recv(&env->b.rcq, i, 0);
+	t_expect_recvs(env, 0, FG_END_CQE);
 	expect_no_cqe(&env->b.rcq);
 	t_recv(&env->b, 1, 0, 0);
 	t_send(&env->a, 1, 0, 0);
@@ -277,7 +264,7 @@ TEST(rc_connected, test_overflow_raises_cq_err_and_stops_the_cq)
 /* The completions of a quantum become visible together, as far as the CQ has room. */
 TEST(rc_connected, test_run_that_overflows_shows_what_fitted)
 {
-	fill_receive_cq(env, FG_END_CQE - 3);
+	t_fill_cq(env, 0, FG_END_CQE - 3);
 	fg_cq_arm(&env->b.rcq);
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
 	for (uint32_t i = 0; i < 10; i++) {
@@ -289,10 +276,8 @@ TEST(rc_connected, test_run_that_overflows_shows_what_fitted)
 	assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
-	for (uint32_t i = 0; i < FG_END_CQE - 3; i++)
-		expect_recv(&env->b.rcq, i, 0);
-	for (uint32_t i = 0; i < 3; i++)
-		expect_recv(&env->b.rcq, 1000 + i, 0);
+	t_expect_recvs(env, 0, FG_END_CQE - 3);
+	t_expect_recvs(env, 1000, 3);
 }
 
 TEST(rc_connected, test_run_that_fits_exactly_does_not_overflow)
@@ -344,13 +329,13 @@ TEST(rc_connected, test_overflow_does_not_hurt_other_cqs)
 	struct fg_end c, d;
 
 	t_open_pair(&c, env->g[0], &d, env->g[1]);
-	fill_receive_cq(env, FG_END_CQE + 1);
+	t_fill_cq(env, 0, FG_END_CQE + 1);
 	t_ping_pong(env->host, &c, &d);
 }
 
 TEST(rc_connected, test_overflowed_cq_can_be_destroyed)
 {
-	fill_receive_cq(env, FG_END_CQE + 1);
+	t_fill_cq(env, 0, FG_END_CQE + 1);
 	fg_end_close(&env->b);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	t_reconnect(env);

@@ -13,25 +13,9 @@ TEST_INIT
 
 static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
-/* Completions on the receive CQ of b, named from @first. */
-static void complete_many(struct t_env *env, uint64_t first, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		t_recv(&env->b, first + i, 0, 0);
-		t_send(&env->a, first + i, 0, 0);
-		await_sent(&env->a, first + i);
-	}
-}
-
 static void complete(struct t_env *env, uint64_t wr_id)
 {
-	complete_many(env, wr_id, 1);
-}
-
-static void poll_many(struct t_env *env, uint64_t first, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		expect_recv(&env->b.rcq, first + i, 0);
+	t_fill_cq(env, wr_id, 1);
 }
 
 static uint32_t notifications(struct t_env *env)
@@ -59,11 +43,11 @@ TEST_CASES(rc_connected, test_unread_completions_move_in_order, moves)
 {
 	for (uint32_t k = 0; k < row->polled; k++)
 		t_exchange(env, k, 0);
-	complete_many(env, row->polled, row->unread);
+	t_fill_cq(env, row->polled, row->unread);
 	expect_ok(fg_cq_resize(&env->b.rcq, row->cqe));
 	assert_int_equal(env->b.rcq.ring->prod_tail, row->unread);
 	assert_int_equal(env->b.rcq.ring->cons_head, 0);
-	poll_many(env, row->polled, row->unread);
+	t_expect_recvs(env, row->polled, row->unread);
 	expect_no_cqe(&env->b.rcq);
 	expect_no_event(env->g[1]);
 	/* The new ring wraps at its own size. */
@@ -95,30 +79,30 @@ TEST(rc_connected, test_old_ring_is_left_alone_afterwards)
 	struct fg_buf buf;
 	struct pvr_cmd_resize_cq req = ring_for(env, &buf, 3, 128);
 
-	complete_many(env, 0, 3);
+	t_fill_cq(env, 0, 3);
 	expect_ok(resize(env, &req));
 	fg_fill(cq->buf.va, cq->buf.size, 7);
 	fg_cq_arm(cq);
-	complete_many(env, 3, 100);
+	t_fill_cq(env, 3, 100);
 	assert_int_equal(fg_mismatch(cq->buf.va, cq->buf.size, 7), cq->buf.size);
 	assert_int_equal(((struct pvr_ring_state *)buf.va)->rx.prod_tail, 103);
 }
 
 TEST(rc_connected, test_full_ring_can_move_and_overflows_as_before)
 {
-	complete_many(env, 0, FG_END_CQE);
+	t_fill_cq(env, 0, FG_END_CQE);
 	expect_ok(fg_cq_resize(&env->b.rcq, FG_END_CQE));
 	assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
 	expect_no_event(env->g[1]);
 	expect_ok(fg_cq_resize(&env->b.rcq, 2 * FG_END_CQE));
-	complete_many(env, FG_END_CQE, FG_END_CQE);
+	t_fill_cq(env, FG_END_CQE, FG_END_CQE);
 	expect_no_event(env->g[1]);
-	poll_many(env, 0, 2 * FG_END_CQE);
-	complete_many(env, 0, 2 * FG_END_CQE);
+	t_expect_recvs(env, 0, 2 * FG_END_CQE);
+	t_fill_cq(env, 0, 2 * FG_END_CQE);
 	expect_no_event(env->g[1]);
 	complete(env, 7);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
-	poll_many(env, 0, 2 * FG_END_CQE);
+	t_expect_recvs(env, 0, 2 * FG_END_CQE);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -135,21 +119,21 @@ TEST(rc_connected, test_what_was_rung_for_before_is_unread)
 	assert_int_equal(fg_cq_resize(&env->a.scq, 1), EINVAL);
 	expect_sent(&env->a, 1);
 	expect_sent(&env->a, 2);
-	poll_many(env, 1, 2);
+	t_expect_recvs(env, 1, 2);
 	expect_no_event(env->g[0]);
 }
 
 TEST(rc_connected, test_smaller_than_what_is_unread_is_refused)
 {
-	complete_many(env, 0, 65);
+	t_fill_cq(env, 0, 65);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 64), EINVAL);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 1), EINVAL);
 	fg_cq_arm(&env->b.rcq);
 	assert_int_equal(notifications(env), 1);
 	complete(env, 65);
-	poll_many(env, 0, 66);
-	complete_many(env, 0, FG_END_CQE);
-	poll_many(env, 0, FG_END_CQE);
+	t_expect_recvs(env, 0, 66);
+	t_fill_cq(env, 0, FG_END_CQE);
+	t_expect_recvs(env, 0, FG_END_CQE);
 	expect_no_event(env->g[1]);
 }
 
@@ -176,10 +160,10 @@ TEST_CASES(rc_connected, test_bad_sizes_and_page_counts_are_refused, bad_sizes)
 	struct fg_buf buf;
 	struct pvr_cmd_resize_cq req = ring_for(env, &buf, 4, row->cqe);
 
-	complete_many(env, 0, 5);
+	t_fill_cq(env, 0, 5);
 	req.nchunks = row->nchunks;
 	assert_int_equal(resize(env, &req), EINVAL);
-	poll_many(env, 0, 5);
+	t_expect_recvs(env, 0, 5);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
@@ -189,7 +173,7 @@ TEST(rc_connected, test_bad_directories_and_pages_are_refused)
 	struct fg_buf buf;
 	struct pvr_cmd_resize_cq req = ring_for(env, &buf, 3, 128);
 
-	complete_many(env, 0, 5);
+	t_fill_cq(env, 0, 5);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		req.pdir_dma = bad[i];
 		assert_int_equal(resize(env, &req), EFAULT);
@@ -202,7 +186,7 @@ TEST(rc_connected, test_bad_directories_and_pages_are_refused)
 			fg_buf_table(&buf, 0)[page] = good;
 		}
 	}
-	poll_many(env, 0, 5);
+	t_expect_recvs(env, 0, 5);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
@@ -256,7 +240,7 @@ TEST(rc_connected, test_notification_that_waits_for_room_still_comes)
 	ring->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(notifications(env), 1);
-	poll_many(env, 1, 1);
+	t_expect_recvs(env, 1, 1);
 }
 
 TEST(rc_connected, test_cq_moves_in_the_middle_of_a_message)
@@ -276,10 +260,10 @@ TEST(rc_connected, test_cq_moves_in_the_middle_of_a_message)
 
 TEST(rc_connected, test_cq_in_error_is_refused)
 {
-	complete_many(env, 0, FG_END_CQE + 1);
+	t_fill_cq(env, 0, FG_END_CQE + 1);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 1024), EIO);
-	poll_many(env, 0, FG_END_CQE);
+	t_expect_recvs(env, 0, FG_END_CQE);
 	expect_no_cqe(&env->b.rcq);
 	fg_end_close(&env->b);
 }
@@ -359,7 +343,7 @@ TEST(rc_connected, test_index_too_far_behind_is_refused)
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 4096), EINVAL);
 	env->b.rcq.ring->cons_head = 0;
 	expect_ok(fg_cq_resize(&env->b.rcq, 4096));
-	poll_many(env, 1, 1);
+	t_expect_recvs(env, 1, 1);
 }
 
 TEST(rc_connected, test_both_rings_on_the_same_pages_are_safe)
@@ -369,14 +353,14 @@ TEST(rc_connected, test_both_rings_on_the_same_pages_are_safe)
 	struct fg_end c, d;
 
 	t_open_pair(&c, env->g[0], &d, env->g[1]);
-	complete_many(env, 0, 100);
-	poll_many(env, 0, 50);
+	t_fill_cq(env, 0, 100);
+	t_expect_recvs(env, 0, 50);
 	req = fg_cq_resize_request(cq, &cq->buf, 64);
 	expect_ok(resize(env, &req));
 	cq->cqe = 64;
 	cq->head = 0;
 	cq->ring->cons_head = 0;
-	poll_many(env, 50, 50);
+	t_expect_recvs(env, 50, 50);
 	/* The header page as the first page of entries. */
 	fg_buf_table(&cq->buf, 0)[1] = fg_buf_table(&cq->buf, 0)[0];
 	expect_ok(resize(env, &req));
@@ -396,7 +380,7 @@ TEST(rc_connected, test_memory_is_accounted_for)
 	struct pvr_cmd_resize_cq req = ring_for(env, &buf, 2, 1);
 	uint32_t page;
 
-	complete_many(env, 0, 2);
+	t_fill_cq(env, 0, 2);
 	req.nchunks = many;
 	req.pdir_dma = t_wide_pdir(env->g[1], 2 * many, &page);
 	for (int i = 0; i < 10; i++)

@@ -91,6 +91,14 @@ static void await_ok(struct fg_cq *cq)
 		fg_die("completion with status %u", cqe.status);
 }
 
+/* A success of each of these CQs. */
+#define await_each(...)                                      \
+	do {                                                 \
+		struct fg_cq *const cqs[] = { __VA_ARGS__ }; \
+		for (size_t cq = 0; cq < COUNT(cqs); cq++)   \
+			await_ok(cqs[cq]);                   \
+	} while (0)
+
 static void connect(struct t_env *env, const struct fg_conn *conn)
 {
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
@@ -211,8 +219,7 @@ TEST_POOL(test_large_messages_both_ways_at_once)
 	for (uint32_t n = 0; n < 50; n++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, len);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, n, 0, &env->a.mr, 0, len);
-		await_ok(&env->a.scq);
-		await_ok(&env->b.scq);
+		await_each(&env->a.scq, &env->b.scq);
 	}
 }
 
@@ -229,10 +236,7 @@ TEST_POOL(test_three_talk_to_each_other)
 		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, n, 64, &env->a.mr, 64, 64);
 		t_rdma(&c, PVRDMA_WR_RDMA_WRITE, n, 0, &d.mr, 0, 64);
 		t_rdma(&d, PVRDMA_WR_RDMA_WRITE, n, 64, &c.mr, 64, 64);
-		await_ok(&env->a.scq);
-		await_ok(&env->b.scq);
-		await_ok(&c.scq);
-		await_ok(&d.scq);
+		await_each(&env->a.scq, &env->b.scq, &c.scq, &d.scq);
 	}
 }
 
@@ -244,15 +248,14 @@ static struct fg_conn patient(void)
 	return t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST);
 }
 
-/* On a busy machine the receive may come first, time and again: once the sender must wait. */
-static void await_rnr_nak(struct fg_guest *guest)
-{
-	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
-
-	while (!fg_stats(guest).rnr_naks && fg_worker_pool_now() < end)
-		sched_yield();
-	assert_int_equal(fg_stats(guest).rnr_naks, 1);
-}
+/* The test sets no limit for the scheduling of a thread, but a hang ends it. */
+#define wait_until(condition)                                                    \
+	do {                                                                     \
+		uint64_t hang_at = fg_worker_pool_now() + HANG_SECONDS * FG_SEC; \
+		while (!(condition) && fg_worker_pool_now() < hang_at)           \
+			sched_yield();                                           \
+		assert_true(condition);                                          \
+	} while (0)
 
 /* Sends 500 messages; the receive comes some time after each. @write: while b writes, too. */
 static void send_before_receive(struct t_env *env, bool write)
@@ -263,17 +266,17 @@ static void send_before_receive(struct t_env *env, bool write)
 		t_send(&env->a, n, 0, 64);
 		if (write)
 			t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 4096);
+		/* On a busy machine the receive may come first, time and again: not this once. */
 		if (!n)
-			await_rnr_nak(env->g[1]);
+			wait_until(fg_stats(env->g[1]).rnr_naks == 1);
 		if (n % 2 && !write)
 			sched_yield();
 		for (volatile uint32_t delay = n % 64 * 100; delay; delay--)
 			;
 		t_recv(&env->b, n, 0, 64);
-		await_ok(&env->b.rcq);
+		await_each(&env->b.rcq, &env->a.scq);
 		if (write)
 			await_ok(&env->b.scq);
-		await_ok(&env->a.scq);
 	}
 	/* Were every tenth one slept out, it would take longer. */
 	assert_true(fg_worker_pool_now() - begin < HANG_SECONDS * FG_SEC);
@@ -331,10 +334,8 @@ TEST_POOL(test_srq_wakes_waiting_senders)
 			if (n % 3 == i)
 				sched_yield();
 		}
-		for (uint32_t i = 0; i < 3; i++) {
-			await_ok(&owner.rcq);
-			await_ok(&far[i].scq);
-		}
+		for (uint32_t i = 0; i < 3; i++)
+			await_each(&owner.rcq, &far[i].scq);
 	}
 }
 
@@ -356,10 +357,7 @@ TEST_POOL(test_datagrams_both_ways)
 		t_recv(&env->b, n, 1000, 200);
 		t_send_ud(&env->a, &env->b, n, 0, 100);
 		t_send_ud(&env->b, &env->a, n, 0, 100);
-		await_ok(&env->a.scq);
-		await_ok(&env->b.scq);
-		await_ok(&env->a.rcq);
-		await_ok(&env->b.rcq);
+		await_each(&env->a.scq, &env->b.scq, &env->a.rcq, &env->b.rcq);
 	}
 	assert_int_equal(fg_stats(env->g[0]).ud_dropped + fg_stats(env->g[1]).ud_dropped, 0);
 }
@@ -385,14 +383,10 @@ TEST_POOL(test_group_across_workers)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 64);
 		for (uint32_t i = 0; i < 4; i++) {
-			await_ok(&end[i].rcq);
-			await_ok(&end[i].rcq);
+			await_each(&end[i].rcq, &end[i].rcq);
 			expect_no_cqe(&end[i].rcq);
 		}
-		await_ok(&end[0].scq);
-		await_ok(&end[1].scq);
-		await_ok(&env->a.scq);
-		await_ok(&env->b.scq);
+		await_each(&end[0].scq, &end[1].scq, &env->a.scq, &env->b.scq);
 	}
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(fg_stats(env->g[i]).ud_dropped, 0);
@@ -422,16 +416,6 @@ static uint32_t number(const uint32_t *counter)
 static void count(uint32_t *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
-}
-
-/* The test sets no limit for the scheduling of a thread. */
-static void until_any(const uint32_t *counter)
-{
-	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
-
-	while (!number(counter) && fg_worker_pool_now() < end)
-		sched_yield();
-	assert_true(number(counter) > 0);
 }
 
 /* Gives up after a few microseconds. */
@@ -561,7 +545,7 @@ TEST_POOL(test_adapter_resets_under_load)
 		expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 		pause_ms(1);
 	}
-	until_any(&w.failed);
+	wait_until(number(&w.failed));
 	writer_stop(&w);
 	/* Its objects are gone without a command. */
 	fg_qp_drop(&env->b.qp);
@@ -575,14 +559,14 @@ TEST_POOL(test_memory_is_unplugged_under_load)
 	struct writer w;
 
 	start_writing(env, &w);
-	until_any(&w.ok);
+	wait_until(number(&w.ok));
 	for (region = env->g[1]->ram.region; region < end; region++) {
 		if (!region->size)
 			continue;
 		pvr_adapter_unmap_ram(env->g[1]->adapter, region->gpa, region->size);
 		assert_int_equal(mprotect(region->va, region->size, PROT_NONE), 0);
 	}
-	until_any(&w.failed);
+	wait_until(number(&w.failed));
 	pause_ms(5);
 	writer_stop(&w);
 	for (region = env->g[1]->ram.region; region < end; region++)
@@ -606,7 +590,6 @@ TEST_POOL(test_gid_is_taken_away_under_load)
 {
 	struct fg_guest_config config;
 	struct fg_guest *owner;
-	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	uint8_t gid[16];
 
 	fg_guest_config_init(&config, 4);
@@ -623,8 +606,7 @@ TEST_POOL(test_gid_is_taken_away_under_load)
 	env->g[3] = owner;
 	expect_ok(fg_guest_boot(owner));
 	expect_ok(fg_bind_gid(owner, 0, gid)); /* whose it is by right */
-	while (!fg_events_pending(env->g[1]) && fg_worker_pool_now() < end)
-		sched_yield();
+	wait_until(fg_events_pending(env->g[1]));
 	expect_one_event(env->g[1], PVR_EVENT_GID_CHANGE, 1);
 	expect_refused(fg_unbind_gid(env->g[1], 1, gid));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 64);
@@ -654,7 +636,7 @@ TEST_POOL(test_adapters_come_and_go_while_others_work)
 		env->g[3] = NULL;
 		start_the_world(env);
 	}
-	until_any(&w.ok);
+	wait_until(number(&w.ok));
 	writer_stop(&w);
 	assert_int_equal(w.failed, 0);
 }
@@ -676,22 +658,17 @@ TEST_POOL(test_timers_of_a_worker_that_sleeps)
 /* A send of vm1 completes at vm2, which is on another worker, and interrupts vm2. */
 TEST_POOL(test_interrupts_at_the_other_worker)
 {
-	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;
-	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
+	const uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ];
 
 	connect(env, NULL);
 	go(env);
 	for (uint32_t n = 0; n < 500; n++) {
-		seen = __atomic_load_n(raised, __ATOMIC_RELAXED);
 		t_recv(&env->b, n, 0, 64);
 		fg_cq_arm(&env->b.rcq);
 		t_send(&env->a, n, 0, 64);
-		while (__atomic_load_n(raised, __ATOMIC_RELAXED) == seen &&
-		       fg_worker_pool_now() < end)
-			sched_yield();
-		assert_int_equal(__atomic_load_n(raised, __ATOMIC_RELAXED), seen + 1);
-		await_ok(&env->b.rcq);
-		await_ok(&env->a.scq);
+		wait_until(number(raised) > n);
+		assert_int_equal(number(raised), n + 1);
+		await_each(&env->b.rcq, &env->a.scq);
 		fg_cq_events_pending(env->g[1]);
 	}
 }
