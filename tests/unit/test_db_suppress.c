@@ -81,8 +81,6 @@ TEST(rc, test_words_are_0_when_a_queue_pair_is_made)
 	assert_int_equal(words_shm->sq, 0);
 	assert_int_equal(words_shm->rq, 0);
 	assert_int_equal(words_shm[1].sq, 0);
-	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, resp.qp_handle));
-	fg_buf_exit(&buf);
 }
 
 /* ------------------------------------------------------------ send queues */

@@ -82,26 +82,6 @@ TEST(rc_connected, test_sq_drained_not_before_the_request_in_progress_is_done)
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 }
 
-TEST(rc_connected, test_qp_fatal_once_when_a_send_index_is_wild)
-{
-	env->a.qp.ring->tx.prod_tail = WILD;
-	for (int i = 0; i < 2; i++) {
-		fg_ring_send(&env->a.qp);
-		fg_run(env->host);
-	}
-	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
-	expect_state(&env->a, PVR_QPS_ERR);
-}
-
-TEST(rc_connected, test_qp_fatal_when_a_receive_index_is_wild)
-{
-	env->b.qp.ring->rx.prod_tail = WILD;
-	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
-}
-
 /* An error that a completion reports causes no event. */
 TEST(rc_connected, test_no_event_where_a_completion_has_the_error)
 {

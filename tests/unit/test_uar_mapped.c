@@ -319,7 +319,7 @@ static void contexts_ring(struct contexts *c, struct t_env *env)
 		expect_ok(fg_ctx_create(env->g[0], &c->ctx[i]));
 	for (uint32_t i = 0; i < COUNT(c->ctx); i++)
 		*word(env->g[0], c->ctx[i].uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
-	pvr_engine_poll(env->host->engine, 0);
+	assert_true(pvr_engine_poll(env->host->engine, 0));
 }
 
 TEST_OBJECT(guest, struct contexts, c, contexts_ring, test_many_contexts_all_get_their_turn)
