@@ -50,7 +50,7 @@ static const struct t_cq_case armings[] = {
 	  { ARM_SOLICITED, MESSAGE, LATE, NOTIFIES, SOLICITED, NOTIFIES } },
 	{ "a lost arm survives a resize",
 	  { MANY_READ, LOST_ARM, MESSAGE, RESIZE, LATE, NOTIFIES } },
-	/* The device knows under its new index what the guest is to read. */
+	/* The index that the guest is to reach in time moves to the new ring, too. */
 	{ "read in time after a resize",
 	  { MANY_READ, LOST_ARM, MESSAGE, RESIZE, READ_ALL, NEARLY_LATE, MESSAGE, ONE_NS, LATE,
 	    NOTIFIES } },

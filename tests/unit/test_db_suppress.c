@@ -337,10 +337,7 @@ TEST(rc_connected, test_waiting_sender_needs_the_receive_doorbell)
 TEST(rc_idle, test_receives_in_time_need_no_doorbell)
 {
 	for (uint32_t i = 0; i < 100; i++) {
-		t_recv(&env->b, i, 0, 8);
-		t_send(&env->a, i, 0, 8);
-		await_sent(&env->a, i);
-		expect_recv(&env->b.rcq, i, 8);
+		t_exchange(env, i, 8);
 	}
 	assert_int_equal(spared(env->g[1]), 100);
 	assert_int_equal(env->g[1]->doorbells, 0);

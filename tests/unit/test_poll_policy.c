@@ -14,7 +14,7 @@ struct worker {
 	struct pvr_poll_policy policy;
 	uint64_t now;
 	uint64_t cpu, switches;
-	uint32_t usages, looks;
+	uint32_t usages, socket_polls;
 	bool cpu_contended; /* others take its CPU for as long as it polls */
 	bool uar_mapped;
 };
@@ -60,7 +60,7 @@ static enum pvr_poll_step step(struct worker *w, bool worked)
 		return next;
 	measure(w);
 	if (next == PVR_POLL_SOCKETS) {
-		w->looks++;
+		w->socket_polls++;
 		pvr_poll_sockets_done(&w->policy, w->now, false);
 	}
 	return next;
@@ -178,7 +178,7 @@ TEST_AUTO(test_always_has_its_own_window_and_never_backs_off)
 /* --------------------------------------------------------------- sockets */
 
 /* The time between polls while the engine always or never has work. */
-static uint64_t look_interval(struct worker *w, bool worked)
+static uint64_t sockets_interval(struct worker *w, bool worked)
 {
 	uint64_t from;
 
@@ -192,9 +192,9 @@ static uint64_t look_interval(struct worker *w, bool worked)
 TEST_AUTO(test_silent_sockets_are_polled_rarely)
 {
 	for (uint32_t i = 0; i < 20; i++)
-		look_interval(w, true);
-	assert_in_range(look_interval(w, true), 20 * US, 30 * US);
-	assert_in_range(look_interval(w, false), 4 * US, 6 * US);
+		sockets_interval(w, true);
+	assert_in_range(sockets_interval(w, true), 20 * US, 30 * US);
+	assert_in_range(sockets_interval(w, false), 4 * US, 6 * US);
 }
 
 TEST_AUTO(test_sockets_with_events_are_polled_often)
@@ -202,7 +202,7 @@ TEST_AUTO(test_sockets_with_events_are_polled_often)
 	uint64_t from;
 
 	for (uint32_t i = 0; i < 20; i++)
-		look_interval(w, true);
+		sockets_interval(w, true);
 	pvr_poll_sockets_done(&w->policy, w->now, true);
 	for (from = w->now; pvr_poll_next(&w->policy, w->now, true, false) != PVR_POLL_SOCKETS;)
 		pass(w, ROUND);
@@ -227,7 +227,7 @@ TEST_CASES_WITH(struct worker *w, setup_auto, NULL, test_busy_engine_leaves_sock
 		pass(w, ROUND);
 		assert_int_not_equal(step(w, true), PVR_POLL_SLEEP);
 	}
-	assert_in_range(w->looks, 10000 * ROUND / (30 * US), 10000);
+	assert_in_range(w->socket_polls, 10000 * ROUND / (30 * US), 10000);
 }
 
 /* -------------------------------------------------------------- usefulness */
@@ -375,7 +375,7 @@ TEST_AUTO(test_trial_begins_with_a_new_measurement)
 
 /* -------------------------------------------------------------- other hosts */
 
-/* Something comes now and every 20 us, in between others have the CPU @turn long, after each look. */
+/* Something comes now and every 20 us. Others have the CPU for @turn after each socket poll. */
 static void talk(struct worker *w, uint64_t ns, uint64_t turn)
 {
 	uint64_t end = w->now + ns, next = w->now;
