@@ -62,6 +62,19 @@ static int t_setup_vectors(void **state)
 	return 0;
 }
 
+/* A pair on each of them. */
+struct pairs {
+	struct pair on[PVR_CQ_VECTORS_MAX];
+};
+
+static void pairs_open(struct pairs *pairs, struct t_env *env)
+{
+	for (uint32_t v = 0; v <= LAST; v++)
+		pair_open(&pairs->on[v], env, v);
+}
+
+#define TEST_PAIRS(name) TEST_OBJECT(vectors, struct pairs, pairs, pairs_open, name)
+
 /* The CQ of @p has caused so many notifications, and its ring is drained. */
 static void expect_notified(struct pair *p, uint32_t n)
 {
@@ -120,23 +133,20 @@ TEST(guest, test_register_has_their_number)
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
 }
 
-TEST(vectors, test_each_cq_notifies_on_its_vector)
+TEST_PAIRS(test_each_cq_notifies_on_its_vector)
 {
 	struct fg_guest *g = env->g[1];
-	struct pair p[PVR_CQ_VECTORS_MAX];
 
-	for (uint32_t v = 0; v <= LAST; v++)
-		pair_open(&p[v], env, v);
 	for (uint32_t v = 0; v <= LAST; v++) {
 		memset(g->irq, 0, sizeof(g->irq));
 		fg_reg_read(g, PVR_REG_ICR);
-		message(&p[v]);
+		message(&pairs->on[v]);
 		for (uint32_t irq = 0; irq < PVR_VEC_MAX; irq++)
 			assert_int_equal(g->irq[irq], irq == PVR_VEC_CQ + v);
 		assert_int_equal(fg_reg_read(g, PVR_REG_ICR), PVR_ICR_CQ << v);
 		for (uint32_t other = 0; other <= LAST; other++)
 			assert_int_equal(fg_vector_pending(g, other), other == v);
-		expect_notified(&p[v], 1);
+		expect_notified(&pairs->on[v], 1);
 	}
 }
 
@@ -195,17 +205,15 @@ TEST_CASES(guest, test_bad_vectors_and_page_counts_are_refused, bad_rings)
 	expect_ok(fg_vector_open(g, 1));
 }
 
-TEST(vectors, test_ring_is_set_once)
+TEST_PAIRS(test_ring_is_set_once)
 {
 	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
-	struct pair p;
 
 	req = ring_request(env->g[1], 1, &buf);
 	assert_int_equal(fg_set_cq_ring(env->g[1], &req), EBUSY);
-	pair_open(&p, env, 1);
-	message(&p);
-	expect_notified(&p, 1);
+	message(&pairs->on[1]);
+	expect_notified(&pairs->on[1], 1);
 }
 
 TEST(guest, test_bad_directories_and_pages_are_refused)
@@ -278,34 +286,27 @@ TEST_CASES(guests, test_vector_of_a_stock_driver_is_ignored, garbage)
 }
 
 /* Each vector has a backlog of its own. */
-TEST(vectors, test_full_ring_holds_up_no_other_vector)
+TEST_PAIRS(test_full_ring_holds_up_no_other_vector)
 {
-	struct pair one, two;
-
-	pair_open(&one, env, 1);
-	pair_open(&two, env, 2);
 	fill_ring(env, 1);
-	message(&one);
-	message(&two);
+	message(&pairs->on[1]);
+	message(&pairs->on[2]);
 	assert_int_equal(fg_vector_pending(env->g[1], 1), 0);
-	expect_notified(&two, 1);
-	message(&two);
-	expect_notified(&two, 1);
+	expect_notified(&pairs->on[2], 1);
+	message(&pairs->on[2]);
+	expect_notified(&pairs->on[2], 1);
 	empty_ring(env, 1);
 	fg_advance(env->host, FG_SEC);
-	expect_notified(&one, 1);
+	expect_notified(&pairs->on[1], 1);
 	fg_advance(env->host, FG_SEC);
 	expect_no_timer(env->host);
 }
 
-TEST(vectors, test_all_vectors_full_at_once)
+TEST_PAIRS(test_all_vectors_full_at_once)
 {
-	struct pair p[PVR_CQ_VECTORS_MAX];
-
 	for (uint32_t v = 0; v <= LAST; v++) {
-		pair_open(&p[v], env, v);
 		fill_ring(env, v);
-		message(&p[v]);
+		message(&pairs->on[v]);
 		assert_int_equal(fg_vector_pending(env->g[1], v), 0);
 		irqs(env, v);
 	}
@@ -313,21 +314,20 @@ TEST(vectors, test_all_vectors_full_at_once)
 		empty_ring(env, v);
 	fg_advance(env->host, FG_SEC);
 	for (uint32_t v = 0; v <= LAST; v++) {
-		expect_notified(&p[v], 1);
+		expect_notified(&pairs->on[v], 1);
 		assert_int_equal(irqs(env, v), 1);
 	}
 }
 
-TEST(vectors, test_cq_destroyed_while_it_waits_for_room)
+TEST_PAIRS(test_cq_destroyed_while_it_waits_for_room)
 {
-	struct pair p, q;
+	struct pair q;
 
-	pair_open(&p, env, LAST);
 	pair_open(&q, env, LAST);
 	fill_ring(env, LAST);
-	message(&p);
+	message(&pairs->on[LAST]);
 	message(&q);
-	fg_end_close(&p.b);
+	fg_end_close(&pairs->on[LAST].b);
 	empty_ring(env, LAST);
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(fg_vector_pending(env->g[1], LAST), 1);
@@ -336,65 +336,53 @@ TEST(vectors, test_cq_destroyed_while_it_waits_for_room)
 	expect_no_timer(env->host);
 }
 
-TEST(vectors, test_ring_wraps_at_2048)
+TEST_PAIRS(test_ring_wraps_at_2048)
 {
-	struct pair p;
-
-	pair_open(&p, env, 3);
 	for (uint32_t i = 1; i <= 4200; i++) {
-		message(&p);
+		message(&pairs->on[3]);
 		assert_int_equal(ring_of(env, 3)->rx.prod_tail, i % 2048);
-		expect_notified(&p, 1);
+		expect_notified(&pairs->on[3], 1);
 	}
 }
 
-TEST(vectors, test_wild_indices_are_safe)
+TEST_PAIRS(test_wild_indices_are_safe)
 {
 	static const uint32_t bad[] = { 1, 1023, 1024, 1025, 2048, 1u << 31, UINT32_MAX };
 	struct pvr_ring_state *ring = ring_of(env, 1);
-	struct pair p;
 
-	pair_open(&p, env, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		ring->rx.cons_head = bad[i];
 		ring->rx.prod_tail = bad[i];
-		message(&p);
+		message(&pairs->on[1]);
 		fg_advance(env->host, FG_SEC);
 	}
 	empty_ring(env, 1);
 	fg_advance(env->host, FG_SEC);
-	message(&p);
+	message(&pairs->on[1]);
 	assert_in_range(ring->rx.prod_tail, 1, COUNT(bad) + 1);
 }
 
 /* As the register says: bit n is of vector n. */
-TEST(vectors, test_masked_vector_is_raised_when_unmasked)
+TEST_PAIRS(test_masked_vector_is_raised_when_unmasked)
 {
-	struct pair p, q;
-
-	pair_open(&p, env, 4);
-	pair_open(&q, env, 5);
 	fg_reg_write(env->g[1], PVR_REG_IMR, 1u << (PVR_VEC_CQ + 4));
-	message(&p);
-	message(&p);
-	message(&q);
+	message(&pairs->on[4]);
+	message(&pairs->on[4]);
+	message(&pairs->on[5]);
 	assert_int_equal(irqs(env, 4), 0);
 	assert_int_equal(irqs(env, 5), 1);
 	fg_reg_write(env->g[1], PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
 	assert_int_equal(irqs(env, 4), 1);
-	expect_notified(&p, 2);
+	expect_notified(&pairs->on[4], 2);
 }
 
-TEST(vectors, test_reset_forgets_the_rings)
+TEST_PAIRS(test_reset_forgets_the_rings)
 {
 	struct fg_guest *g = env->g[1];
-	struct pvr_ring_state *ring;
-	struct pair p;
+	struct pvr_ring_state *ring = ring_of(env, 1);
 
-	pair_open(&p, env, 1);
-	ring = ring_of(env, 1);
 	ring->rx.cons_head = PVR_CQNE_SLOTS;
-	message(&p);
+	message(&pairs->on[1]);
 	fg_ctl(g, PVR_CTL_RESET);
 	ring->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
@@ -448,12 +436,9 @@ TEST(guests, test_two_rings_on_the_same_pages_are_safe)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(vectors, test_resized_cq_keeps_its_vector)
+TEST_PAIRS(test_resized_cq_keeps_its_vector)
 {
-	struct pair p;
-
-	pair_open(&p, env, 6);
-	expect_ok(fg_cq_resize(&p.b.rcq, 1024));
-	message(&p);
-	expect_notified(&p, 1);
+	expect_ok(fg_cq_resize(&pairs->on[6].b.rcq, 1024));
+	message(&pairs->on[6]);
+	expect_notified(&pairs->on[6], 1);
 }
