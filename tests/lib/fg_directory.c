@@ -4,47 +4,61 @@
  */
 #include "fg_directory.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "core/gid.h"
+#include "fg_lock.h"
 #include "fg_ram.h"
 #include "fg_wire.h"
 
-/* One GID at one host, or a question about one. */
-struct fact {
-	struct fact *next;
-	char fabric[PVR_NAME_MAX];
-	uint8_t gid[16], gid_type;
-	unsigned int owner;
-	bool present;
-	bool told[FG_WIRE_HOSTS]; /* what that host believes */
-};
-
-struct question {
-	struct question *next;
+/* A GID of a fabric. */
+struct name {
 	char fabric[PVR_NAME_MAX];
 	uint8_t gid[16];
+};
+
+/* One GID at one host. */
+struct fact {
+	LIST_ENTRY(fact) link;
+	struct name name;
+	uint8_t gid_type;
+	unsigned int owner;
+	bool present;
+	bool delivered[FG_WIRE_HOSTS]; /* the last announcement that the host received: present */
+};
+
+/* A query of one host about one GID. */
+struct question {
+	LIST_ENTRY(question) link;
+	struct name name;
 	unsigned int host;
 	bool open; /* a reply is due, even if the GID is absent */
 };
 
 struct fg_directory {
 	pthread_mutex_t lock; /* protects what follows */
-	struct fact *facts;
-	struct question *questions;
-	bool on, lazy;
+	LIST_HEAD(, fact) facts;
+	LIST_HEAD(, question) questions;
+	bool on;
 	unsigned int asked[FG_WIRE_HOSTS], moves[FG_WIRE_HOSTS];
 };
 
+static void *new_object(size_t size)
+{
+	void *object = calloc(1, size);
+
+	if (!object)
+		fg_die("no memory for a directory");
+	return object;
+}
+
 struct fg_directory *fg_directory_create(void)
 {
-	struct fg_directory *dir = calloc(1, sizeof(*dir));
+	struct fg_directory *dir = new_object(sizeof(*dir));
 
-	if (!dir)
-		fg_die("no memory for a directory");
 	pthread_mutex_init(&dir->lock, NULL);
 	dir->on = true;
 	return dir;
@@ -52,118 +66,103 @@ struct fg_directory *fg_directory_create(void)
 
 void fg_directory_destroy(struct fg_directory *dir)
 {
-	for (struct fact *fact = dir->facts, *next; fact; fact = next) {
-		next = fact->next;
+	struct fact *fact;
+	struct question *question;
+
+	while ((fact = LIST_FIRST(&dir->facts))) {
+		LIST_REMOVE(fact, link);
 		free(fact);
 	}
-	for (struct question *question = dir->questions, *next; question; question = next) {
-		next = question->next;
+	while ((question = LIST_FIRST(&dir->questions))) {
+		LIST_REMOVE(question, link);
 		free(question);
 	}
 	free(dir);
 }
 
-static bool is_same(const char *fabric_a, const uint8_t a[16], const char *fabric_b,
-		    const uint8_t b[16])
+static struct name name_of(const char *fabric, const uint8_t gid[16])
 {
-	return !memcmp(a, b, 16) && !strcmp(fabric_a, fabric_b);
+	struct name name = { 0 };
+
+	snprintf(name.fabric, sizeof(name.fabric), "%s", fabric);
+	memcpy(name.gid, gid, sizeof(name.gid));
+	return name;
 }
 
-static struct fact *fact_get(struct fg_directory *dir, unsigned int host, const char *fabric,
-			     const uint8_t gid[16], uint8_t gid_type)
+static bool is_same(const struct name *a, const struct name *b)
 {
-	struct fact *fact;
-
-	for (fact = dir->facts; fact; fact = fact->next)
-		if (fact->owner == host && fact->gid_type == gid_type &&
-		    is_same(fact->fabric, fact->gid, fabric, gid))
-			return fact;
-	fact = calloc(1, sizeof(*fact));
-	if (!fact)
-		fg_die("no memory for a fact");
-	snprintf(fact->fabric, sizeof(fact->fabric), "%s", fabric);
-	memcpy(fact->gid, gid, sizeof(fact->gid));
-	fact->gid_type = gid_type;
-	fact->owner = host;
-	fact->next = dir->facts;
-	dir->facts = fact;
-	return fact;
-}
-
-static struct question *question_find(struct fg_directory *dir, unsigned int host,
-				      const char *fabric, const uint8_t gid[16])
-{
-	struct question *question;
-
-	for (question = dir->questions; question; question = question->next)
-		if (question->host == host && is_same(question->fabric, question->gid, fabric, gid))
-			return question;
-	return NULL;
+	return !memcmp(a, b, sizeof(*a));
 }
 
 void fg_directory_announce(struct fg_directory *dir, unsigned int host, const char *fabric,
 			   const uint8_t gid[16], uint8_t gid_type, bool present)
 {
-	pthread_mutex_lock(&dir->lock);
-	fact_get(dir, host, fabric, gid, gid_type)->present = present;
-	pthread_mutex_unlock(&dir->lock);
+	const struct name name = name_of(fabric, gid);
+	FG_GUARD(&dir->lock);
+	struct fact *fact;
+
+	LIST_FOREACH(fact, &dir->facts, link)
+	if (fact->owner == host && fact->gid_type == gid_type && is_same(&fact->name, &name))
+		break;
+	if (!fact) {
+		fact = new_object(sizeof(*fact));
+		fact->name = name;
+		fact->gid_type = gid_type;
+		fact->owner = host;
+		LIST_INSERT_HEAD(&dir->facts, fact, link);
+	}
+	fact->present = present;
 }
 
 void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *fabric,
 		      const uint8_t gid[16])
 {
+	const struct name name = name_of(fabric, gid);
+	FG_GUARD(&dir->lock);
 	struct question *question;
 
-	pthread_mutex_lock(&dir->lock);
 	dir->asked[host]++;
-	question = question_find(dir, host, fabric, gid);
+	LIST_FOREACH(question, &dir->questions, link)
+	if (question->host == host && is_same(&question->name, &name))
+		break;
 	if (!question) {
-		question = calloc(1, sizeof(*question));
-		if (!question)
-			fg_die("no memory for a question");
-		snprintf(question->fabric, sizeof(question->fabric), "%s", fabric);
-		memcpy(question->gid, gid, sizeof(question->gid));
+		question = new_object(sizeof(*question));
+		question->name = name;
 		question->host = host;
-		question->next = dir->questions;
-		dir->questions = question;
+		LIST_INSERT_HEAD(&dir->questions, question, link);
 	}
 	question->open = true;
-	pthread_mutex_unlock(&dir->lock);
 }
 
 void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char *fabric,
 			const uint8_t gid[16])
 {
-	pthread_mutex_lock(&dir->lock);
+	const struct name name = name_of(fabric, gid);
+	FG_GUARD(&dir->lock);
+	struct fact *fact;
+
 	dir->moves[host]++;
-	for (struct fact *fact = dir->facts; fact; fact = fact->next)
-		if (is_same(fact->fabric, fact->gid, fabric, gid))
-			fact->told[host] = false;
-	pthread_mutex_unlock(&dir->lock);
+	LIST_FOREACH(fact, &dir->facts, link)
+	if (is_same(&fact->name, &name))
+		fact->delivered[host] = false;
 }
 
-/* ------------------------------------------------------------------------ telling */
+/* ---------------------------------------------------------------------- delivering */
 
-static bool is_due(struct fg_directory *dir, const struct fact *fact, unsigned int host)
-{
-	return fact->owner != host && fact->told[host] != fact->present &&
-	       (!dir->lazy || fact->told[host] ||
-		question_find(dir, host, fact->fabric, fact->gid));
-}
-
-/* The first thing that a host should be told; its going comes before its coming elsewhere. */
+/* The first due announcement for a host; a departure precedes an arrival elsewhere. */
 static struct fact *next_fact(struct fg_directory *dir, unsigned int host)
 {
-	struct fact *fact, *coming = NULL;
+	struct fact *fact, *arrival = NULL;
 
-	for (fact = dir->facts; fact; fact = fact->next) {
-		if (!is_due(dir, fact, host))
+	LIST_FOREACH(fact, &dir->facts, link)
+	{
+		if (fact->owner == host || fact->delivered[host] == fact->present)
 			continue;
 		if (!fact->present)
 			return fact;
-		coming = fact;
+		arrival = fact;
 	}
-	return coming;
+	return arrival;
 }
 
 static bool exists(const struct fg_directory *dir, const struct question *question,
@@ -171,10 +170,10 @@ static bool exists(const struct fg_directory *dir, const struct question *questi
 {
 	const struct fact *fact;
 
-	for (fact = dir->facts; fact; fact = fact->next)
-		if (fact->present && fact->owner != question->host && fact->gid_type == gid_type &&
-		    is_same(fact->fabric, fact->gid, question->fabric, question->gid))
-			return true;
+	LIST_FOREACH(fact, &dir->facts, link)
+	if (fact->present && fact->owner != question->host && fact->gid_type == gid_type &&
+	    is_same(&fact->name, &question->name))
+		return true;
 	return false;
 }
 
@@ -189,71 +188,56 @@ static bool is_missing(const struct fg_directory *dir, const struct question *qu
 	bool v2 = exists(dir, question, PVR_GID_TYPE_ROCE_V2);
 
 	*gid_type = v1 ? PVR_GID_TYPE_ROCE_V2 : v2 ? PVR_GID_TYPE_ROCE_V1 : 0;
-	return (!v1 && !v2) || (v1 != v2 && pvr_gid_is_multicast(question->gid));
+	return (!v1 && !v2) || (v1 != v2 && pvr_gid_is_multicast(question->name.gid));
 }
 
-static bool next_question(struct fg_directory *dir, unsigned int host, struct question *copy,
-			  uint8_t *gid_type)
-{
-	struct question *question;
+/* What an engine receives. */
+struct news {
+	struct name name;
+	uint8_t gid_type;
+	enum pvr_gid_state state;
+	unsigned int owner;
+};
 
-	for (question = dir->questions; question; question = question->next) {
+static bool next_news(struct fg_directory *dir, unsigned int host, struct news *news)
+{
+	FG_GUARD(&dir->lock);
+	struct question *question;
+	struct fact *fact;
+
+	if (!dir->on)
+		return false;
+	fact = next_fact(dir, host);
+	if (fact) {
+		fact->delivered[host] = fact->present;
+		*news = (struct news){ fact->name, fact->gid_type,
+				       fact->present ? PVR_GID_AT_HOST : PVR_GID_LEFT_HOST,
+				       fact->owner };
+		return true;
+	}
+	LIST_FOREACH(question, &dir->questions, link)
+	{
 		if (question->host != host || !question->open)
 			continue;
 		question->open = false;
-		if (!is_missing(dir, question, gid_type))
-			continue;
-		*copy = *question;
-		return true;
+		*news = (struct news){ .name = question->name, .state = PVR_GID_ABSENT };
+		if (is_missing(dir, question, &news->gid_type))
+			return true;
 	}
 	return false;
-}
-
-static bool tell_fact(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
-		      struct pvr_host *const *peer)
-{
-	struct fact *fact, copy;
-
-	pthread_mutex_lock(&dir->lock);
-	fact = dir->on ? next_fact(dir, host) : NULL;
-	if (fact) {
-		fact->told[host] = fact->present;
-		copy = *fact;
-	}
-	pthread_mutex_unlock(&dir->lock);
-	if (!fact)
-		return false;
-	if (pvr_engine_set_gid(engine, copy.fabric, copy.gid, copy.gid_type,
-			       copy.present ? PVR_GID_AT_HOST : PVR_GID_LEFT_HOST,
-			       peer[copy.owner]))
-		fg_die("an engine cannot remember a GID");
-	return true;
-}
-
-static bool tell_nobody(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine)
-{
-	struct question copy;
-	uint8_t gid_type;
-	bool found;
-
-	pthread_mutex_lock(&dir->lock);
-	found = dir->on && next_question(dir, host, &copy, &gid_type);
-	pthread_mutex_unlock(&dir->lock);
-	if (found &&
-	    pvr_engine_set_gid(engine, copy.fabric, copy.gid, gid_type, PVR_GID_ABSENT, NULL))
-		fg_die("an engine cannot remember a GID");
-	return found;
 }
 
 bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
 		       struct pvr_host *const *peer)
 {
+	struct news news;
 	bool done = false;
 
-	while (tell_fact(dir, host, engine, peer))
-		done = true;
-	while (tell_nobody(dir, host, engine))
-		done = true;
+	for (; next_news(dir, host, &news); done = true)
+		if (pvr_engine_set_gid(engine, news.name.fabric, news.name.gid, news.gid_type,
+				       news.state,
+				       news.state == PVR_GID_ABSENT ? NULL : peer[news.owner]))
+			fg_die("an engine cannot remember a GID");
 	return done;
 }
 
@@ -261,34 +245,21 @@ bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_e
 
 void fg_directory_set_on(struct fg_directory *dir, bool on)
 {
-	pthread_mutex_lock(&dir->lock);
-	dir->on = on;
-	pthread_mutex_unlock(&dir->lock);
-}
+	FG_GUARD(&dir->lock);
 
-void fg_directory_set_lazy(struct fg_directory *dir, bool lazy)
-{
-	pthread_mutex_lock(&dir->lock);
-	dir->lazy = lazy;
-	pthread_mutex_unlock(&dir->lock);
+	dir->on = on;
 }
 
 unsigned int fg_directory_asked(struct fg_directory *dir, unsigned int host)
 {
-	unsigned int asked;
+	FG_GUARD(&dir->lock);
 
-	pthread_mutex_lock(&dir->lock);
-	asked = dir->asked[host];
-	pthread_mutex_unlock(&dir->lock);
-	return asked;
+	return dir->asked[host];
 }
 
 unsigned int fg_directory_moves(struct fg_directory *dir, unsigned int host)
 {
-	unsigned int moves;
+	FG_GUARD(&dir->lock);
 
-	pthread_mutex_lock(&dir->lock);
-	moves = dir->moves[host];
-	pthread_mutex_unlock(&dir->lock);
-	return moves;
+	return dir->moves[host];
 }

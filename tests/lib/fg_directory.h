@@ -20,12 +20,11 @@ void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *f
 /* The GID was not at the reported host: @host gets the present location again. */
 void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char *fabric,
 			const uint8_t gid[16]);
-/* Delivers one pending announcement or reply to @host. Return: whether one was pending. */
+/* Delivers the pending announcements and replies to @host. Return: whether one was pending. */
 bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
 		       struct pvr_host *const *peer);
 
 void fg_directory_set_on(struct fg_directory *dir, bool on);
-void fg_directory_set_lazy(struct fg_directory *dir, bool lazy);
 unsigned int fg_directory_asked(struct fg_directory *dir, unsigned int host);
 unsigned int fg_directory_moves(struct fg_directory *dir, unsigned int host);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fg_lock.h"
 #include "fg_ram.h"
 
 #define MAX_ROUNDS 10000000u
@@ -30,11 +31,11 @@ static void host_log(void *opaque, enum pvr_log_level level, const char *adapter
 		     const char *message)
 {
 	struct fg_host *host = opaque;
+	FG_GUARD(&host->log_lock);
 	struct fg_log_line *line;
 
 	if ((unsigned)level >= FG_LOG_LEVELS)
 		fg_die("log level %d", level);
-	pthread_mutex_lock(&host->log_lock);
 	line = &host->line[host->nlines++ % FG_LOG_LINES];
 	host->logged[level]++;
 	line->level = level;
@@ -42,7 +43,6 @@ static void host_log(void *opaque, enum pvr_log_level level, const char *adapter
 	snprintf(line->text, sizeof(line->text), "%s", message);
 	if (getenv("FG_LOG"))
 		fprintf(stderr, "log %d %s: %s\n", level, line->adapter, line->text);
-	pthread_mutex_unlock(&host->log_lock);
 }
 
 static const struct pvr_engine_ops engine_ops = {
@@ -94,10 +94,9 @@ void fg_host_destroy(struct fg_host *host)
 /* Each worker once. */
 static bool run_workers(struct fg_host *host)
 {
-	unsigned int i;
 	bool more = false;
 
-	for (i = 0; i < host->workers; i++) {
+	for (unsigned int i = 0; i < host->workers; i++) {
 		if (host->polls)
 			pvr_engine_poll(host->engine, i);
 		more |= pvr_engine_run(host->engine, i);
@@ -109,9 +108,8 @@ static bool run_workers(struct fg_host *host)
 static bool poll_workers(struct fg_host *host)
 {
 	bool found = false;
-	unsigned int i;
 
-	for (i = 0; i < host->workers; i++)
+	for (unsigned int i = 0; i < host->workers; i++)
 		found |= pvr_engine_is_uar_mapped(host->engine, i) &&
 			 pvr_engine_poll(host->engine, i);
 	return found;
@@ -134,14 +132,10 @@ static bool has_more(struct fg_host *host)
 
 uint64_t fg_host_deadline(struct fg_host *host)
 {
-	uint64_t deadline, first = UINT64_MAX;
-	unsigned int i;
+	uint64_t first = UINT64_MAX;
 
-	for (i = 0; i < host->workers; i++) {
-		deadline = pvr_engine_deadline(host->engine, i);
-		if (deadline < first)
-			first = deadline;
-	}
+	for (unsigned int i = 0; i < host->workers; i++)
+		first = fg_sooner(first, pvr_engine_deadline(host->engine, i));
 	return first;
 }
 
@@ -204,11 +198,8 @@ uint64_t fg_settle(struct fg_host *host, uint64_t ns)
 			fg_run(host);
 			break;
 		}
-		if (deadline > host->now)
-			set_clock(host, deadline);
-		else
-			set_clock(host,
-				  host->now + 1); /* a deadline in the past that did not go away */
+		/* A deadline in the past may stay after a run. */
+		set_clock(host, deadline > host->now ? deadline : host->now + 1);
 	}
 	return host->now - start;
 }

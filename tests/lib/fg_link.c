@@ -4,165 +4,107 @@
 
 #include <stdio.h>
 
+#include "fg_lock.h"
 #include "fg_ram.h"
 
 #define STALL_NS (10 * FG_MS)
 
 /* ------------------------------------------------------------------- stream ops */
 
-static ssize_t out_send(void *opaque, const struct iovec *iov, int count)
+static ssize_t end_send(void *opaque, const struct iovec *iov, int count)
 {
-	return fg_stream_send(&((struct fg_link *)opaque)->request, iov, count);
+	return fg_stream_send(((struct fg_link_end *)opaque)->tx, iov, count);
 }
 
-static ssize_t out_recv(void *opaque, const struct iovec *iov, int count)
+static ssize_t end_recv(void *opaque, const struct iovec *iov, int count)
 {
-	return fg_stream_recv(&((struct fg_link *)opaque)->answer, iov, count);
+	return fg_stream_recv(((struct fg_link_end *)opaque)->rx, iov, count);
 }
 
-static void out_want(void *opaque)
+static void end_want(void *opaque)
 {
-	__atomic_store_n(&((struct fg_link *)opaque)->out_wants, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&((struct fg_link_end *)opaque)->wants, true, __ATOMIC_RELAXED);
 }
 
-static ssize_t in_send(void *opaque, const struct iovec *iov, int count)
+static struct fg_nic *nic_of(void *opaque)
 {
-	return fg_stream_send(&((struct fg_link *)opaque)->answer, iov, count);
+	return ((struct fg_link_end *)opaque)->nic;
 }
 
-static ssize_t in_recv(void *opaque, const struct iovec *iov, int count)
+static void *end_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
-	return fg_stream_recv(&((struct fg_link *)opaque)->request, iov, count);
+	return fg_nic_expose(nic_of(opaque), iov, count, part);
 }
 
-static void in_want(void *opaque)
+static void end_revoke(void *opaque, void *rndv)
 {
-	__atomic_store_n(&((struct fg_link *)opaque)->in_wants, true, __ATOMIC_RELAXED);
+	fg_nic_revoke(nic_of(opaque), rndv);
 }
 
-static const struct pvr_stream_ops out_ops = {
-	.send = out_send,
-	.recv = out_recv,
-	.want_output = out_want,
-};
-static const struct pvr_stream_ops in_ops = {
-	.send = in_send,
-	.recv = in_recv,
-	.want_output = in_want,
-};
-
-/* --------------------------------------------------------------- those of the NICs */
-
-static struct fg_nic *out_nic(void *opaque)
-{
-	return &((struct fg_link *)opaque)->nics.nic[0];
-}
-
-static struct fg_nic *in_nic(void *opaque)
-{
-	return &((struct fg_link *)opaque)->nics.nic[1];
-}
-
-static void *out_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
-{
-	return fg_nic_expose(out_nic(opaque), iov, count, part);
-}
-
-static void *in_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
-{
-	return fg_nic_expose(in_nic(opaque), iov, count, part);
-}
-
-static void out_revoke(void *opaque, void *rndv)
-{
-	fg_nic_revoke(out_nic(opaque), rndv);
-}
-
-static void in_revoke(void *opaque, void *rndv)
-{
-	fg_nic_revoke(in_nic(opaque), rndv);
-}
-
-static int out_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
+static int end_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		    const struct iovec *iov, int count)
 {
-	return fg_nic_read(out_nic(opaque), part, parts, iov, count);
+	return fg_nic_read(nic_of(opaque), part, parts, iov, count);
 }
 
-static int in_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
-		   const struct iovec *iov, int count)
+static int end_rdma_read_poll(void *opaque, uint8_t **data)
 {
-	return fg_nic_read(in_nic(opaque), part, parts, iov, count);
+	return fg_nic_rdma_read_poll(nic_of(opaque), data);
 }
 
-static int out_rdma_read_poll(void *opaque, uint8_t **data)
+static void end_rdma_read_cancel(void *opaque)
 {
-	return fg_nic_rdma_read_poll(out_nic(opaque), data);
+	fg_nic_rdma_read_cancel(nic_of(opaque));
 }
 
-static int in_rdma_read_poll(void *opaque, uint8_t **data)
-{
-	return fg_nic_rdma_read_poll(in_nic(opaque), data);
-}
-
-static void out_rdma_read_cancel(void *opaque)
-{
-	fg_nic_rdma_read_cancel(out_nic(opaque));
-}
-
-static void in_rdma_read_cancel(void *opaque)
-{
-	fg_nic_rdma_read_cancel(in_nic(opaque));
-}
-
-static const struct pvr_stream_ops out_rndv_ops = {
-	.send = out_send,
-	.recv = out_recv,
-	.want_output = out_want,
-	.expose = out_expose,
-	.revoke = out_revoke,
-	.read = out_read,
-	.rdma_read_poll = out_rdma_read_poll,
-	.rdma_read_cancel = out_rdma_read_cancel,
+static const struct pvr_stream_ops copy_ops = {
+	.send = end_send,
+	.recv = end_recv,
+	.want_output = end_want,
 };
-static const struct pvr_stream_ops in_rndv_ops = {
-	.send = in_send,
-	.recv = in_recv,
-	.want_output = in_want,
-	.expose = in_expose,
-	.revoke = in_revoke,
-	.read = in_read,
-	.rdma_read_poll = in_rdma_read_poll,
-	.rdma_read_cancel = in_rdma_read_cancel,
+static const struct pvr_stream_ops rndv_ops = {
+	.send = end_send,
+	.recv = end_recv,
+	.want_output = end_want,
+	.expose = end_expose,
+	.revoke = end_revoke,
+	.read = end_read,
+	.rdma_read_poll = end_rdma_read_poll,
+	.rdma_read_cancel = end_rdma_read_cancel,
 };
+
+static const struct pvr_stream_ops *ops_of(const struct fg_link *link)
+{
+	return link->exposes ? &rndv_ops : &copy_ops;
+}
 
 /* --------------------------------------------------------------- opening, closing */
 
-static void link_break(struct fg_link *link)
-{
-	if (!link->made)
-		return;
-	fg_nic_pair_break(&link->nics);
-}
-
 static void refused(struct fg_link_env *env, const struct pvr_input_error *err)
 {
+	FG_GUARD(&env->lock);
+
 	if (err->reason < 0)
 		return;
-	pthread_mutex_lock(&env->lock);
 	env->refused++;
 	snprintf(env->why, sizeof(env->why), "%s", err->why);
-	pthread_mutex_unlock(&env->lock);
+}
+
+/* The streams and NICs of both ends break. */
+static void link_break(struct fg_link *link)
+{
+	if (link->made)
+		fg_nic_pair_break(&link->nics);
 }
 
 static void out_close(struct fg_link *link)
 {
 	link_break(link);
 	if (link->out_up)
-		pvr_req_conn_down(link->out_host, link->kind, link->slot);
+		pvr_req_conn_down(link->requester.host, link->kind, link->slot);
 	link->out_up = false;
 	if (link->made)
-		fg_nic_expect_idle(out_nic(link));
+		fg_nic_expect_idle(link->requester.nic);
 }
 
 static void in_close(struct fg_link *link)
@@ -172,16 +114,27 @@ static void in_close(struct fg_link *link)
 		pvr_rsp_conn_destroy(link->in);
 	link->in = NULL;
 	if (link->made)
-		fg_nic_expect_idle(in_nic(link));
+		fg_nic_expect_idle(link->responder.nic);
+}
+
+static void end_make(struct fg_link_end *end, struct fg_stream *tx, struct fg_stream *rx,
+		     struct fg_nic *nic)
+{
+	end->tx = tx;
+	end->rx = rx;
+	end->nic = nic;
+	end->wants = false;
 }
 
 static void streams_make(struct fg_link *link)
 {
-	struct fg_nic_stats *stats[] = { link->out_nics, link->in_nics };
+	struct fg_nic_stats *stats[] = { link->requester.stats, link->responder.stats };
 
 	fg_stream_init(&link->request, &link->env->netem, link->env->buffer);
 	fg_stream_init(&link->answer, &link->env->netem, link->env->buffer);
 	fg_nic_pair_init(&link->nics, &link->env->nics, &link->request, &link->answer, stats);
+	end_make(&link->requester, &link->request, &link->answer, &link->nics.nic[0]);
+	end_make(&link->responder, &link->answer, &link->request, &link->nics.nic[1]);
 	link->made = true;
 }
 
@@ -201,34 +154,35 @@ static void streams_anew(struct fg_link *link)
 	streams_make(link);
 }
 
-static void open_in(struct fg_link *link, bool piggyback_ack)
+static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggyback_ack)
 {
-	const struct pvr_stream_limits limits = {
+	return (struct pvr_stream_limits){
 		.chunk = link->env->chunk,
 		.piggyback_ack = piggyback_ack,
 		.qp_gone = !link->env->old,
 	};
+}
 
-	link->in_wants = link->in_read = false;
+static void open_in(struct fg_link *link, bool piggyback_ack)
+{
+	const struct pvr_stream_limits limits = limits_of(link, piggyback_ack);
+
+	link->in_read = false;
 	link->in_state = PVR_INPUT_IDLE;
-	link->in = pvr_rsp_conn_create(link->in_host, link->kind, 0,
-				       link->exposes ? &in_rndv_ops : &in_ops, link, &limits);
+	link->in = pvr_rsp_conn_create(link->responder.host, link->kind, 0, ops_of(link),
+				       &link->responder, &limits);
 	if (!link->in)
 		fg_die("no memory for a connection");
 }
 
 static void open_out(struct fg_link *link)
 {
-	const struct pvr_stream_limits limits = {
-		.chunk = link->env->chunk,
-		.piggyback_ack = true,
-		.qp_gone = !link->env->old,
-	};
+	const struct pvr_stream_limits limits = limits_of(link, true);
 
-	link->out_wants = link->out_more = false;
+	link->out_more = false;
 	link->out_up = true;
-	pvr_req_conn_up(link->out_host, link->kind, link->slot,
-			link->exposes ? &out_rndv_ops : &out_ops, link, &limits);
+	pvr_req_conn_up(link->requester.host, link->kind, link->slot, ops_of(link),
+			&link->requester, &limits);
 }
 
 void fg_link_open_in(struct fg_link *link, bool piggyback_ack)
@@ -264,27 +218,32 @@ void fg_link_exit(struct fg_link *link)
 
 /* ------------------------------------------------------------------------ pumping */
 
-static bool take_flag(bool *flag)
+/* Return: whether the end has waited for room that there is now. */
+static bool take_want(struct fg_link_end *end)
 {
-	return __atomic_load_n(flag, __ATOMIC_RELAXED) &&
-	       __atomic_exchange_n(flag, false, __ATOMIC_RELAXED);
+	return fg_stream_can_send(end->tx) && __atomic_load_n(&end->wants, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&end->wants, false, __ATOMIC_RELAXED);
 }
 
 static bool out_output(struct fg_link *link)
 {
-	if (!fg_stream_can_send(&link->request) || !take_flag(&link->out_wants))
+	if (!take_want(&link->requester))
 		return false;
-	if (!pvr_req_conn_output(link->out_host, link->kind, link->slot))
+	if (!pvr_req_conn_output(link->requester.host, link->kind, link->slot))
 		out_close(link);
 	return true;
 }
 
 /* Received frames wait until the NIC's read is done. */
+static bool can_read(const struct fg_link_end *end)
+{
+	return !fg_nic_rdma_read_is_busy(end->nic) && fg_stream_can_recv(end->rx);
+}
+
 static bool out_is_ready(struct fg_link *link)
 {
-	link->out_more |= fg_nic_work(out_nic(link));
-	return link->out_more ||
-	       (!fg_nic_rdma_read_is_busy(out_nic(link)) && fg_stream_can_recv(&link->answer));
+	link->out_more |= fg_nic_work(link->requester.nic);
+	return link->out_more || can_read(&link->requester);
 }
 
 bool fg_link_pump_out(struct fg_link *link)
@@ -298,7 +257,7 @@ bool fg_link_pump_out(struct fg_link *link)
 	if (!link->out_up || !out_is_ready(link))
 		return done;
 	link->out_more = false;
-	switch (pvr_req_conn_input(link->out_host, link->kind, link->slot, &err)) {
+	switch (pvr_req_conn_input(link->requester.host, link->kind, link->slot, &err)) {
 	case PVR_INPUT_BROKEN:
 		refused(link->env, &err);
 		out_close(link);
@@ -314,7 +273,7 @@ bool fg_link_pump_out(struct fg_link *link)
 
 bool fg_link_in_output(struct fg_link *link)
 {
-	if (!fg_stream_can_send(&link->answer) || !take_flag(&link->in_wants))
+	if (!take_want(&link->responder))
 		return false;
 	if (!pvr_rsp_conn_output(link->in))
 		in_close(link);
@@ -332,7 +291,7 @@ static uint64_t now(const struct fg_link *link)
 
 bool fg_link_in_is_ready(struct fg_link *link)
 {
-	link->in_read |= fg_nic_work(in_nic(link));
+	link->in_read |= fg_nic_work(link->responder.nic);
 	switch (link->in_state) {
 	case PVR_INPUT_MORE:
 		return true;
@@ -341,8 +300,7 @@ bool fg_link_in_is_ready(struct fg_link *link)
 	case PVR_INPUT_STALLED:
 		return now(link) >= link->stalled;
 	default:
-		return link->in_read || (!fg_nic_rdma_read_is_busy(in_nic(link)) &&
-					 fg_stream_can_recv(&link->request));
+		return link->in_read || can_read(&link->responder);
 	}
 }
 
@@ -377,8 +335,8 @@ void fg_link_nics_work(struct fg_link *link)
 {
 	if (!link->made)
 		return;
-	link->out_more |= fg_nic_work(out_nic(link));
-	link->in_read |= fg_nic_work(in_nic(link));
+	link->out_more |= fg_nic_work(link->requester.nic);
+	link->in_read |= fg_nic_work(link->responder.nic);
 }
 
 uint64_t fg_link_deadline(struct fg_link *link)

@@ -26,7 +26,15 @@ struct fg_link_env {
 	char why[200]; /* the last one */
 };
 
-/* Each end is used by its own host only. */
+/* The requester's end or the responder's; used by its own host only. */
+struct fg_link_end {
+	struct pvr_host *host; /* its record of the other host */
+	struct fg_nic_stats *stats; /* of its NICs */
+	struct fg_stream *tx, *rx;
+	struct fg_nic *nic;
+	bool wants; /* atomic: wait until tx has room */
+};
+
 struct fg_link {
 	struct fg_link_env *env;
 	enum pvr_pipe_kind kind;
@@ -35,17 +43,10 @@ struct fg_link {
 	struct fg_stream request, answer;
 	struct fg_nic_pair nics; /* the requester's, the responder's */
 	bool made; /* streams and NICs exist */
-	/* At the requester. */
-	struct pvr_host *out_host; /* the requester's record of the responder */
-	struct fg_nic_stats *out_nics; /* of its host */
-	bool out_up, out_more;
-	bool out_wants; /* atomic: wait until the stream has room */
-	/* At the responder. */
-	struct pvr_host *in_host;
-	struct fg_nic_stats *in_nics;
+	struct fg_link_end requester, responder;
+	bool out_up, out_more; /* the requester's connection */
 	struct pvr_rsp_conn *in; /* NULL: none */
 	enum pvr_input in_state;
-	bool in_wants; /* ditto */
 	bool in_read; /* the NIC's read that it waited for is done */
 	uint64_t stalled; /* until then */
 };

@@ -25,9 +25,10 @@ static struct fg_malformed *malformed_new(struct fg_wire *wire, unsigned int hos
 		fg_die("no memory for a forger");
 	malformed->wire = wire;
 	malformed->link.env = fg_wire_link_env(wire);
-	malformed->link.out_host = malformed->link.in_host = fg_wire_remote_host(wire, host, other);
+	malformed->link.requester.host = malformed->link.responder.host =
+		fg_wire_remote_host(wire, host, other);
 	malformed->link.exposes = exposes;
-	malformed->link.out_nics = malformed->link.in_nics = &malformed->nics;
+	malformed->link.requester.stats = malformed->link.responder.stats = &malformed->nics;
 	return malformed;
 }
 
@@ -54,7 +55,7 @@ struct fg_malformed *fg_malformed_create_rndv(struct fg_wire *wire, unsigned int
 {
 	struct fg_malformed *malformed = malformed_new(wire, host, other, true);
 
-	malformed->link.in_nics = fg_wire_nic(wire, host);
+	malformed->link.responder.stats = fg_wire_nic(wire, host);
 	malformed->link.kind = PVR_PIPE_VERBS;
 	fg_link_open_in(&malformed->link, false);
 	return malformed;
@@ -66,7 +67,7 @@ struct fg_malformed *fg_malformed_accept(struct fg_wire *wire, unsigned int host
 	struct fg_malformed *malformed = malformed_new(wire, host, other, kind == PVR_PIPE_VERBS);
 
 	malformed->accepts = true;
-	malformed->link.out_nics = fg_wire_nic(wire, host);
+	malformed->link.requester.stats = fg_wire_nic(wire, host);
 	malformed->link.kind = kind;
 	fg_link_open_out(&malformed->link);
 	return malformed;

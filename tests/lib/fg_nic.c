@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fg_lock.h"
 #include "fg_ram.h"
 
 /* A rendezvous address differs from the address in this process. */
@@ -30,30 +31,21 @@ static uint32_t new_rkey(void)
 	return __atomic_add_fetch(&last, 0x101, __ATOMIC_RELAXED);
 }
 
-static void nic_init(struct fg_nic_pair *pair, int i, const struct fg_nic_rules *rules,
-		     struct fg_nic_stats *stats)
-{
-	struct fg_nic *nic = &pair->nic[i];
-
-	*nic = (struct fg_nic){
-		.peer = &pair->nic[!i],
-		.rules = rules,
-		.stats = stats,
-		.lock = &pair->lock,
-	};
-	nic->rdma_read.own = malloc(PVR_READ_BUFFER);
-	if (!nic->rdma_read.own)
-		fg_die("no memory for a NIC's buffer");
-}
-
 void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules,
 		      struct fg_stream *one, struct fg_stream *other, struct fg_nic_stats *stats[2])
 {
 	pthread_mutex_init(&pair->lock, NULL);
 	for (int i = 0; i < 2; i++) {
-		nic_init(pair, i, rules, stats[i]);
-		pair->nic[i].stream[0] = one;
-		pair->nic[i].stream[1] = other;
+		pair->nic[i] = (struct fg_nic){
+			.peer = &pair->nic[!i],
+			.stream = { one, other },
+			.rules = rules,
+			.stats = stats[i],
+			.lock = &pair->lock,
+			.rdma_read.own = malloc(PVR_READ_BUFFER),
+		};
+		if (!pair->nic[i].rdma_read.own)
+			fg_die("no memory for a NIC's buffer");
 	}
 }
 
@@ -76,20 +68,20 @@ static void break_both(struct fg_nic *nic)
 
 void fg_nic_pair_break(struct fg_nic_pair *pair)
 {
-	pthread_mutex_lock(&pair->lock);
+	FG_GUARD(&pair->lock);
+
 	break_both(&pair->nic[0]);
-	pthread_mutex_unlock(&pair->lock);
 }
 
 void fg_nic_expect_idle(struct fg_nic *nic)
 {
-	pthread_mutex_lock(nic->lock);
+	FG_GUARD(nic->lock);
+
 	if (nic->rndvs)
 		fg_die("memory that was exposed has never been taken back");
 	if (nic->rdma_read.on && nic->rdma_read.count)
 		fg_die("memory that is read into is forgotten");
 	nic->rdma_read.on = false;
-	pthread_mutex_unlock(nic->lock);
 }
 
 static size_t iov_size(const struct iovec *iov, int count)
@@ -128,29 +120,28 @@ static struct fg_rndv *rndv_new(const struct iovec *iov, int count, struct pvr_r
 void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
 		    struct pvr_rndv_seg *part)
 {
-	struct fg_rndv *rndv = NULL;
+	FG_GUARD(nic->lock);
+	struct fg_rndv *rndv;
 	size_t size = iov_size(iov, count);
 
 	if (count < 1 || count > (int)PVR_FRAME_RNDV_SEGS)
 		fg_die("a rendezvous of %d parts", count);
-	pthread_mutex_lock(nic->lock);
-	if (!nic->rules->no_expose && !nic->broken) {
-		rndv = rndv_new(iov, count, part);
-		rndv->next = nic->rndvs;
-		nic->rndvs = rndv;
-		add(&nic->stats->exposed, 1);
-		add(&nic->stats->parts, (uint64_t)count);
-		add(&nic->stats->zerocopy_tx_bytes, size);
-	}
-	pthread_mutex_unlock(nic->lock);
+	if (nic->rules->no_expose || nic->broken)
+		return NULL;
+	rndv = rndv_new(iov, count, part);
+	rndv->next = nic->rndvs;
+	nic->rndvs = rndv;
+	add(&nic->stats->exposed, 1);
+	add(&nic->stats->parts, (uint64_t)count);
+	add(&nic->stats->zerocopy_tx_bytes, size);
 	return rndv;
 }
 
 void fg_nic_revoke(struct fg_nic *nic, void *opaque)
 {
+	FG_GUARD(nic->lock);
 	struct fg_rndv **at;
 
-	pthread_mutex_lock(nic->lock);
 	for (at = &nic->rndvs; *at && *at != opaque; at = &(*at)->next)
 		;
 	if (!*at)
@@ -158,7 +149,6 @@ void fg_nic_revoke(struct fg_nic *nic, void *opaque)
 	*at = (*at)->next;
 	free(opaque);
 	add(&nic->stats->revoked, 1);
-	pthread_mutex_unlock(nic->lock);
 }
 
 void fg_nic_forget_rndvs(struct fg_nic *nic)
@@ -218,7 +208,7 @@ static void rdma_read_begin(struct fg_nic *nic, const struct pvr_rndv_seg *part,
 int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		const struct iovec *iov, int count)
 {
-	int err = 0;
+	FG_GUARD(nic->lock);
 
 	if (parts < 1 || parts > (int)PVR_FRAME_RNDV_SEGS || count < 0 ||
 	    count > (int)PVR_FRAME_RNDV_SEGS)
@@ -226,17 +216,14 @@ int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 	if (count ? iov_size(iov, count) != parts_size(part, parts)
 		  : parts_size(part, parts) > PVR_READ_BUFFER)
 		fg_die("what is read does not fit its place");
-	pthread_mutex_lock(nic->lock);
 	if (nic->rdma_read.on && (nic->rdma_read.count || !nic->rdma_read.done))
 		fg_die("two reads at once");
 	if (nic->broken)
-		err = -ECONNRESET;
-	else if (count && nic->rules->no_read)
-		err = -ENOMEM;
-	else
-		rdma_read_begin(nic, part, parts, iov, count);
-	pthread_mutex_unlock(nic->lock);
-	return err;
+		return -ECONNRESET;
+	if (count && nic->rules->no_read)
+		return -ENOMEM;
+	rdma_read_begin(nic, part, parts, iov, count);
+	return 0;
 }
 
 /* The contiguous run of the list at offset @at. Return: its length. */
@@ -287,9 +274,9 @@ static void copy_up_to(struct fg_nic *nic, size_t limit)
 	}
 }
 
-/* The lock is held. */
-static bool work(struct fg_nic *nic)
+bool fg_nic_work(struct fg_nic *nic)
 {
+	FG_GUARD(nic->lock);
 	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
 	if (!rdma_read->on || rdma_read->done || nic->broken)
@@ -303,48 +290,31 @@ static bool work(struct fg_nic *nic)
 	return rdma_read->done || nic->broken;
 }
 
-bool fg_nic_work(struct fg_nic *nic)
-{
-	bool worked;
-
-	pthread_mutex_lock(nic->lock);
-	worked = work(nic);
-	pthread_mutex_unlock(nic->lock);
-	return worked;
-}
-
 bool fg_nic_rdma_read_is_busy(struct fg_nic *nic)
 {
-	bool is;
+	FG_GUARD(nic->lock);
 
-	pthread_mutex_lock(nic->lock);
-	is = nic->rdma_read.on && !nic->rdma_read.done && !nic->broken;
-	pthread_mutex_unlock(nic->lock);
-	return is;
+	return nic->rdma_read.on && !nic->rdma_read.done && !nic->broken;
 }
 
 int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data)
 {
-	struct fg_rdma_read *rdma_read = &nic->rdma_read;
-	int ret;
+	FG_GUARD(nic->lock);
+	const struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
-	pthread_mutex_lock(nic->lock);
 	if (!rdma_read->size)
-		fg_die("asked for a read that has not begun");
+		fg_die("poll of a read that has not begun");
+	*data = rdma_read->done && !rdma_read->count ? rdma_read->own : NULL;
 	if (rdma_read->done)
-		ret = 1;
-	else
-		ret = nic->broken ? -ECONNRESET : 0;
-	*data = ret == 1 && !rdma_read->count ? rdma_read->own : NULL;
-	pthread_mutex_unlock(nic->lock);
-	return ret;
+		return 1;
+	return nic->broken ? -ECONNRESET : 0;
 }
 
 void fg_nic_rdma_read_cancel(struct fg_nic *nic)
 {
+	FG_GUARD(nic->lock);
 	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
-	pthread_mutex_lock(nic->lock);
 	if (!rdma_read->on || !rdma_read->count)
 		fg_die("a read into no guest memory is stopped, or one is twice");
 	if (!rdma_read->done) {
@@ -352,5 +322,4 @@ void fg_nic_rdma_read_cancel(struct fg_nic *nic)
 		break_both(nic);
 	}
 	rdma_read->on = false;
-	pthread_mutex_unlock(nic->lock);
 }

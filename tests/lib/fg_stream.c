@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fg_lock.h"
 #include "fg_ram.h"
 
 void fg_stream_init(struct fg_stream *stream, const struct fg_netem *netem, size_t room)
@@ -40,27 +41,24 @@ void fg_stream_exit(struct fg_stream *stream)
 
 void fg_stream_break(struct fg_stream *stream)
 {
-	pthread_mutex_lock(&stream->lock);
+	FG_GUARD(&stream->lock);
+
 	drop_all(stream);
 	stream->broken = true;
-	pthread_mutex_unlock(&stream->lock);
 }
 
 void fg_stream_hold(struct fg_stream *stream, bool hold)
 {
-	pthread_mutex_lock(&stream->lock);
+	FG_GUARD(&stream->lock);
+
 	stream->held = hold;
-	pthread_mutex_unlock(&stream->lock);
 }
 
 size_t fg_stream_used(struct fg_stream *stream)
 {
-	size_t used;
+	FG_GUARD(&stream->lock);
 
-	pthread_mutex_lock(&stream->lock);
-	used = stream->used;
-	pthread_mutex_unlock(&stream->lock);
-	return used;
+	return stream->used;
 }
 
 static size_t iov_size(const struct iovec *iov, int count)
@@ -85,8 +83,9 @@ static void gather(uint8_t *to, size_t size, const struct iovec *iov)
 	}
 }
 
-static ssize_t send_locked(struct fg_stream *stream, const struct iovec *iov, int count)
+ssize_t fg_stream_send(struct fg_stream *stream, const struct iovec *iov, int count)
 {
+	FG_GUARD(&stream->lock);
 	size_t size = at_most(iov_size(iov, count), stream->netem->send_limit);
 	size_t room = stream->room - stream->used;
 	struct fg_parcel *parcel;
@@ -110,24 +109,11 @@ static ssize_t send_locked(struct fg_stream *stream, const struct iovec *iov, in
 	return (ssize_t)size;
 }
 
-ssize_t fg_stream_send(struct fg_stream *stream, const struct iovec *iov, int count)
-{
-	ssize_t n;
-
-	pthread_mutex_lock(&stream->lock);
-	n = send_locked(stream, iov, count);
-	pthread_mutex_unlock(&stream->lock);
-	return n;
-}
-
 bool fg_stream_can_send(struct fg_stream *stream)
 {
-	bool can;
+	FG_GUARD(&stream->lock);
 
-	pthread_mutex_lock(&stream->lock);
-	can = stream->broken || stream->used < stream->room;
-	pthread_mutex_unlock(&stream->lock);
-	return can;
+	return stream->broken || stream->used < stream->room;
 }
 
 static uint64_t deadline_locked(const struct fg_stream *stream)
@@ -137,12 +123,9 @@ static uint64_t deadline_locked(const struct fg_stream *stream)
 
 uint64_t fg_stream_deadline(struct fg_stream *stream)
 {
-	uint64_t deadline;
+	FG_GUARD(&stream->lock);
 
-	pthread_mutex_lock(&stream->lock);
-	deadline = deadline_locked(stream);
-	pthread_mutex_unlock(&stream->lock);
-	return deadline;
+	return deadline_locked(stream);
 }
 
 /* Without delays no clock is looked at. */
@@ -155,12 +138,9 @@ static bool has_arrived(const struct fg_stream *stream)
 
 bool fg_stream_can_recv(struct fg_stream *stream)
 {
-	bool can;
+	FG_GUARD(&stream->lock);
 
-	pthread_mutex_lock(&stream->lock);
-	can = stream->broken || has_arrived(stream);
-	pthread_mutex_unlock(&stream->lock);
-	return can;
+	return stream->broken || has_arrived(stream);
 }
 
 /* Return: bytes of the first parcel that go to the place @done bytes behind the start. */
@@ -181,8 +161,9 @@ static size_t take(struct fg_stream *stream, const struct iovec *iov, size_t don
 	return n;
 }
 
-static ssize_t recv_locked(struct fg_stream *stream, const struct iovec *iov, int count)
+ssize_t fg_stream_recv(struct fg_stream *stream, const struct iovec *iov, int count)
 {
+	FG_GUARD(&stream->lock);
 	size_t size = at_most(iov_size(iov, count), stream->netem->recv_limit), done = 0;
 
 	if (stream->broken)
@@ -190,14 +171,4 @@ static ssize_t recv_locked(struct fg_stream *stream, const struct iovec *iov, in
 	while (done < size && has_arrived(stream))
 		done += take(stream, iov, done, size - done);
 	return (ssize_t)done;
-}
-
-ssize_t fg_stream_recv(struct fg_stream *stream, const struct iovec *iov, int count)
-{
-	ssize_t n;
-
-	pthread_mutex_lock(&stream->lock);
-	n = recv_locked(stream, iov, count);
-	pthread_mutex_unlock(&stream->lock);
-	return n;
 }

@@ -9,6 +9,7 @@
 
 #include "fg_directory.h"
 #include "fg_link.h"
+#include "fg_lock.h"
 #include "fg_ram.h"
 
 #define IDLE_NS 50000
@@ -119,17 +120,15 @@ static bool tell(struct node *node)
 /* Both kinds of ends that a host has. */
 static bool pump_host(struct node *node)
 {
+	FG_GUARD(&node->lock);
 	struct fg_wire *wire = node->wire;
-	bool done;
+	bool done = tell(node);
 
-	pthread_mutex_lock(&node->lock);
-	done = tell(node);
 	FOR_EACH_LINK(wire, other, kind, slot)
 	{
 		done |= fg_link_pump_out(&wire->link[node->number][other][kind][slot]);
 		done |= fg_link_pump_in(&wire->link[other][node->number][kind][slot]);
 	}
-	pthread_mutex_unlock(&node->lock);
 	return done;
 }
 
@@ -170,9 +169,9 @@ static void wire_tell(void *opaque)
 	struct fg_wire *wire = opaque;
 
 	for (unsigned int i = 0; i < wire->config.hosts; i++) {
-		pthread_mutex_lock(&wire->node[i].lock);
+		FG_GUARD(&wire->node[i].lock);
+
 		tell(&wire->node[i]);
-		pthread_mutex_unlock(&wire->node[i].lock);
 	}
 }
 
@@ -247,10 +246,8 @@ static void link_init(struct fg_wire *wire, unsigned int from, unsigned int to, 
 		.kind = kind,
 		.slot = slot,
 		.exposes = wire->config.exposes && kind == PVR_PIPE_VERBS,
-		.out_host = wire->node[from].peer[to],
-		.out_nics = &wire->node[from].nics,
-		.in_host = wire->node[to].peer[from],
-		.in_nics = &wire->node[to].nics,
+		.requester = { .host = wire->node[from].peer[to], .stats = &wire->node[from].nics },
+		.responder = { .host = wire->node[to].peer[from], .stats = &wire->node[to].nics },
 	};
 }
 
@@ -386,62 +383,46 @@ void fg_wire_hold(struct fg_wire *wire, unsigned int from, unsigned int to, bool
 	}
 }
 
-static void lock_both(struct fg_wire *wire, unsigned int a, unsigned int b)
+/* Closes a connection, and opens another in its place if @up. */
+static void set_up(struct fg_wire *wire, unsigned int from, unsigned int to,
+		   enum pvr_pipe_kind kind, unsigned int slot, bool up)
 {
-	pthread_mutex_lock(&wire->node[a < b ? a : b].lock);
-	pthread_mutex_lock(&wire->node[a < b ? b : a].lock);
-}
-
-static void unlock_both(struct fg_wire *wire, unsigned int a, unsigned int b)
-{
-	pthread_mutex_unlock(&wire->node[a].lock);
-	pthread_mutex_unlock(&wire->node[b].lock);
-}
-
-static void cut(struct fg_wire *wire, unsigned int from, unsigned int to, enum pvr_pipe_kind kind,
-		unsigned int slot)
-{
+	pthread_mutex_t *first = &wire->node[from < to ? from : to].lock;
+	pthread_mutex_t *second = &wire->node[from < to ? to : from].lock;
 	struct fg_link *link = &wire->link[from][to][kind][slot];
 
-	lock_both(wire, from, to);
+	pthread_mutex_lock(first);
+	pthread_mutex_lock(second);
 	fg_link_close(link);
-	unlock_both(wire, from, to);
-}
-
-static void mend(struct fg_wire *wire, unsigned int from, unsigned int to, enum pvr_pipe_kind kind,
-		 unsigned int slot)
-{
-	struct fg_link *link = &wire->link[from][to][kind][slot];
-
-	lock_both(wire, from, to);
-	fg_link_close(link);
-	fg_link_open(link);
-	unlock_both(wire, from, to);
+	if (up)
+		fg_link_open(link);
+	pthread_mutex_unlock(second);
+	pthread_mutex_unlock(first);
 }
 
 void fg_wire_cut(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot)
 {
-	cut(wire, from, to, PVR_PIPE_TCP, slot);
+	set_up(wire, from, to, PVR_PIPE_TCP, slot, false);
 }
 
 void fg_wire_mend(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot)
 {
-	mend(wire, from, to, PVR_PIPE_TCP, slot);
+	set_up(wire, from, to, PVR_PIPE_TCP, slot, true);
 }
 
 void fg_wire_verbs(struct fg_wire *wire, unsigned int from, unsigned int to, bool up)
 {
-	if (up)
-		mend(wire, from, to, PVR_PIPE_VERBS, 0);
-	else
-		cut(wire, from, to, PVR_PIPE_VERBS, 0);
+	set_up(wire, from, to, PVR_PIPE_VERBS, 0, up);
+}
+
+static bool is_up(const struct fg_link *link)
+{
+	return link->out_up && link->in;
 }
 
 bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int to)
 {
-	const struct fg_link *link = &wire->link[from][to][PVR_PIPE_VERBS][0];
-
-	return link->out_up && link->in;
+	return is_up(&wire->link[from][to][PVR_PIPE_VERBS][0]);
 }
 
 struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire)
@@ -466,16 +447,14 @@ struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host)
 	struct fg_nic_stats *stats = &wire->node[host].nics, since = *stats;
 
 	if (stats->exposed != stats->revoked)
-		fg_die("host %u still lends memory", host + 1);
+		fg_die("host %u still exposes memory", host + 1);
 	*stats = (struct fg_nic_stats){ 0 };
 	return since;
 }
 
 bool fg_wire_is_up(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot)
 {
-	const struct fg_link *link = &wire->link[from][to][PVR_PIPE_TCP][slot];
-
-	return link->out_up && link->in;
+	return is_up(&wire->link[from][to][PVR_PIPE_TCP][slot]);
 }
 
 size_t fg_wire_in_flight(struct fg_wire *wire, unsigned int from, unsigned int to)
@@ -504,11 +483,6 @@ const char *fg_wire_why(const struct fg_wire *wire)
 void fg_wire_directory(struct fg_wire *wire, bool on)
 {
 	fg_directory_set_on(wire->directory, on);
-}
-
-void fg_wire_lazy(struct fg_wire *wire, bool lazy)
-{
-	fg_directory_set_lazy(wire->directory, lazy);
 }
 
 unsigned int fg_wire_resolves(const struct fg_wire *wire, unsigned int host)

@@ -99,8 +99,6 @@ const char *fg_wire_why(const struct fg_wire *wire);
  * resolve() is counted but gets no reply until the directory is on again.
  */
 void fg_wire_directory(struct fg_wire *wire, bool on);
-/* If @lazy, hosts receive replies to resolve() only, and no announcements. */
-void fg_wire_lazy(struct fg_wire *wire, bool lazy);
 /* Counters of a host: queries, reported moves, requested connections. */
 unsigned int fg_wire_resolves(const struct fg_wire *wire, unsigned int host);
 unsigned int fg_wire_moves(const struct fg_wire *wire, unsigned int host);

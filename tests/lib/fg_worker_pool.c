@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fg_lock.h"
 #include "fg_ram.h"
 
 #define WINDOW_ROUNDS 100
@@ -40,11 +41,10 @@ uint64_t fg_worker_pool_now(void)
 static void wake(void *opaque, unsigned int worker)
 {
 	struct fg_worker_pool *pool = opaque;
+	FG_GUARD(&pool->lock);
 
-	pthread_mutex_lock(&pool->lock);
 	pool->member[worker].awake = true;
 	pthread_cond_signal(&pool->member[worker].news);
-	pthread_mutex_unlock(&pool->lock);
 }
 
 /* The lock is held. */
@@ -153,21 +153,21 @@ static void wake_all(struct fg_worker_pool *pool)
 
 void fg_worker_pool_pause(struct fg_worker_pool *pool)
 {
-	pthread_mutex_lock(&pool->lock);
+	FG_GUARD(&pool->lock);
+
 	pool->pause = true;
 	wake_all(pool);
 	while (pool->parked < pool->host->workers)
 		pthread_cond_wait(&pool->parked_news, &pool->lock);
-	pthread_mutex_unlock(&pool->lock);
 }
 
 /* All of them have left before the next pause. */
 void fg_worker_pool_resume(struct fg_worker_pool *pool)
 {
-	pthread_mutex_lock(&pool->lock);
+	FG_GUARD(&pool->lock);
+
 	pool->pause = false;
 	wake_all(pool);
-	pthread_mutex_unlock(&pool->lock);
 }
 
 void fg_worker_pool_stop(struct fg_worker_pool *pool)
