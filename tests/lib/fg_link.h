@@ -7,6 +7,7 @@
 #define FG_LINK_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "fg_host.h"
 #include "fg_nic.h"
@@ -21,6 +22,7 @@ struct fg_link_env {
 	uint32_t chunk;
 	bool old; /* none of the protocol's features */
 	const struct fg_host *clock;
+	LIST_HEAD(, fg_malformed) malformed; /* the peers that tests play */
 	pthread_mutex_t lock; /* protects what follows */
 	unsigned int refused;
 	char why[200]; /* the last one */

@@ -2,13 +2,14 @@
 /* The end of a connection that a test controls. */
 #include "fg_malformed.h"
 
-#include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fg_link.h"
 #include "fg_ram.h"
 
 struct fg_malformed {
+	LIST_ENTRY(fg_malformed) list;
 	struct fg_wire *wire;
 	struct fg_link link;
 	struct fg_nic_stats nics;
@@ -22,9 +23,10 @@ static struct fg_malformed *malformed_new(struct fg_wire *wire, unsigned int hos
 	struct fg_malformed *malformed = calloc(1, sizeof(*malformed));
 
 	if (!malformed)
-		fg_die("no memory for a forger");
+		fg_die("no memory for a malformed peer");
 	malformed->wire = wire;
 	malformed->link.env = fg_wire_link_env(wire);
+	LIST_INSERT_HEAD(&malformed->link.env->malformed, malformed, list);
 	malformed->link.requester.host = malformed->link.responder.host =
 		fg_wire_remote_host(wire, host, other);
 	malformed->link.exposes = exposes;
@@ -82,7 +84,14 @@ void fg_malformed_destroy(struct fg_malformed *malformed)
 {
 	fg_nic_forget_rndvs(nic_of(malformed));
 	fg_link_exit(&malformed->link);
+	LIST_REMOVE(malformed, list);
 	free(malformed);
+}
+
+void fg_malformed_destroy_all(struct fg_link_env *env)
+{
+	while (!LIST_EMPTY(&env->malformed))
+		fg_malformed_destroy(LIST_FIRST(&env->malformed));
 }
 
 /* Received bytes after the host is idle, also those from before a close. */
@@ -146,6 +155,14 @@ void fg_malformed_send(struct fg_malformed *malformed, const void *bytes, size_t
 		if (!n && !fg_stream_can_send(stream_to(malformed)))
 			return;
 	}
+}
+
+void fg_malformed_send_fabric(struct fg_malformed *malformed, const char *fabric)
+{
+	struct pvr_frame_fabric frame = { .frame = FG_FRAME(PVR_FRAME_FABRIC, sizeof(frame)) };
+
+	snprintf(frame.name, sizeof(frame.name), "%s", fabric);
+	fg_malformed_send(malformed, &frame, sizeof(frame));
 }
 
 size_t fg_malformed_recv(struct fg_malformed *malformed, void *bytes, size_t size)

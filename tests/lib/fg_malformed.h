@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A malformed peer: the test reads and writes the bytes of one end of a connection. */
+/*
+ * A malformed peer: the test reads and writes the bytes of one end of a connection.
+ * fg_wire_destroy() destroys the peers that are left.
+ */
 #ifndef FG_MALFORMED_H
 #define FG_MALFORMED_H
+
+#include <endian.h>
 
 #include "fg_wire.h"
 
 struct fg_malformed;
+
+/* The header of a frame of @size_ bytes in the fabric that was declared as number 1. */
+#define FG_FRAME(type_, size_)                                                \
+	{                                                                     \
+		.size = htole32(size_), .type = (type_), .fabric = htole16(1) \
+	}
 
 /* An incoming connection at @host from "host<other>". */
 struct fg_malformed *fg_malformed_create(struct fg_wire *wire, unsigned int host,
@@ -24,6 +35,9 @@ struct fg_malformed *fg_malformed_create_rndv(struct fg_wire *wire, unsigned int
 struct fg_malformed *fg_malformed_accept(struct fg_wire *wire, unsigned int host,
 					 unsigned int other, enum pvr_pipe_kind kind);
 void fg_malformed_destroy(struct fg_malformed *malformed);
+void fg_malformed_destroy_all(struct fg_link_env *env);
+/* Sends the FABRIC frame that gives @fabric the number 1. */
+void fg_malformed_send_fabric(struct fg_malformed *malformed, const char *fabric);
 void fg_malformed_send(struct fg_malformed *malformed, const void *bytes, size_t size);
 /* Takes received bytes, up to @size. Return: their number. */
 size_t fg_malformed_recv(struct fg_malformed *malformed, void *bytes, size_t size);

@@ -10,6 +10,7 @@
 #include "fg_directory.h"
 #include "fg_link.h"
 #include "fg_lock.h"
+#include "fg_malformed.h"
 #include "fg_ram.h"
 
 #define IDLE_NS 50000
@@ -141,6 +142,12 @@ bool fg_wire_step(struct fg_wire *wire)
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		done |= pump_host(&wire->node[i]);
 	return done;
+}
+
+void fg_wire_steps(struct fg_wire *wire, uint32_t n)
+{
+	while (n--)
+		fg_wire_step(wire);
 }
 
 static uint64_t wire_deadline(void *opaque)
@@ -301,6 +308,7 @@ struct fg_wire *fg_wire_create(const struct fg_wire_config *config)
 
 void fg_wire_destroy(struct fg_wire *wire)
 {
+	fg_malformed_destroy_all(&wire->link_env);
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		FOR_EACH_LINK(wire, other, kind, slot)
 	fg_link_exit(&wire->link[i][other][kind][slot]);

@@ -44,6 +44,7 @@ struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, un
 void fg_wire_run(struct fg_wire *wire);
 /* One round: each host's workers, then each connection once. Return: whether anything was done. */
 bool fg_wire_step(struct fg_wire *wire);
+void fg_wire_steps(struct fg_wire *wire, uint32_t n);
 /* As fg_advance() and fg_settle(), for all hosts. */
 void fg_wire_advance(struct fg_wire *wire, uint64_t ns);
 uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);

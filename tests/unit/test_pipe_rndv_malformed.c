@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Unexpected and invalid rendezvous, and replies to rendezvous. */
-#include <endian.h>
-#include <stdlib.h>
-
 #include "fg_malformed.h"
 #include "core/objects.h"
 #include "nics.h"
@@ -14,7 +11,7 @@
 struct scene {
 	struct t_env *env;
 	struct fg_malformed *malformed;
-	uint8_t *memory; /* exposed memory */
+	uint8_t memory[LEN]; /* exposed memory */
 	struct pvr_frame_rndv_seg rndv; /* valid: LEN bytes of it */
 	void *exposed;
 	struct {
@@ -25,7 +22,6 @@ struct scene {
 
 static void expose(struct scene *s)
 {
-	s->memory = test_malloc(LEN);
 	fg_fill(s->memory, LEN, 8);
 	s->exposed = fg_malformed_expose(s->malformed, s->memory, LEN, &s->rndv);
 }
@@ -36,10 +32,8 @@ static void fill_request(struct scene *s)
 	struct pvr_frame_request *frame = &s->request.frame;
 
 	*frame = (struct pvr_frame_request){
-		.frame.type = PVR_FRAME_REQUEST,
+		.frame = FG_FRAME(PVR_FRAME_REQUEST, sizeof(*frame) + sizeof(s->rndv)),
 		.frame.flags = PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV,
-		.frame.fabric = htole16(1),
-		.frame.size = htole32(sizeof(*frame) + sizeof(s->rndv)),
 		.op = PVR_FRAME_OP_WRITE,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 		.epoch = htole32(1),
@@ -57,39 +51,22 @@ static void fill_request(struct scene *s)
 	s->request.rndv[0] = s->rndv;
 }
 
-static void send_fabric(struct fg_malformed *malformed)
-{
-	struct pvr_frame_fabric fabric = {
-		.frame.type = PVR_FRAME_FABRIC,
-		.frame.fabric = htole16(1),
-		.frame.size = htole32(sizeof(fabric)),
-		.name = "default",
-	};
-
-	fg_malformed_send(malformed, &fabric, sizeof(fabric));
-}
-
-/* To b. */
+/* To b, in the place of an earlier peer. */
 static void dial(struct scene *s, struct t_env *env, bool exposes)
 {
 	memset(s, 0, sizeof(*s));
 	s->env = env;
-	nics_up(s->env, false);
-	s->malformed = exposes ? fg_malformed_create_rndv(s->env->wire, 1, 0)
-			       : fg_malformed_create(s->env->wire, 1, 0);
-	send_fabric(s->malformed);
+	fg_malformed_destroy_all(fg_wire_link_env(env->wire));
+	nics_up(env, false);
+	s->malformed = exposes ? fg_malformed_create_rndv(env->wire, 1, 0)
+			       : fg_malformed_create(env->wire, 1, 0);
+	fg_malformed_send_fabric(s->malformed, "default");
 	expose(s);
 	fill_request(s);
 	memset(s->env->b.buf.va, 0, s->env->b.buf.size);
 }
 
 #define TEST_DIAL(fixture, exposes, name) TEST_OBJECT(fixture, struct scene, s, dial, name, exposes)
-
-static void scene_exit(struct scene *s)
-{
-	fg_malformed_destroy(s->malformed);
-	test_free(s->memory);
-}
 
 static void send_request(struct scene *s)
 {
@@ -115,6 +92,16 @@ static unsigned int count_frames(struct scene *s, uint8_t type, union pvr_any_fr
 	}
 	assert_int_equal(at, size);
 	return n;
+}
+
+/* The peer has received so many RNDV_DONE frames; the last one returns all rendezvous. */
+static void expect_rndvs_done(struct scene *s, uint32_t count)
+{
+	union pvr_any_frame any;
+
+	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), count);
+	assert_int_equal(le32toh(any.rndv_done.count), count);
+	assert_int_equal(any.rndv_done.reserved, 0);
 }
 
 static void expect_closed(struct scene *s, const char *why)
@@ -143,14 +130,9 @@ static void expect_nothing_read(struct scene *s, unsigned int host)
 
 TEST_DIAL(nics, true, test_rndv_that_is_in_order_is_read_and_returned)
 {
-	union pvr_any_frame any;
-
 	send_request(s);
 	assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 8), LEN);
-	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 1);
-	assert_int_equal(le32toh(any.rndv_done.count), 1);
-	assert_int_equal(any.rndv_done.reserved, 0);
-	scene_exit(s);
+	expect_rndvs_done(s, 1);
 }
 
 TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
@@ -158,7 +140,6 @@ TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
 	send_request(s);
 	expect_closed(s, "not agreed upon");
 	assert_true(is_zero(&env->b));
-	scene_exit(s);
 }
 
 /* A request with one changed field ends the connection with a reason; nothing is read. */
@@ -172,7 +153,6 @@ TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
 		expect_closed(&s, why);          \
 		expect_nothing_read(&s, 1);      \
 		assert_true(is_zero(&s.env->b)); \
-		scene_exit(&s);                  \
 	} while (0)
 
 static void set_parts(struct scene *s, uint32_t parts)
@@ -228,13 +208,12 @@ TEST_DIAL(nics, true, test_rndv_that_arrives_bit_by_bit)
 	send_request(s);
 	fg_malformed_run(s->malformed);
 	assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 8), LEN);
-	scene_exit(s);
 }
 
 /* A piece is as large as both have agreed; the stream's own buffer is not. */
 TEST_DIAL(nics_to_scattered_whole, true, test_large_fragment_comes_by_the_buffer_bit_by_bit)
 {
-	uint8_t *memory = test_malloc(PVR_FRAME_CHUNK_MAX);
+	static uint8_t memory[PVR_FRAME_CHUNK_MAX];
 	union pvr_any_frame any;
 
 	fg_fill(memory, PVR_FRAME_CHUNK_MAX, 11);
@@ -247,8 +226,6 @@ TEST_DIAL(nics_to_scattered_whole, true, test_large_fragment_comes_by_the_buffer
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own,
 			 PVR_FRAME_CHUNK_MAX / PVR_READ_BUFFER);
 	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 1);
-	scene_exit(s);
-	test_free(memory);
 }
 
 /* The NIC at the other end refuses, which breaks the queue pair between the hosts. */
@@ -270,11 +247,10 @@ TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 		send_request(&s);
 		fg_malformed_run(s.malformed);
 		assert_true(fg_malformed_is_closed(s.malformed));
-		stats = fg_wire_nic_since(s.env->wire, 1);
+		stats = fg_wire_nic_since(env->wire, 1);
 		assert_int_equal(stats.forbidden, 1);
 		assert_int_equal(stats.zerocopy_rx_bytes, 0);
-		expect_state(&s.env->b, PVR_QPS_RTS);
-		scene_exit(&s);
+		expect_state(&env->b, PVR_QPS_RTS);
 	}
 }
 
@@ -284,7 +260,6 @@ TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
  */
 TEST(nics, test_rndv_for_what_is_refused_is_not_read)
 {
-	union pvr_any_frame any;
 	struct scene s;
 
 	for (unsigned int i = 0; i < 4; i++) {
@@ -292,25 +267,21 @@ TEST(nics, test_rndv_for_what_is_refused_is_not_read)
 		if (i == 0)
 			s.request.frame.dst_qpn ^= htole32(0x10000);
 		if (i == 1)
-			memcpy(s.request.frame.sgid, s.env->b.gid, 16);
+			memcpy(s.request.frame.sgid, env->b.gid, 16);
 		if (i == 2)
 			s.request.frame.psn = htole32(le32toh(s.request.frame.psn) + 1);
 		if (i == 3)
 			s.request.frame.rkey ^= htole32(0x10000);
 		send_request(&s);
 		assert_false(fg_malformed_is_closed(s.malformed));
-		assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
-		assert_int_equal(le32toh(any.rndv_done.count), 1);
+		expect_rndvs_done(&s, 1);
 		expect_nothing_read(&s, 1);
-		assert_true(is_zero(&s.env->b));
-		scene_exit(&s);
+		assert_true(is_zero(&env->b));
 	}
 }
 
 TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 {
-	union pvr_any_frame any;
-
 	send_request(s);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 1);
 	memset(env->b.buf.va, 0, env->b.buf.size);
@@ -318,9 +289,7 @@ TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 		send_request(s);
 	expect_nothing_read(s, 1);
 	assert_true(is_zero(&env->b));
-	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 101);
-	assert_int_equal(le32toh(any.rndv_done.count), 101);
-	scene_exit(s);
+	expect_rndvs_done(s, 101);
 }
 
 /* --------------------------------------------------- the same piece by another connection */
@@ -333,28 +302,26 @@ TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 
 	for (unsigned int half = 0; half < 2; half++) {
 		dial(&s, env, true);
-		nics_hold(s.env, half ? FG_READS_HALF : FG_READS_HELD);
+		nics_hold(env, half ? FG_READS_HALF : FG_READS_HELD);
 		send_request(&s);
-		assert_int_equal(fg_wire_nic(s.env->wire, 1)->read, 1);
-		other = fg_malformed_create(s.env->wire, 1, 0);
-		send_fabric(other);
+		assert_int_equal(fg_wire_nic(env->wire, 1)->read, 1);
+		other = fg_malformed_create(env->wire, 1, 0);
+		fg_malformed_send_fabric(other, "default");
 		s.request.frame.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV;
 		s.request.frame.frame.size = htole32(sizeof(s.request.frame) + LEN);
 		memcpy(payload, &s.request.frame, sizeof(payload));
 		fg_malformed_send(other, payload, sizeof(payload));
 		fg_fill(s.memory, LEN, 9);
 		fg_malformed_send(other, s.memory, LEN);
-		assert_int_equal(fg_wire_nic(s.env->wire, 1)->stopped, 1);
-		assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 9), LEN);
-		fg_fill(s.env->b.buf.va, LEN, 10);
-		nics_hold(s.env, FG_READS_GO);
+		assert_int_equal(fg_wire_nic(env->wire, 1)->stopped, 1);
+		assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 9), LEN);
+		fg_fill(env->b.buf.va, LEN, 10);
+		nics_hold(env, FG_READS_GO);
 		fg_malformed_run(s.malformed);
-		assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 10), LEN);
+		assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 10), LEN);
 		assert_true(fg_malformed_is_closed(s.malformed));
 		assert_false(fg_malformed_is_closed(other));
-		fg_malformed_destroy(other);
-		fg_wire_nic_since(s.env->wire, 1);
-		scene_exit(&s);
+		fg_wire_nic_since(env->wire, 1);
 	}
 }
 
@@ -365,19 +332,21 @@ static void accept_requests(struct scene *s, struct t_env *env, bool exposes)
 {
 	memset(s, 0, sizeof(*s));
 	s->env = env;
-	nics_up(s->env, false);
+	nics_up(env, false);
 	if (!exposes)
-		fg_wire_cut(s->env->wire, 0, 1, 0);
+		fg_wire_cut(env->wire, 0, 1, 0);
 	s->malformed =
-		fg_malformed_accept(s->env->wire, 0, 1, exposes ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
+		fg_malformed_accept(env->wire, 0, 1, exposes ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
 	fg_malformed_run(s->malformed);
 }
+
+#define TEST_ACCEPT(exposes, name) \
+	TEST_OBJECT(nics, struct scene, s, accept_requests, name, exposes)
 
 static void send_rndv_done(struct scene *s, uint32_t count)
 {
 	const struct pvr_frame_rndv_done frame = {
-		.frame.type = PVR_FRAME_RNDV_DONE,
-		.frame.size = htole32(sizeof(frame)),
+		.frame = { .type = PVR_FRAME_RNDV_DONE, .size = htole32(sizeof(frame)) },
 		.count = htole32(count),
 	};
 
@@ -389,9 +358,7 @@ static void say_ack(struct scene *s)
 {
 	struct pvr_qp *qp = t_device_qp(&s->env->a);
 	struct pvr_frame_ack ack = {
-		.frame.type = PVR_FRAME_ACK,
-		.frame.fabric = htole16(1),
-		.frame.size = htole32(sizeof(ack)),
+		.frame = FG_FRAME(PVR_FRAME_ACK, sizeof(ack)),
 		.syndrome = PVR_FRAME_SYN_ACK,
 		.epoch = htole32(qp->epoch),
 		.qpn = htole32(qp->qpn),
@@ -409,85 +376,81 @@ static void write_some(struct scene *s, uint32_t n)
 	fg_malformed_run(s->malformed);
 }
 
-TEST(nics, test_rndvs_come_back_in_their_order)
+TEST_ACCEPT(true, test_rndvs_come_back_in_their_order)
 {
 	union pvr_any_frame any;
-	struct scene s;
 
-	accept_requests(&s, env, true);
-	write_some(&s, 10);
-	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 10);
+	write_some(s, 10);
+	assert_int_equal(count_frames(s, PVR_FRAME_REQUEST, &any), 10);
 	assert_true(any.frame.flags & PVR_FRAME_F_RNDV);
-	assert_int_equal(nics_out(s.env, 0), 10);
-	send_rndv_done(&s, 1);
-	assert_int_equal(nics_out(s.env, 0), 9);
-	send_rndv_done(&s, 4);
-	assert_int_equal(nics_out(s.env, 0), 6);
-	send_rndv_done(&s, 10);
-	assert_int_equal(nics_out(s.env, 0), 0);
+	assert_int_equal(nics_out(env, 0), 10);
+	send_rndv_done(s, 1);
+	assert_int_equal(nics_out(env, 0), 9);
+	send_rndv_done(s, 4);
+	assert_int_equal(nics_out(env, 0), 6);
+	send_rndv_done(s, 10);
+	assert_int_equal(nics_out(env, 0), 0);
 	/* That says nothing of what was done. */
-	expect_no_cqe(&s.env->a.scq);
-	say_ack(&s);
+	expect_no_cqe(&env->a.scq);
+	say_ack(s);
 	for (uint32_t i = 0; i < 10; i++)
-		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
-	assert_false(fg_malformed_is_closed(s.malformed));
-	fg_malformed_destroy(s.malformed);
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+	assert_false(fg_malformed_is_closed(s->malformed));
 }
 
 /* The guest may free its memory, with or without a reply of the other side. */
-TEST(nics, test_request_that_is_done_leaves_no_rndv)
+TEST_ACCEPT(true, test_request_that_is_done_leaves_no_rndv)
 {
 	union pvr_any_frame any;
-	struct scene s;
 
-	accept_requests(&s, env, true);
 	for (uint32_t round = 0; round < 6; round++) {
-		write_some(&s, 10);
-		say_ack(&s);
-		assert_int_equal(fg_cq_drain(&s.env->a.scq), 10);
-		assert_int_equal(nics_out(s.env, 0), 0);
+		write_some(s, 10);
+		say_ack(s);
+		assert_int_equal(fg_cq_drain(&env->a.scq), 10);
+		assert_int_equal(nics_out(env, 0), 0);
 	}
 	/* But no more are made than may be out. */
-	assert_int_equal(fg_wire_nic(s.env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX);
-	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 60);
+	assert_int_equal(fg_wire_nic(env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX);
+	assert_int_equal(count_frames(s, PVR_FRAME_REQUEST, &any), 60);
 	assert_false(any.frame.flags & PVR_FRAME_F_RNDV);
-	send_rndv_done(&s, PVR_FRAME_RNDV_MAX);
-	write_some(&s, 1);
-	assert_int_equal(fg_wire_nic(s.env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX + 1);
-	assert_int_equal(nics_out(s.env, 0), 1);
-	assert_false(fg_malformed_is_closed(s.malformed));
-	fg_malformed_destroy(s.malformed);
+	send_rndv_done(s, PVR_FRAME_RNDV_MAX);
+	write_some(s, 1);
+	assert_int_equal(fg_wire_nic(env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX + 1);
+	assert_int_equal(nics_out(env, 0), 1);
+	assert_false(fg_malformed_is_closed(s->malformed));
 }
 
-static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t count)
+static const struct {
+	const char *label;
+	uint32_t returned, count; /* first; then, though fewer of the three rendezvous are out */
+} bad_returns[] = {
+	{ "4 of 3", 0, 4 },
+	{ "none", 0, 0 },
+	{ "the largest number", 0, UINT32_MAX },
+	{ "a negative number", 0, 0x80000000 },
+	{ "fewer than before", 2, 1 },
+	{ "as many as before", 2, 2 },
+	{ "all of them twice", 3, 3 },
+	{ "4 after all 3", 3, 4 },
+};
+
+TEST_CASES(nics, test_returns_of_what_was_not_exposed_end_the_connection, bad_returns)
 {
 	struct scene s;
 
 	accept_requests(&s, env, true);
 	write_some(&s, 3);
-	if (returned)
-		send_rndv_done(&s, returned);
+	if (row->returned)
+		send_rndv_done(&s, row->returned);
 	assert_false(fg_malformed_is_closed(s.malformed));
-	send_rndv_done(&s, count);
+	send_rndv_done(&s, row->count);
 	expect_closed(&s, "rendezvous are returned that were not made");
-	assert_int_equal(nics_out(s.env, 0), 0);
+	assert_int_equal(nics_out(env, 0), 0);
 	fg_malformed_destroy(s.malformed);
 	/* Nothing is lost: the requests use another connection. */
-	fg_wire_settle(s.env->wire, FG_SEC);
+	fg_wire_settle(env->wire, FG_SEC);
 	for (uint32_t i = 0; i < 3; i++)
-		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
-}
-
-TEST(nics, test_returns_of_what_was_not_exposed_end_the_connection)
-{
-	expect_bad_return(env, 0, 4);
-	expect_bad_return(env, 0, 0);
-	expect_bad_return(env, 0, UINT32_MAX);
-	expect_bad_return(env, 0, 0x80000000);
-	expect_bad_return(env, 2, 1);
-	expect_bad_return(env, 2, 2);
-	expect_bad_return(env, 3, 3);
-	expect_bad_return(env, 3, 4);
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
 }
 
 TEST(nics, test_returns_without_rndvs_end_the_connection)
@@ -496,15 +459,13 @@ TEST(nics, test_returns_without_rndvs_end_the_connection)
 
 	accept_requests(&s, env, false);
 	write_some(&s, 1);
-	assert_int_equal(nics_out(s.env, 0), 0);
+	assert_int_equal(nics_out(env, 0), 0);
 	send_rndv_done(&s, 1);
 	expect_closed(&s, "there can be none");
-	fg_malformed_destroy(s.malformed);
-	fg_wire_mend(s.env->wire, 0, 1, 0);
+	fg_wire_mend(env->wire, 0, 1, 0);
 	dial(&s, env, false);
 	send_rndv_done(&s, 1);
 	expect_closed(&s, "there can be none");
-	scene_exit(&s);
 }
 
 /* ------------------------------------------------------------ answers with rendezvous */
@@ -523,20 +484,18 @@ static struct answer ask(struct scene *s, struct t_env *env, bool exposes)
 
 	accept_requests(s, env, exposes);
 	expose(s);
-	memset(s->env->a.buf.va, 0, s->env->a.buf.size);
-	t_rdma(&s->env->a, PVRDMA_WR_RDMA_READ, 1, 0, &s->env->b.mr, 0, LEN);
+	memset(env->a.buf.va, 0, env->a.buf.size);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, LEN);
 	fg_malformed_run(s->malformed);
 	answer.frame = (struct pvr_frame_read_data){
-		.frame.type = PVR_FRAME_READ_DATA,
+		.frame = FG_FRAME(PVR_FRAME_READ_DATA, sizeof(answer)),
 		.frame.flags = PVR_FRAME_F_RNDV,
-		.frame.fabric = htole16(1),
-		.frame.size = htole32(sizeof(answer)),
 		.epoch = htole32(qp->epoch),
 		.qpn = htole32(qp->qpn),
 		.psn = htole32(psn),
 		.chunk = htole32(LEN),
 	};
-	memcpy(answer.frame.gid, s->env->a.gid, 16);
+	memcpy(answer.frame.gid, env->a.gid, 16);
 	answer.rndv = s->rndv;
 	return answer;
 }
@@ -549,17 +508,13 @@ static void say_answer(struct scene *s, const struct answer *answer)
 
 TEST(nics, test_exposed_answer_is_read_and_returned)
 {
-	union pvr_any_frame any;
-	struct answer answer;
 	struct scene s;
+	struct answer answer = ask(&s, env, true);
 
-	answer = ask(&s, env, true);
 	say_answer(&s, &answer);
-	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
-	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 8), LEN);
-	assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
-	assert_int_equal(le32toh(any.rndv_done.count), 1);
-	scene_exit(&s);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_mismatch(env->a.buf.va, LEN, 8), LEN);
+	expect_rndvs_done(&s, 1);
 }
 
 TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
@@ -582,17 +537,16 @@ TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
 		say_answer(&s, &answer);
 		expect_closed(&s, why[i]);
 		expect_nothing_read(&s, 0);
-		scene_exit(&s);
+		fg_malformed_destroy(s.malformed);
 		/* By TCP it is as ever. */
-		fg_wire_mend(s.env->wire, 0, 1, 0);
-		fg_wire_settle(s.env->wire, FG_SEC);
-		expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+		fg_wire_mend(env->wire, 0, 1, 0);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	}
 }
 
 TEST(nics, test_exposed_answer_without_a_request_is_not_read)
 {
-	union pvr_any_frame any;
 	struct answer answer;
 	struct scene s;
 
@@ -610,13 +564,13 @@ TEST(nics, test_exposed_answer_without_a_request_is_not_read)
 			answer.frame.gid[15] ^= 1;
 		say_answer(&s, &answer);
 		assert_false(fg_malformed_is_closed(s.malformed));
-		assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
+		expect_rndvs_done(&s, 1);
 		expect_nothing_read(&s, 0);
-		expect_no_cqe(&s.env->a.scq);
-		assert_true(is_zero(&s.env->a));
-		scene_exit(&s);
-		fg_wire_settle(s.env->wire, FG_SEC);
-		expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+		expect_no_cqe(&env->a.scq);
+		assert_true(is_zero(&env->a));
+		fg_malformed_destroy(s.malformed);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	}
 }
 
@@ -632,25 +586,23 @@ TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 	other = s.malformed;
 	write_some(&s, 1);
 	say_ack(&s);
-	expect_done(&s.env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
 	answer = ask(&s, env, true);
-	nics_hold(s.env, FG_READS_HALF);
+	nics_hold(env, FG_READS_HALF);
 	say_answer(&s, &answer);
-	assert_int_equal(fg_wire_nic(s.env->wire, 0)->read, 1);
+	assert_int_equal(fg_wire_nic(env->wire, 0)->read, 1);
 	answer.frame.frame.flags = 0;
 	answer.frame.frame.size = htole32(sizeof(answer.frame) + LEN);
 	fg_fill(s.memory, LEN, 9);
 	fg_malformed_send(other, &answer.frame, sizeof(answer.frame));
 	fg_malformed_send(other, s.memory, LEN);
-	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
-	assert_int_equal(fg_wire_nic(s.env->wire, 0)->stopped, 1);
-	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 9), LEN);
-	fg_fill(s.env->a.buf.va, LEN, 10);
-	nics_hold(s.env, FG_READS_GO);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_wire_nic(env->wire, 0)->stopped, 1);
+	assert_int_equal(fg_mismatch(env->a.buf.va, LEN, 9), LEN);
+	fg_fill(env->a.buf.va, LEN, 10);
+	nics_hold(env, FG_READS_GO);
 	fg_malformed_run(s.malformed);
-	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 10), LEN);
+	assert_int_equal(fg_mismatch(env->a.buf.va, LEN, 10), LEN);
 	assert_true(fg_malformed_is_closed(s.malformed));
 	assert_false(fg_malformed_is_closed(other));
-	fg_malformed_destroy(other);
-	scene_exit(&s);
 }

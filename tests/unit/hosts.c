@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Guests on several hosts that pipes join. */
+#include "hosts.h"
+
+void hosts_open(struct t_env *env, struct fg_end *a, struct fg_end *b, enum pvr_qp_type type,
+		uint32_t pages)
+{
+	const struct fg_qp_spec spec = { .type = type };
+
+	fg_end_open_spec(a, &env->g[0]->kernel, &spec, pages);
+	fg_end_open_spec(b, &env->g[1]->kernel, &spec, pages);
+}
+
+void hosts_connect(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32_t pages)
+{
+	hosts_open(env, a, b, PVR_QPT_RC, pages);
+	fg_end_connect(a, b, NULL);
+	fg_wire_run(env->wire);
+}
+
+void hosts_hold(struct t_env *env)
+{
+	fg_wire_hold(env->wire, 0, 1, true);
+}
+
+void hosts_release(struct t_env *env)
+{
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+}
