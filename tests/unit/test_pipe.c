@@ -1,46 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Connected queue pairs of two hosts: order, limits, and those that come and go. */
-#include <endian.h>
-#include <stdlib.h>
-
-#include "common.h"
-#include "fg_wire.h"
+#include "hosts.h"
 #include "core/objects.h"
 #include "path/pipe/sq.h"
 
 #define BIG (4u << 20)
-#define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
 
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_UC | PVR_EXT_DB_SUPPRESS;
-	setenv("FG_WIRE", "1", 1);
+}
+
+T_SETUP_HOSTS(hosts, 2)
+{
 }
 
 /* One step of the wire moves a few KB only. */
-static int t_setup_narrow(void **state)
+T_SETUP_HOSTS(narrow, 2, .chunk = 16384, .buffer = 4000)
 {
-	const struct fg_wire_config config = { .hosts = 2, .chunk = 16384, .buffer = 4000 };
-	struct t_env *env = t_env_of_hosts(state, &config);
-
-	fg_wire_run(env->wire);
-	return 0;
 }
 
-static void open_ends(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32_t pages)
+/* a and b are connected. */
+T_SETUP(ends, hosts)
 {
-	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-
-	fg_end_open_spec(a, &env->g[0]->kernel, &spec, pages);
-	fg_end_open_spec(b, &env->g[1]->kernel, &spec, pages);
-	fg_end_connect(a, b, NULL);
-	fg_wire_run(env->wire);
+	hosts_connect(env, &env->a, &env->b, 64);
 }
 
-static void steps(struct t_env *env, uint32_t n)
+/* They are, and a's requests do not arrive before hosts_release(). */
+T_SETUP(held, ends)
 {
-	while (n--)
-		fg_wire_step(env->wire);
+	hosts_hold(env);
 }
 
 static uint32_t begun(struct fg_end *end)
@@ -53,18 +42,18 @@ static uint32_t begun(struct fg_end *end)
 TEST(narrow, test_large_messages_do_not_keep_small_ones_waiting)
 {
 	struct fg_end c, d;
-	uint32_t waited = 0;
+	uint32_t waited;
 
-	open_ends(env, &env->a, &env->b, BIG / PVR_PAGE_SIZE);
-	open_ends(env, &c, &d, 1);
+	hosts_connect(env, &env->a, &env->b, BIG / PVR_PAGE_SIZE);
+	hosts_connect(env, &c, &d, 1);
 	fg_fill(env->a.buf.va, BIG, 1);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, BIG);
-	steps(env, 20);
+	fg_wire_steps(env->wire, 20);
 	for (uint32_t i = 0; i < 5; i++) {
 		t_recv(&d, i, 0, 64);
 		t_send(&c, i, 0, 64);
 		for (waited = 0; !fg_cq_pending(&c.scq); waited++)
-			steps(env, 1);
+			fg_wire_step(env->wire);
 		expect_done(&c.scq, i, PVRDMA_WC_SEND);
 		expect_recv(&d.rcq, i, 64);
 		/* A turn of the other's, 256 KiB, at 4000 bytes a step. */
@@ -82,7 +71,7 @@ TEST(narrow, test_many_queue_pairs_share_a_connection)
 	const uint32_t len = 300000;
 
 	for (uint32_t i = 0; i < COUNT(a); i++) {
-		open_ends(env, &a[i], &b[i], 80);
+		hosts_connect(env, &a[i], &b[i], 80);
 		fg_fill(a[i].buf.va, len, i);
 	}
 	for (uint32_t i = 0; i < COUNT(a); i++) {
@@ -98,13 +87,13 @@ TEST(narrow, test_many_queue_pairs_share_a_connection)
 }
 
 /* Answers are held back while more comes for the same queue pair, not for others. */
-TEST(guests, test_each_queue_pair_of_a_batch_is_acknowledged)
+TEST(hosts, test_each_queue_pair_of_a_batch_is_acknowledged)
 {
 	struct fg_end a[8], b[8];
 
 	for (uint32_t i = 0; i < COUNT(a); i++)
-		open_ends(env, &a[i], &b[i], 1);
-	fg_wire_hold(env->wire, 0, 1, true);
+		hosts_connect(env, &a[i], &b[i], 1);
+	hosts_hold(env);
 	for (uint32_t i = 0; i < COUNT(a); i++)
 		t_rdma(&a[i], PVRDMA_WR_RDMA_WRITE, i, 0, &b[i].mr, 0, 8);
 	fg_wire_run(env->wire);
@@ -118,11 +107,10 @@ TEST(guests, test_each_queue_pair_of_a_batch_is_acknowledged)
  * A guest that has rung takes its doorbell to be on its way until cons_head has passed what
  * it was for, which it does with the answer: until then nothing else may need one.
  */
-TEST(guests, test_no_doorbell_is_needed_while_answers_are_on_their_way)
+TEST(ends, test_no_doorbell_is_needed_while_answers_are_on_their_way)
 {
 	uint64_t doorbells;
 
-	open_ends(env, &env->a, &env->b, 1);
 	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 	fg_wire_hold(env->wire, 1, 0, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
@@ -145,39 +133,31 @@ TEST(narrow, test_slow_connection_starves_no_qp)
 	struct fg_end a[6], b[6];
 
 	for (uint32_t i = 0; i < COUNT(a); i++)
-		open_ends(env, &a[i], &b[i], 64);
+		hosts_connect(env, &a[i], &b[i], 64);
 	for (uint32_t i = 0; i < COUNT(a); i++)
 		for (uint32_t k = 0; k < 40; k++)
 			t_rdma(&a[i], PVRDMA_WR_RDMA_WRITE, k, 0, &b[i].mr, 0, 100000);
 	while (fg_cq_pending(&a[0].scq) < 20)
-		steps(env, 1);
+		fg_wire_step(env->wire);
 	for (uint32_t i = 1; i < COUNT(a); i++)
 		assert_in_range(fg_cq_pending(&a[i].scq), 13, 27);
 }
 
-TEST(guests, test_more_requests_than_the_window)
+TEST(hosts, test_more_requests_than_the_window)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 4096, .sig_all = false };
-	struct fg_wr wr = { .wr_id = 1, .opcode = FAA, .num_sge = 1 };
-	struct pvrdma_sge sge;
 
 	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 16);
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 16);
 	fg_end_connect(&env->a, &env->b, NULL);
-	sge = fg_sge(&env->a.mr, 0, 8);
-	wr.sge = &sge;
-	wr.remote_addr = env->b.mr.start;
-	wr.rkey = env->b.mr.rkey;
-	wr.opcode = PVRDMA_WR_RDMA_WRITE;
-	fg_wire_hold(env->wire, 0, 1, true);
-	for (uint32_t i = 0; i < 4000; i++) {
-		wr.flags = i == 3999 ? PVR_SEND_SIGNALED : 0;
-		assert_true(fg_post_send(&env->a.qp, &wr));
-	}
+	hosts_hold(env);
+	for (uint32_t i = 0; i < 4000; i++)
+		t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
+		       .flags = i == 3999 ? PVR_SEND_SIGNALED : 0, T_SGE(&env->a.mr, 0, 8),
+		       T_REMOTE(&env->b.mr, 0));
 	fg_wire_run(env->wire);
 	assert_true(begun(&env->a) <= PVR_INFLIGHT_MAX);
-	fg_wire_hold(env->wire, 0, 1, false);
-	fg_wire_settle(env->wire, FG_SEC);
+	hosts_release(env);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(begun(&env->a), 0);
 }
@@ -189,63 +169,44 @@ static void expect_begun(struct t_env *env, uint32_t before, uint32_t after)
 {
 	fg_wire_run(env->wire);
 	assert_int_equal(begun(&env->a), before);
-	fg_wire_hold(env->wire, 0, 1, false);
-	fg_wire_settle(env->wire, FG_SEC);
+	hosts_release(env);
 	assert_int_equal(fg_cq_drain(&env->a.scq), after);
 	assert_int_equal(begun(&env->a), 0);
 }
 
-TEST(guests, test_fence_waits_for_reads_on_their_way)
+TEST(held, test_fence_waits_for_reads_on_their_way)
 {
-	struct fg_wr wr = { .wr_id = 9,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE };
-
-	open_ends(env, &env->a, &env->b, 16);
-	wr.remote_addr = env->b.mr.start;
-	wr.rkey = env->b.mr.rkey;
-	fg_wire_hold(env->wire, 0, 1, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 8);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 9, .opcode = PVRDMA_WR_RDMA_WRITE,
+	       .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE, T_REMOTE(&env->b.mr, 0));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
 	expect_begun(env, 2, 4);
 }
 
-TEST(guests, test_invalidation_waits_for_all_before_it)
+TEST(held, test_invalidation_waits_for_all_before_it)
 {
-	struct fg_wr wr = {
-		.wr_id = 9, .opcode = PVRDMA_WR_LOCAL_INV, .flags = PVR_SEND_SIGNALED, .imm = 0xbad
-	};
-
-	open_ends(env, &env->a, &env->b, 16);
-	fg_wire_hold(env->wire, 0, 1, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 9, .opcode = PVRDMA_WR_LOCAL_INV, .imm = 0xbad);
 	fg_wire_run(env->wire);
 	assert_int_equal(begun(&env->a), 1);
 	expect_no_cqe(&env->a.scq);
-	fg_wire_hold(env->wire, 0, 1, false);
-	fg_wire_settle(env->wire, FG_SEC);
+	hosts_release(env);
 	/* A bad one fails in its turn, after what was before it. */
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_cqe(&env->a.scq, 9, PVRDMA_WC_MW_BIND_ERR);
 }
 
-TEST(guests, test_reads_in_flight_are_bounded_by_the_depth)
+TEST(held, test_reads_in_flight_are_bounded_by_the_depth)
 {
-	open_ends(env, &env->a, &env->b, 16);
-	fg_wire_hold(env->wire, 0, 1, true);
 	for (uint32_t i = 0; i < 40; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 0, &env->b.mr, 0, 8);
 	expect_begun(env, fg_conn_default.max_rd_atomic, 40);
 }
 
 /* An invalid request is found before it is sent, and fails in its order. */
-TEST(guests, test_bad_request_fails_behind_those_on_their_way)
+TEST(held, test_bad_request_fails_behind_those_on_their_way)
 {
-	open_ends(env, &env->a, &env->b, 16);
-	fg_wire_hold(env->wire, 0, 1, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	env->a.mr.lkey ^= 0x10000;
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
@@ -253,19 +214,16 @@ TEST(guests, test_bad_request_fails_behind_those_on_their_way)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
 	fg_wire_run(env->wire);
 	expect_no_cqe(&env->a.scq);
-	fg_wire_hold(env->wire, 0, 1, false);
-	fg_wire_settle(env->wire, FG_SEC);
+	hosts_release(env);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-TEST(guests, test_sqd_waits_for_what_is_on_its_way)
+TEST(held, test_sqd_waits_for_what_is_on_its_way)
 {
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD, .en_sqd_async_notify = 1 };
 
-	open_ends(env, &env->a, &env->b, 16);
-	fg_wire_hold(env->wire, 0, 1, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 8);
 	fg_wire_run(env->wire);
@@ -275,8 +233,7 @@ TEST(guests, test_sqd_waits_for_what_is_on_its_way)
 	expect_no_event(env->g[0]);
 	expect_ok(fg_qp_query(&env->a.qp, &attr));
 	assert_int_equal(attr.sq_draining, 1);
-	fg_wire_hold(env->wire, 0, 1, false);
-	fg_wire_settle(env->wire, FG_SEC);
+	hosts_release(env);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 	expect_no_cqe(&env->a.scq);
@@ -287,34 +244,47 @@ TEST(guests, test_sqd_waits_for_what_is_on_its_way)
 	expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_WRITE);
 }
 
-TEST(guests, test_psn_of_the_send_queue_is_that_of_the_next_request)
+TEST(hosts, test_psn_of_the_send_queue_is_that_of_the_next_request)
 {
 	struct pvr_qp_attr before, attr;
 
-	open_ends(env, &env->a, &env->b, 16);
+	hosts_connect(env, &env->a, &env->b, 16);
 	expect_ok(fg_qp_query(&env->a.qp, &before));
-	fg_wire_hold(env->wire, 0, 1, true);
+	hosts_hold(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 3000);
 	fg_wire_run(env->wire);
 	expect_ok(fg_qp_query(&env->a.qp, &attr));
 	assert_int_equal(attr.sq_psn, (before.sq_psn + 3) & 0xffffff);
-	fg_wire_hold(env->wire, 0, 1, false);
-	fg_wire_settle(env->wire, FG_SEC);
+	hosts_release(env);
 	expect_ok(fg_qp_query(&env->b.qp, &attr));
 	assert_int_equal(attr.rq_psn, (before.sq_psn + 3) & 0xffffff);
 }
 
 /* ------------------------------------------------------------- coming and going */
 
-/* @what happens after so many steps of a long WRITE and a long READ; all ends in time. */
-static void interrupt(struct t_env *env, uint32_t n, void (*what)(struct t_env *env))
+/*
+ * @what happens after so many steps of a long WRITE and a long READ; all ends in time.
+ * Return: the status of a's first request that failed, or SUCCESS if none did.
+ */
+static uint32_t interrupt(struct t_env *env, uint32_t n, void (*what)(struct t_env *env))
 {
-	open_ends(env, &env->a, &env->b, 64);
+	struct pvrdma_cqe cqe = { 0 };
+
+	hosts_connect(env, &env->a, &env->b, 64);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100000);
-	steps(env, n);
+	fg_wire_steps(env->wire, n);
 	what(env);
 	fg_wire_settle(env->wire, 100 * FG_SEC);
+	while (env->g[0] && fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
+		;
+	return cqe.status;
+}
+
+static void unplug(struct t_env *env, unsigned int guest)
+{
+	fg_guest_destroy(env->g[guest]);
+	env->g[guest] = NULL;
 }
 
 static void destroy_b_mr(struct t_env *env)
@@ -325,16 +295,11 @@ static void destroy_b_mr(struct t_env *env)
 
 TEST(narrow, test_region_goes_under_a_write_and_a_read)
 {
-	uint32_t refused = 0, n;
+	uint32_t refused = 0;
 
-	for (n = 0; n < 60; n += 3) {
-		struct pvrdma_cqe cqe;
-
+	for (uint32_t n = 0; n < 60; n += 3) {
 		env = t_renew(t_setup_narrow);
-		interrupt(env, n, destroy_b_mr);
-		while (fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
-			;
-		refused += cqe.status == PVRDMA_WC_REM_ACCESS_ERR;
+		refused += interrupt(env, n, destroy_b_mr) == PVRDMA_WC_REM_ACCESS_ERR;
 		/* Nothing is written to memory that the guest has back. */
 		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 77), env->b.buf.size);
 	}
@@ -343,27 +308,20 @@ TEST(narrow, test_region_goes_under_a_write_and_a_read)
 
 static void unplug_b(struct t_env *env)
 {
-	fg_guest_destroy(env->g[1]);
-	env->g[1] = NULL;
+	unplug(env, 1);
 }
 
 TEST(narrow, test_peer_goes_under_a_write_and_a_read)
 {
 	for (uint32_t n = 0; n < 24; n += 2) {
-		struct pvrdma_cqe cqe = { 0 };
-
 		env = t_renew(t_setup_narrow);
-		interrupt(env, n, unplug_b);
-		while (fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
-			;
-		assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
+		assert_int_equal(interrupt(env, n, unplug_b), PVRDMA_WC_RETRY_EXC_ERR);
 	}
 }
 
 static void unplug_a(struct t_env *env)
 {
-	fg_guest_destroy(env->g[0]);
-	env->g[0] = NULL;
+	unplug(env, 0);
 }
 
 /* The other side is as it was, and works with the next one. */
@@ -376,27 +334,20 @@ TEST(narrow, test_requester_goes_under_a_write_and_a_read)
 		env->g[0] = fg_guest_start(env->host, 1);
 		fg_wire_run(env->wire);
 		fg_end_close(&env->b);
-		open_ends(env, &env->a, &env->b, 64);
-		t_recv(&env->b, 1, 0, 100);
-		t_send(&env->a, 2, 0, 100);
-		fg_wire_settle(env->wire, FG_SEC);
-		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
-		expect_recv(&env->b.rcq, 1, 100);
+		hosts_connect(env, &env->a, &env->b, 64);
+		t_exchange(env, 1, 100);
 	}
 }
 
 /* Answers to what was before are not for what is now, though its PSNs are the same. */
-TEST(guests, test_queue_pair_begins_anew_with_answers_on_their_way)
+TEST(ends, test_queue_pair_begins_anew_with_answers_on_their_way)
 {
-	open_ends(env, &env->a, &env->b, 64);
 	for (uint32_t i = 0; i < 10; i++) {
 		fg_wire_hold(env->wire, 1, 0, true);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 10000);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 10000);
 		fg_wire_run(env->wire);
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
-		fg_end_connect(&env->a, &env->b, NULL);
+		t_reconnect(env);
 		fg_fill(env->a.buf.va, env->a.buf.size, i);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->b.mr, 20000, 10000);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 4, 0, &env->b.mr, 40000, 10000);
@@ -412,9 +363,8 @@ TEST(guests, test_queue_pair_begins_anew_with_answers_on_their_way)
 }
 
 /* A peer that is there on this host later is found there, and one that leaves elsewhere. */
-TEST(guests, test_peer_moves_between_hosts)
+TEST(ends, test_peer_moves_between_hosts)
 {
-	open_ends(env, &env->a, &env->b, 16);
 	t_ping_pong(env->host, &env->a, &env->b);
 	for (unsigned int host = 0; host < 4; host++) {
 		unplug_b(env);
@@ -431,7 +381,7 @@ TEST(guests, test_peer_moves_between_hosts)
 }
 
 /* Its peer comes up while it is tried: on another host, then on this one. */
-TEST(guests, test_message_waits_for_a_peer_that_is_not_known_yet)
+TEST(hosts, test_message_waits_for_a_peer_that_is_not_known_yet)
 {
 	for (unsigned int host = 0; host < 2; host++) {
 		uint8_t gid[16];
@@ -460,11 +410,9 @@ TEST(guests, test_message_waits_for_a_peer_that_is_not_known_yet)
 
 TEST(narrow, test_unreliable_messages_get_lost_as_a_whole)
 {
-	const struct fg_qp_spec spec = { .type = PVR_QPT_UC };
 	uint32_t lost = 0;
 
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 64);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 64);
+	hosts_open(env, &env->a, &env->b, PVR_QPT_UC, 64);
 	fg_end_connect(&env->a, &env->b, NULL);
 	for (uint32_t n = 0; n < 60; n += 2) {
 		uint32_t got;
@@ -472,8 +420,7 @@ TEST(narrow, test_unreliable_messages_get_lost_as_a_whole)
 		fg_fill(env->a.buf.va, 60000, n);
 		t_recv(&env->b, 1, 0, 60000);
 		t_send(&env->a, 2, 0, 60000);
-		steps(env, n);
-		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_steps(env->wire, n);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, FG_SEC);
 		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
@@ -491,11 +438,10 @@ TEST(narrow, test_unreliable_messages_get_lost_as_a_whole)
 	assert_in_range(lost, 5, 29);
 }
 
-TEST(guests, test_statistics_of_both_ends)
+TEST(ends, test_statistics_of_both_ends)
 {
 	struct pvr_adapter_stats a, b;
 
-	open_ends(env, &env->a, &env->b, 64);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 50000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 1000);
 	fg_wire_settle(env->wire, FG_SEC);

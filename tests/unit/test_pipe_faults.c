@@ -3,14 +3,9 @@
  * Reliable connections between two hosts: each message takes effect once, under all
  * network faults.
  */
-#include <stdlib.h>
-
-#include "common.h"
-#include "fg_wire.h"
-#include "pipe.h"
+#include "hosts.h"
 
 #define PAGES 96
-#define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
 #define TRY_NS (4 * (4096ull << 14)) /* fg_conn_default's timeout */
 
 /* Where what lies in both ends' buffers. */
@@ -20,48 +15,35 @@
 #define BACK (48u * PVR_PAGE_SIZE) /* a: what is read */
 #define NOTES (80u * PVR_PAGE_SIZE) /* what is sent, 64 bytes each */
 
-static int setup_config(void **state, const struct fg_wire_config *config)
+T_SETUP_HOSTS(hosts, 2)
 {
-	struct t_env *env = calloc(1, sizeof(*env));
-	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-
-	assert_non_null(env);
-	env->wire = fg_wire_create(config);
-	env->host = fg_wire_host(env->wire, 0);
-	for (unsigned int i = 0; i < 2; i++)
-		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
-	fg_wire_run(env->wire);
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, PAGES);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, PAGES);
-	*state = env;
-	return 0;
+	hosts_open(env, &env->a, &env->b, PVR_QPT_RC, PAGES);
 }
 
-static int t_setup_hosts(void **state)
+static void open_and_connect(struct t_env *env)
 {
-	return setup_config(state, NULL);
+	hosts_connect(env, &env->a, &env->b, PAGES);
 }
 
-static int t_setup_small(void **state)
+T_SETUP_HOSTS(connected, 2)
 {
-	const struct fg_wire_config config = { .chunk = 16384, .buffer = 20000 };
+	open_and_connect(env);
+}
 
-	return setup_config(state, &config);
+T_SETUP_HOSTS(small, 2, .chunk = 16384, .buffer = 20000)
+{
+	open_and_connect(env);
 }
 
 /* A step of the wire moves no more than is on its way: some hundred bytes. */
-static int t_setup_narrow(void **state)
+T_SETUP_HOSTS(narrow, 2, .chunk = 16384, .buffer = 613)
 {
-	const struct fg_wire_config config = { .chunk = 16384, .buffer = 613 };
-
-	return setup_config(state, &config);
+	open_and_connect(env);
 }
 
-static int t_setup_slots(void **state)
+T_SETUP_HOSTS(slots, 2, .slots = 4, .chunk = 16384)
 {
-	const struct fg_wire_config config = { .slots = 4, .chunk = 16384 };
-
-	return setup_config(state, &config);
+	open_and_connect(env);
 }
 
 /* ------------------------------------------------------------- a mixed load */
@@ -70,24 +52,19 @@ static int t_setup_slots(void **state)
 
 static void post_atomic(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint32_t n)
 {
-	struct pvrdma_sge sge = fg_sge(&end->mr, WORD + 8 * n, 8);
-	struct fg_wr wr = {
-		.wr_id = wr_id,
-		.opcode = FAA,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-		.remote_addr = to->mr.start + WORD,
-		.rkey = to->mr.rkey,
-		.compare_add = 1,
-	};
-
-	assert_true(fg_post_send(&end->qp, &wr));
+	t_post(end, .wr_id = wr_id, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	       T_SGE(&end->mr, WORD + 8 * n, 8), T_REMOTE(&to->mr, WORD), .compare_add = 1);
 }
 
 /* Each round: a WRITE, a count, a note, a READ of what was written. */
-static void post_load(struct fg_end *a, struct fg_end *b)
+static void post_load(struct t_env *env, uint32_t seed)
 {
+	struct fg_end *a = &env->a, *b = &env->b;
+
+	memset(b->buf.va, 0, b->buf.size);
+	memset(a->buf.va, 0, a->buf.size);
+	fg_fill(a->buf.va + DATA, DATA_LEN, seed);
+	fg_fill(a->buf.va + NOTES, 64 * ROUNDS, seed + 1);
 	for (uint32_t i = 0; i < ROUNDS; i++)
 		t_recv(b, 100 + i, NOTES + 4096 + 64 * i, 64);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -100,19 +77,12 @@ static void post_load(struct fg_end *a, struct fg_end *b)
 	}
 }
 
-static void fill_load(struct fg_end *a, struct fg_end *b, uint32_t seed)
-{
-	memset(b->buf.va, 0, b->buf.size);
-	memset(a->buf.va, 0, a->buf.size);
-	fg_fill(a->buf.va + DATA, DATA_LEN, seed);
-	fg_fill(a->buf.va + NOTES, 64 * ROUNDS, seed + 1);
-}
-
 /* All of it has happened, in order, once. */
-static void check_load(struct fg_end *a, struct fg_end *b, uint32_t seed)
+static void check_load(struct t_env *env, uint32_t seed)
 {
 	static const enum pvrdma_wc_opcode done[4] = { PVRDMA_WC_RDMA_WRITE, PVRDMA_WC_FETCH_ADD,
 						       PVRDMA_WC_SEND, PVRDMA_WC_RDMA_READ };
+	struct fg_end *a = &env->a, *b = &env->b;
 	const uint64_t *was = (const uint64_t *)(a->buf.va + WORD);
 
 	for (uint32_t i = 0; i < 4 * ROUNDS; i++)
@@ -131,28 +101,19 @@ static void check_load(struct fg_end *a, struct fg_end *b, uint32_t seed)
 
 static void run_load(struct t_env *env, uint32_t seed)
 {
-	fill_load(&env->a, &env->b, seed);
-	post_load(&env->a, &env->b);
+	post_load(env, seed);
 	fg_wire_settle(env->wire, FG_SEC);
-	check_load(&env->a, &env->b, seed);
+	check_load(env, seed);
 }
 
-static void connect_ends(struct t_env *env, const struct fg_conn *conn)
+TEST(connected, test_mixed_load)
 {
-	fg_end_connect(&env->a, &env->b, conn);
-	fg_wire_run(env->wire);
-}
-
-TEST(hosts, test_mixed_load)
-{
-	connect_ends(env, NULL);
 	for (uint32_t i = 0; i < 5; i++)
 		run_load(env, 10 * i);
 }
 
-TEST(hosts, test_mixed_load_in_small_parts)
+TEST(connected, test_mixed_load_in_small_parts)
 {
-	connect_ends(env, NULL);
 	fg_wire_limit(env->wire, 61, 47);
 	run_load(env, 1);
 	fg_wire_limit(env->wire, 1, 1);
@@ -162,17 +123,15 @@ TEST(hosts, test_mixed_load_in_small_parts)
 /* The connection breaks after @steps, and again each @every steps, @times in all. */
 static void run_with_cuts(struct t_env *env, uint32_t steps, uint32_t times, uint32_t seed)
 {
-	fill_load(&env->a, &env->b, seed);
-	post_load(&env->a, &env->b);
+	post_load(env, seed);
 	while (times--) {
-		for (uint32_t i = 0; i < steps; i++)
-			fg_wire_step(env->wire);
+		fg_wire_steps(env->wire, steps);
 		fg_wire_cut(env->wire, 0, 1, 0);
 		fg_wire_step(env->wire);
 		fg_wire_mend(env->wire, 0, 1, 0);
 	}
 	fg_wire_settle(env->wire, 10 * FG_SEC);
-	check_load(&env->a, &env->b, seed);
+	check_load(env, seed);
 }
 
 /* In each frame, and between any two. */
@@ -180,7 +139,6 @@ TEST(narrow, test_connection_cut_anywhere)
 {
 	struct pvr_host_stats stats;
 
-	connect_ends(env, NULL);
 	for (uint32_t steps = 0; steps < 420; steps += 2)
 		run_with_cuts(env, steps, 1, steps);
 	pvr_host_get_stats(fg_wire_remote_host(env->wire, 0, 1), &stats);
@@ -189,26 +147,22 @@ TEST(narrow, test_connection_cut_anywhere)
 
 TEST(narrow, test_connection_cut_again_and_again)
 {
-	connect_ends(env, NULL);
 	for (uint32_t steps = 1; steps < 60; steps += 2)
 		run_with_cuts(env, steps, 20, steps);
 }
 
 /* Frames of a few bytes: each of their boundaries and most of their inside. */
-TEST(hosts, test_small_messages_cut_anywhere)
+TEST(connected, test_small_messages_cut_anywhere)
 {
 	uint64_t *word = (uint64_t *)(env->b.buf.va + WORD);
 
-	connect_ends(env, NULL);
 	fg_wire_limit(env->wire, 0, 1);
 	*word = 0;
 	for (uint32_t steps = 0; steps < 200; steps++) {
 		t_recv(&env->b, steps, NOTES, 64);
 		t_send(&env->a, 1, NOTES, 8);
 		post_atomic(&env->a, &env->b, 2, 0);
-		for (uint32_t i = 0; i < steps; i++)
-			fg_wire_step(env->wire);
-		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_steps(env->wire, steps);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, 10 * FG_SEC);
 		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
@@ -224,19 +178,15 @@ TEST(hosts, test_small_messages_cut_anywhere)
 
 TEST(narrow, test_traffic_moves_to_another_path_and_back)
 {
-	connect_ends(env, NULL);
 	for (uint32_t steps = 0; steps < 150; steps += 3) {
-		fill_load(&env->a, &env->b, steps);
-		post_load(&env->a, &env->b);
-		for (uint32_t i = 0; i < 3 * steps; i++) {
-			if (i == steps)
-				fg_wire_verbs(env->wire, 0, 1, true);
-			if (i == 2 * steps)
-				fg_wire_verbs(env->wire, 0, 1, false);
-			fg_wire_step(env->wire);
-		}
+		post_load(env, steps);
+		fg_wire_steps(env->wire, steps);
+		fg_wire_verbs(env->wire, 0, 1, true);
+		fg_wire_steps(env->wire, steps);
+		fg_wire_verbs(env->wire, 0, 1, false);
+		fg_wire_steps(env->wire, steps);
 		fg_wire_settle(env->wire, 10 * FG_SEC);
-		check_load(&env->a, &env->b, steps);
+		check_load(env, steps);
 	}
 }
 
@@ -248,11 +198,10 @@ static void note_path(void *opaque, const struct pvr_flow_stats *stats)
 		*found = *stats;
 }
 
-TEST(hosts, test_path_is_shown)
+TEST(connected, test_path_is_shown)
 {
 	struct pvr_flow_stats path = { 0 };
 
-	connect_ends(env, NULL);
 	run_load(env, 1);
 	pvr_engine_for_each_flow(env->host->engine, note_path, &path);
 	assert_string_equal(path.from, "vm1");
@@ -268,15 +217,13 @@ TEST(hosts, test_path_is_shown)
 
 TEST(slots, test_slot_that_is_down_is_left_to_others)
 {
-	connect_ends(env, NULL);
 	run_load(env, 1);
 	for (unsigned int slot = 0; slot < 3; slot++) {
-		fill_load(&env->a, &env->b, slot);
-		post_load(&env->a, &env->b);
+		post_load(env, slot);
 		fg_wire_step(env->wire);
 		fg_wire_cut(env->wire, 0, 1, slot);
 		fg_wire_settle(env->wire, FG_SEC);
-		check_load(&env->a, &env->b, slot);
+		check_load(env, slot);
 	}
 	for (unsigned int slot = 0; slot < 3; slot++) {
 		fg_wire_mend(env->wire, 0, 1, slot);
@@ -304,16 +251,14 @@ static void expect_given_up(struct t_env *env, uint64_t least, uint64_t most)
 	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 1);
 }
 
-TEST(hosts, test_peer_that_does_not_answer_is_given_up_in_time)
+TEST(connected, test_peer_that_does_not_answer_is_given_up_in_time)
 {
-	connect_ends(env, NULL);
-	fg_wire_hold(env->wire, 0, 1, true);
+	hosts_hold(env);
 	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
 }
 
-TEST(hosts, test_peer_without_a_connection_is_given_up_in_time)
+TEST(connected, test_peer_without_a_connection_is_given_up_in_time)
 {
-	connect_ends(env, NULL);
 	fg_wire_cut(env->wire, 0, 1, 0);
 	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
 	assert_true(fg_wire_wants(env->wire, 0) >= 8);
@@ -332,7 +277,7 @@ TEST(hosts, test_retries_are_the_queue_pairs)
 	struct fg_conn conn = fg_conn_default;
 	uint64_t waited;
 
-	fg_wire_hold(env->wire, 0, 1, true);
+	hosts_hold(env);
 	for (uint8_t retries = 0; retries < 8; retries++) {
 		conn.retry_cnt = retries;
 		conn.timeout = 8 + retries;
@@ -350,30 +295,27 @@ TEST(hosts, test_timeout_0_waits_for_ever)
 	struct fg_conn conn = fg_conn_default;
 
 	conn.timeout = 0;
-	connect_ends(env, &conn);
+	fg_end_connect(&env->a, &env->b, &conn);
+	fg_wire_run(env->wire);
 	fg_wire_cut(env->wire, 0, 1, 0);
-	fill_load(&env->a, &env->b, 1);
-	post_load(&env->a, &env->b);
+	post_load(env, 1);
 	fg_wire_settle(env->wire, 1000 * FG_SEC);
 	expect_no_cqe(&env->a.scq);
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_wire_settle(env->wire, FG_SEC);
-	check_load(&env->a, &env->b, 1);
+	check_load(env, 1);
 }
 
-TEST(hosts, test_outage_within_the_retries_costs_nothing)
+TEST(connected, test_outage_within_the_retries_costs_nothing)
 {
-	connect_ends(env, NULL);
 	for (uint32_t steps = 1; steps < 40; steps += 3) {
-		fill_load(&env->a, &env->b, steps);
-		post_load(&env->a, &env->b);
-		for (uint32_t i = 0; i < steps; i++)
-			fg_wire_step(env->wire);
+		post_load(env, steps);
+		fg_wire_steps(env->wire, steps);
 		fg_wire_cut(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, 7 * TRY_NS);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, FG_SEC);
-		check_load(&env->a, &env->b, steps);
+		check_load(env, steps);
 	}
 	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 0);
 }
@@ -381,20 +323,17 @@ TEST(hosts, test_outage_within_the_retries_costs_nothing)
 /* Each answer begins a new try: a slow peer is no dead one. */
 TEST(small, test_slow_peer_is_waited_for)
 {
-	connect_ends(env, NULL);
 	fg_wire_delay(env->wire, TRY_NS + FG_MS);
-	fill_load(&env->a, &env->b, 1);
-	post_load(&env->a, &env->b);
+	post_load(env, 1);
 	assert_true(fg_wire_settle(env->wire, 60 * FG_SEC) > 2 * TRY_NS);
 	assert_true(fg_stats(env->g[0]).ack_timeouts > 0);
-	check_load(&env->a, &env->b, 1);
+	check_load(env, 1);
 }
 
 /* --------------------------------------------------------------- RNR, and refusals */
 
-TEST(hosts, test_receives_come_late)
+TEST(connected, test_receives_come_late)
 {
-	connect_ends(env, NULL);
 	for (uint32_t i = 0; i < 20; i++)
 		t_send(&env->a, i, NOTES, 64);
 	for (uint32_t i = 0; i < 20; i++) {
@@ -409,15 +348,12 @@ TEST(hosts, test_receives_come_late)
 }
 
 /* Only requests after the waiting one are sent again. */
-TEST(hosts, test_connection_cut_while_receives_are_awaited)
+TEST(connected, test_connection_cut_while_receives_are_awaited)
 {
-	connect_ends(env, NULL);
 	for (uint32_t steps = 1; steps < 30; steps++) {
 		t_send(&env->a, 1, NOTES, 64);
 		post_atomic(&env->a, &env->b, 2, 0);
-		for (uint32_t i = 0; i < steps; i++)
-			fg_wire_step(env->wire);
-		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_steps(env->wire, steps);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_advance(env->wire, FG_MS);
 		expect_no_cqe(&env->a.scq);
@@ -432,26 +368,23 @@ TEST(hosts, test_connection_cut_while_receives_are_awaited)
 }
 
 /* A refusal that got lost with its connection is repeated. */
-TEST(hosts, test_refusal_survives_its_connection)
+TEST(connected, test_refusal_survives_its_connection)
 {
 	for (uint32_t steps = 0; steps < 12; steps++) {
-		connect_ends(env, NULL);
 		fg_wire_limit(env->wire, 0, 50);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 		env->b.mr.rkey ^= 0x10000;
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
 		env->b.mr.rkey ^= 0x10000;
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
-		for (uint32_t i = 0; i < steps; i++)
-			fg_wire_step(env->wire);
-		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_steps(env->wire, steps);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, FG_SEC);
 		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 		expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
 		expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 		expect_state(&env->b, PVR_QPS_ERR);
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
+		t_reconnect(env);
+		fg_wire_run(env->wire);
 	}
 }

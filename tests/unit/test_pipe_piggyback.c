@@ -2,12 +2,8 @@
 /*
  * ACKs of a polling host: they wait for the guest's answer, and are piggybacked with it.
  */
-#include <endian.h>
-#include <stdlib.h>
-
-#include "common.h"
+#include "hosts.h"
 #include "fg_malformed.h"
-#include "fg_wire.h"
 #include "path/pipe/rsp_conn.h"
 
 #define SOON 8 /* steps: polls of a worker, and the way back */
@@ -17,7 +13,6 @@
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_DB_SUPPRESS;
-	setenv("FG_WIRE", "1", 1);
 }
 
 static void poll_both(struct t_env *env, bool polls)
@@ -26,14 +21,9 @@ static void poll_both(struct t_env *env, bool polls)
 		fg_wire_host(env->wire, i)->polls = polls;
 }
 
-static void open_ends(struct t_env *env)
+T_SETUP_HOSTS(polling, 2)
 {
-	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 1);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 1);
-	fg_end_connect(&env->a, &env->b, NULL);
-	fg_wire_run(env->wire);
+	hosts_connect(env, &env->a, &env->b, 1);
 	poll_both(env, true);
 }
 
@@ -76,9 +66,8 @@ static void expect_done_soon(struct t_env *env, struct fg_end *end, uint8_t valu
 	expect_done(&end->scq, value, PVRDMA_WC_RDMA_WRITE);
 }
 
-TEST(guests, test_acknowledgement_waits_for_no_answer_that_does_not_come)
+TEST(polling, test_acknowledgement_waits_for_no_answer_that_does_not_come)
 {
-	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
 	assert_true(owes(env, 1));
 	assert_in_range(steps_until_done(env, &env->a), 2, SOON);
@@ -86,9 +75,8 @@ TEST(guests, test_acknowledgement_waits_for_no_answer_that_does_not_come)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-TEST(guests, test_responder_without_polling_acknowledges_at_once)
+TEST(polling, test_responder_without_polling_acknowledges_at_once)
 {
-	open_ends(env);
 	poll_both(env, false);
 	for (unsigned int i = 0; i < 2; i++)
 		pvr_engine_enable_doorbells(fg_wire_host(env->wire, i)->engine, 0);
@@ -98,9 +86,8 @@ TEST(guests, test_responder_without_polling_acknowledges_at_once)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-TEST(guests, test_answer_takes_the_acknowledgement_along)
+TEST(polling, test_answer_takes_the_acknowledgement_along)
 {
-	open_ends(env);
 	/* So that it needs no doorbell. */
 	write_to(env, &env->b, &env->a, 1);
 	expect_done_soon(env, &env->b, 1);
@@ -115,11 +102,10 @@ TEST(guests, test_answer_takes_the_acknowledgement_along)
 	}
 }
 
-TEST(guests, test_piggyback_ack_is_sent_again_by_its_own_connection)
+TEST(polling, test_piggyback_ack_is_sent_again_by_its_own_connection)
 {
 	uint32_t steps = 0;
 
-	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
 	write_to(env, &env->b, &env->a, 2);
 	fg_wire_step(env->wire);
@@ -134,11 +120,10 @@ TEST(guests, test_piggyback_ack_is_sent_again_by_its_own_connection)
 	expect_no_cqe(&env->a.scq);
 }
 
-TEST(guests, test_traffic_that_never_ends_is_acknowledged_all_the_same)
+TEST(polling, test_traffic_that_never_ends_is_acknowledged_all_the_same)
 {
 	uint32_t told = 0;
 
-	open_ends(env);
 	for (uint32_t i = 0; i < LATER; i++) {
 		uint8_t value = (uint8_t)(1 + i % 100);
 
@@ -152,9 +137,8 @@ TEST(guests, test_traffic_that_never_ends_is_acknowledged_all_the_same)
 }
 
 /* The connection that it went along with breaks. */
-TEST(guests, test_piggyback_ack_may_get_lost)
+TEST(polling, test_piggyback_ack_may_get_lost)
 {
-	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
 	memset(env->b.buf.va, 2, FRAGMENT);
 	fg_wire_delay(env->wire, FG_MS);
@@ -172,27 +156,16 @@ TEST(guests, test_piggyback_ack_may_get_lost)
 }
 
 /* Nothing but good news is piggybacked. */
-TEST(guests, test_piggyback_nak_is_refused)
+TEST(polling, test_piggyback_nak_is_refused)
 {
 	struct fg_malformed *malformed = fg_malformed_create_piggyback(env->wire, 1, 0);
-	struct pvr_frame_fabric fabric = {
-		.frame = { .type = PVR_FRAME_FABRIC, .fabric = htole16(1) },
-		.frame.size = htole32(sizeof(fabric)),
-		.name = "default",
-	};
-	struct pvr_frame_ack ack = {
-		.frame = { .type = PVR_FRAME_ACK, .fabric = htole16(1) },
-		.frame.size = htole32(sizeof(ack)),
-		.syndrome = PVR_FRAME_SYN_ACK,
-	};
+	struct pvr_frame_ack ack = { .frame = FG_FRAME(PVR_FRAME_ACK, sizeof(ack)),
+				     .syndrome = PVR_FRAME_SYN_ACK };
 
-	fg_malformed_send(malformed, &fabric, sizeof(fabric));
+	fg_malformed_send_fabric(malformed, "default");
 	fg_malformed_send(malformed, &ack, sizeof(ack));
-	fg_wire_run(env->wire);
 	assert_false(fg_malformed_is_closed(malformed));
 	ack.syndrome = PVR_FRAME_SYN_NAK;
 	fg_malformed_send(malformed, &ack, sizeof(ack));
-	fg_wire_run(env->wire);
 	assert_true(fg_malformed_is_closed(malformed));
-	fg_malformed_destroy(malformed);
 }

@@ -3,9 +3,7 @@
  * PVR_EXT_PEER_GONE between hosts: which hosts are believed, and the frames they send. The guest's
  * view is tested in test_peer_gone, which also runs with two hosts.
  */
-#include <endian.h>
-
-#include "common.h"
+#include "hosts.h"
 #include "fg_malformed.h"
 #include "path/pipe/frame.h"
 
@@ -17,123 +15,112 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_PEER_GONE;
 }
 
-static int setup_hosts(void **state, bool old)
+static void connect_ends(struct t_env *env)
 {
-	const struct fg_wire_config config = { .hosts = 3, .old = old };
-	struct t_env *env = t_env_of_hosts(state, &config);
-
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
-	return 0;
 }
 
-static int t_setup_hosts(void **state)
+T_SETUP_HOSTS(hosts, 3)
 {
-	return setup_hosts(state, false);
+	connect_ends(env);
 }
 
-static int t_setup_old(void **state)
+T_SETUP_HOSTS(old, 3, .old = true)
 {
-	return setup_hosts(state, true);
+	connect_ends(env);
 }
-
-struct forged {
-	struct pvr_frame_fabric fabric;
-	struct pvr_frame_qp_gone left;
-};
 
 /* The QP_GONE frame for a, as host 1 would send it to host 2. */
-static struct forged forge(struct t_env *env)
+static struct pvr_frame_qp_gone forge(struct t_env *env)
 {
-	struct forged forged = {
-		.fabric = { .frame = { .size = htole32(sizeof(struct pvr_frame_fabric)),
-				       .type = PVR_FRAME_FABRIC,
-				       .fabric = htole16(1) },
-			    .name = "default" },
-		.left = { .frame = { .size = htole32(sizeof(struct pvr_frame_qp_gone)),
-				     .type = PVR_FRAME_QP_GONE,
-				     .fabric = htole16(1) },
-			  .gid_type = PVR_GID_TYPE_ROCE_V2,
-			  .src_qpn = htole32(env->a.qp.qpn),
-			  .dst_qpn = htole32(env->b.qp.qpn) },
+	struct pvr_frame_qp_gone frame = {
+		.frame = FG_FRAME(PVR_FRAME_QP_GONE, sizeof(frame)),
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.src_qpn = htole32(env->a.qp.qpn),
+		.dst_qpn = htole32(env->b.qp.qpn),
 	};
 
-	memcpy(forged.left.sgid, env->a.gid, 16);
-	memcpy(forged.left.dgid, env->b.gid, 16);
-	return forged;
+	memcpy(frame.sgid, env->a.gid, 16);
+	memcpy(frame.dgid, env->b.gid, 16);
+	return frame;
 }
 
-/* From host number @other to host 2. Return: whether b believes it. */
-static bool is_believed(struct t_env *env, unsigned int other, const struct forged *forged)
+/* From host number @other to host 2. */
+static struct fg_malformed *send_gone(struct t_env *env, unsigned int other, const char *fabric,
+				      struct pvr_frame_qp_gone frame)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, other);
 
-	fg_malformed_send(malformed, forged, sizeof(*forged));
+	fg_malformed_send_fabric(malformed, fabric);
+	fg_malformed_send(malformed, &frame, sizeof(frame));
 	fg_settle(env->host, SOON);
-	assert_false(fg_malformed_is_closed(malformed));
-	fg_malformed_destroy(malformed);
+	return malformed;
+}
+
+/* Return: whether the frame puts b into ERR. */
+static bool is_believed(struct t_env *env, unsigned int other, struct pvr_frame_qp_gone frame)
+{
+	assert_false(fg_malformed_is_closed(send_gone(env, other, "default", frame)));
 	return fg_qp_state(&env->b.qp) == PVR_QPS_ERR;
 }
 
 TEST(hosts, test_host_of_the_peer_is_believed)
 {
-	const struct forged forged = forge(env);
-
 	t_recv(&env->b, 1, 0, 8);
-	assert_true(is_believed(env, 0, &forged));
+	assert_true(is_believed(env, 0, forge(env)));
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_GENERAL_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 }
 
 TEST(hosts, test_other_hosts_are_not_believed)
 {
-	const struct forged forged = forge(env);
+	const struct pvr_frame_qp_gone frame = forge(env);
 
-	assert_false(is_believed(env, 2, &forged));
+	assert_false(is_believed(env, 2, frame));
 	/* Nor when the GID is absent and a's host has been seen. */
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_ok(fg_unbind_gid(env->g[0], 0, env->a.gid));
 	fg_settle(env->host, SOON);
-	assert_false(is_believed(env, 2, &forged));
-	assert_true(is_believed(env, 0, &forged));
+	assert_false(is_believed(env, 2, frame));
+	assert_true(is_believed(env, 0, frame));
 }
 
 TEST(hosts, test_only_that_connection_ends)
 {
-	struct forged forged = forge(env);
+	struct pvr_frame_qp_gone frame = forge(env);
 
-	forged.left.src_qpn ^= htole32(1);
-	assert_false(is_believed(env, 0, &forged));
-	forged = forge(env);
-	forged.left.dst_qpn ^= htole32(1);
-	assert_false(is_believed(env, 0, &forged));
-	forged = forge(env);
-	forged.left.sgid[15] ^= 1;
-	assert_false(is_believed(env, 0, &forged));
-	forged = forge(env);
-	forged.left.dgid[15] ^= 1;
-	assert_false(is_believed(env, 0, &forged));
-	forged = forge(env);
-	forged.left.gid_type = PVR_GID_TYPE_ROCE_V1;
-	assert_false(is_believed(env, 0, &forged));
-	forged = forge(env);
-	strcpy(forged.fabric.name, "tenant2");
-	assert_false(is_believed(env, 0, &forged));
+	frame.src_qpn ^= htole32(1);
+	assert_false(is_believed(env, 0, frame));
+	frame = forge(env);
+	frame.dst_qpn ^= htole32(1);
+	assert_false(is_believed(env, 0, frame));
+	frame = forge(env);
+	frame.sgid[15] ^= 1;
+	assert_false(is_believed(env, 0, frame));
+	frame = forge(env);
+	frame.dgid[15] ^= 1;
+	assert_false(is_believed(env, 0, frame));
+	frame = forge(env);
+	frame.gid_type = PVR_GID_TYPE_ROCE_V1;
+	assert_false(is_believed(env, 0, frame));
+	assert_false(fg_malformed_is_closed(send_gone(env, 0, "tenant2", forge(env))));
+	expect_state(&env->b, PVR_QPS_RTS);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
 TEST(hosts, test_twice_is_once)
 {
-	const struct forged forged = forge(env);
+	const struct pvr_frame_qp_gone frame = forge(env);
 
-	assert_true(is_believed(env, 0, &forged));
-	assert_true(is_believed(env, 0, &forged));
+	assert_true(is_believed(env, 0, frame));
+	assert_true(is_believed(env, 0, frame));
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 	/* Nor does it concern what begins there afterwards, unless that is the same connection. */
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	fg_settle(env->host, SOON);
-	assert_false(is_believed(env, 0, &forged));
+	assert_false(is_believed(env, 0, frame));
 	expect_no_event(env->g[1]);
 }
 
@@ -148,15 +135,9 @@ TEST(old, test_hosts_that_know_nothing_of_it_are_not_told)
 
 TEST(old, test_telling_without_agreement_ends_the_connection)
 {
-	const struct forged forged = forge(env);
-	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
-
-	fg_malformed_send(malformed, &forged, sizeof(forged));
-	fg_settle(env->host, SOON);
-	assert_true(fg_malformed_is_closed(malformed));
+	assert_true(fg_malformed_is_closed(send_gone(env, 0, "default", forge(env))));
 	assert_string_equal(fg_wire_why(env->wire), "a farewell that was not agreed upon");
 	expect_state(&env->b, PVR_QPS_RTS);
-	fg_malformed_destroy(malformed);
 }
 
 /* Requests that are on their way, and one that waits for an answer, fail at once. */
