@@ -18,6 +18,20 @@ void hosts_connect(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32
 	fg_wire_run(env->wire);
 }
 
+void hosts_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type type)
+{
+	fg_end_open(end, guest, type);
+	fg_end_ready(end);
+}
+
+void hosts_hide_b(struct t_env *env)
+{
+	fg_wire_directory(env->wire, false);
+	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
+	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+}
+
 void hosts_hold(struct t_env *env)
 {
 	fg_wire_hold(env->wire, 0, 1, true);

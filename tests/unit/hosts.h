@@ -40,6 +40,11 @@ void hosts_open(struct t_env *env, struct fg_end *a, struct fg_end *b, enum pvr_
 /* The same for two RC ends, and connects them. */
 void hosts_connect(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32_t pages);
 
+/* An end of a UD or GSI QP in RTS. */
+void hosts_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type type);
+/* The directory is off, and b has a new GID that the cache of a's host does not have. */
+void hosts_hide_b(struct t_env *env);
+
 /* Requests of the first host do not arrive at the second one, nor their answers. */
 void hosts_hold(struct t_env *env);
 /* They do again, and all that is due within a second has happened. */

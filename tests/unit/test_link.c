@@ -1,130 +1,104 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Connections between hosts: routes, GID_QUERY and PING, the directory, and forged frames. */
-#include "common.h"
+#include <stdio.h>
+
+#include "hosts.h"
 #include "gid/resolve.h"
 #include "fg_malformed.h"
-#include "fg_wire.h"
 #include "core/adapter.h"
 #include "path/pipe/internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-/* Two hosts and a guest on each, called vm1 and vm2. */
-struct hosts {
-	struct fg_wire *wire;
-	struct fg_host *host[2];
-	struct fg_guest *g[2];
-	uint8_t gid[2][16];
-	struct pvr_host *other[2]; /* each host's record of the other one */
-};
-
-static int setup(void **state, const struct fg_wire_config *config)
+T_SETUP_HOSTS(hosts, 2)
 {
-	struct hosts *env = calloc(1, sizeof(*env));
-
-	assert_non_null(env);
-	env->wire = fg_wire_create(config);
-	for (unsigned int i = 0; i < 2; i++) {
-		env->host[i] = fg_wire_host(env->wire, i);
-		env->other[i] = fg_wire_remote_host(env->wire, i, !i);
-		env->g[i] = fg_guest_start(env->host[i], i + 1);
-		fg_gid_from_mac(env->gid[i], env->g[i]->config.mac);
-	}
-	fg_wire_run(env->wire);
-	*state = env;
-	return 0;
 }
 
-static int setup_hosts(void **state)
+T_SETUP_HOSTS(slots, 2, .slots = 4)
 {
-	return setup(state, NULL);
 }
 
-static int teardown_hosts(void **state)
+/* Host @host's record of the other one. */
+static struct pvr_host *other(struct t_env *env, unsigned int host)
 {
-	struct hosts *env = *state;
-
-	for (unsigned int i = 0; i < 2; i++)
-		fg_guest_destroy(env->g[i]);
-	fg_wire_destroy(env->wire);
-	free(env);
-	return 0;
+	return fg_wire_remote_host(env->wire, host, !host);
 }
 
-#define TEST_HOSTS(setup, name) TEST_WITH(struct hosts *env, setup, teardown_hosts, name)
-
-static struct pvr_host_stats stats_of(struct hosts *env, unsigned int host)
+static struct pvr_host_stats stats_of(struct t_env *env, unsigned int host)
 {
 	struct pvr_host_stats stats;
 
-	pvr_host_get_stats(env->other[host], &stats);
+	pvr_host_get_stats(other(env, host), &stats);
 	return stats;
 }
 
 /* ------------------------------------------------------------- asking each other */
 
-static void where(struct hosts *env, const char *fabric, const uint8_t gid[16])
+/* Host 1 sends host 2 a GID_QUERY for the GID of vm@guest. Return: whether it was sent. */
+static bool query(struct t_env *env, unsigned int slot, const char *fabric, unsigned int guest)
 {
-	assert_true(pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, fabric, gid));
+	bool sent;
+	uint8_t gid[16];
+
+	fg_gid_from_mac(gid, env->g[guest - 1]->config.mac);
+	sent = pvr_req_conn_gid_query(other(env, 0), PVR_PIPE_TCP, slot, fabric, gid);
 	fg_wire_run(env->wire);
+	return sent;
 }
 
-TEST_HOSTS(setup_hosts, test_gid_query_gets_the_type_of_the_gid)
+TEST(hosts, test_gid_query_gets_the_type_of_the_gid)
 {
 	const struct fg_located *here = fg_wire_located(env->wire, 0);
+	uint8_t gid[16];
 
-	where(env, "default", env->gid[1]);
+	assert_true(query(env, 0, "default", 2));
 	assert_int_equal(here->count, 1);
-	assert_ptr_equal(here->host, env->other[0]);
+	assert_ptr_equal(here->host, other(env, 0));
 	assert_string_equal(here->fabric, "default");
-	assert_memory_equal(here->gid, env->gid[1], 16);
+	fg_gid_from_mac(gid, env->g[1]->config.mac);
+	assert_memory_equal(here->gid, gid, 16);
 	assert_int_equal(here->gid_type, PVR_GID_TYPE_ROCE_V2);
 }
 
-TEST_HOSTS(setup_hosts, test_gid_query_of_an_absent_gid_gets_type_0)
+TEST(hosts, test_gid_query_of_an_absent_gid_gets_type_0)
 {
 	const struct fg_located *here = fg_wire_located(env->wire, 0);
 
 	/* Not there, and there but in another fabric. */
-	where(env, "default", env->gid[0]);
+	assert_true(query(env, 0, "default", 1));
 	assert_int_equal(here->count, 1);
 	assert_int_equal(here->gid_type, 0);
-	where(env, "tenant2", env->gid[1]);
+	assert_true(query(env, 0, "tenant2", 2));
 	assert_int_equal(here->count, 2);
 	assert_string_equal(here->fabric, "tenant2");
 	assert_int_equal(here->gid_type, 0);
 }
 
-TEST_HOSTS(setup_hosts, test_gid_query_needs_a_connection)
+TEST(hosts, test_gid_query_needs_a_connection)
 {
-	assert_false(
-		pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 1, "default", env->gid[1]));
+	assert_false(query(env, 1, "default", 2));
 	fg_wire_cut(env->wire, 0, 1, 0);
-	assert_false(
-		pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, "default", env->gid[1]));
+	assert_false(query(env, 0, "default", 2));
 	fg_wire_mend(env->wire, 0, 1, 0);
-	where(env, "default", env->gid[1]);
+	assert_true(query(env, 0, "default", 2));
 	assert_int_equal(fg_wire_located(env->wire, 0)->count, 1);
 }
 
-TEST_HOSTS(setup_hosts, test_ping_measures_the_way)
+TEST(hosts, test_ping_measures_the_way)
 {
 	assert_int_equal(stats_of(env, 0).rtt_ns, 0);
 	fg_wire_delay(env->wire, FG_MS);
-	pvr_req_conn_ping(env->other[0], PVR_PIPE_TCP, 0);
+	pvr_req_conn_ping(other(env, 0), PVR_PIPE_TCP, 0);
 	fg_wire_settle(env->wire, FG_SEC);
 	assert_int_equal(stats_of(env, 0).rtt_ns, 2 * FG_MS);
 	assert_int_equal(stats_of(env, 1).rtt_ns, 0);
 }
 
-TEST_HOSTS(setup_hosts, test_statistics_count_both_ways)
+TEST(hosts, test_statistics_count_both_ways)
 {
 	struct pvr_host_stats before = stats_of(env, 0), stats;
-	uint64_t now = env->host[0]->now;
+	uint64_t now = env->host->now;
 
 	fg_wire_advance(env->wire, 5 * FG_SEC);
-	where(env, "default", env->gid[1]);
+	assert_true(query(env, 0, "default", 2));
 	stats = stats_of(env, 0);
 	assert_string_equal(stats.name, "host2");
 	assert_true(stats.up[PVR_PIPE_TCP]);
@@ -144,21 +118,22 @@ TEST_HOSTS(setup_hosts, test_statistics_count_both_ways)
 
 /* ------------------------------------------------------------------------- routes */
 
-static int setup_slots(void **state)
+/* The route of host 1's queue pair @qpn to host 2, which must be up. */
+static struct pvr_route route_of(struct t_env *env, uint32_t qpn)
 {
-	const struct fg_wire_config config = { .slots = 4 };
+	struct pvr_route route;
 
-	return setup(state, &config);
+	assert_true(pvr_link_route(other(env, 0), qpn, 0, &route));
+	return route;
 }
 
-TEST_HOSTS(setup_slots, test_queue_pairs_are_spread_over_the_slots)
+TEST(slots, test_queue_pairs_are_spread_over_the_slots)
 {
 	unsigned int used = 0;
-	struct pvr_route route, again;
 
 	for (uint32_t qpn = 2; qpn < 6; qpn++) {
-		assert_true(pvr_link_route(env->other[0], qpn, 0, &route));
-		assert_true(pvr_link_route(env->other[0], qpn, 0, &again));
+		struct pvr_route route = route_of(env, qpn), again = route_of(env, qpn);
+
 		assert_int_equal(again.slot, route.slot);
 		assert_int_equal(again.kind, route.kind);
 		assert_true(again.generation == route.generation);
@@ -169,95 +144,91 @@ TEST_HOSTS(setup_slots, test_queue_pairs_are_spread_over_the_slots)
 	assert_int_equal(used, 0xf);
 }
 
-TEST_HOSTS(setup_slots, test_route_changes_with_its_connection)
+TEST(slots, test_route_changes_with_its_connection)
 {
-	struct pvr_route first, other, again;
+	struct pvr_route first = route_of(env, 7), second, again;
 
-	assert_true(pvr_link_route(env->other[0], 7, 0, &first));
 	/* What others do does not matter. */
 	fg_wire_cut(env->wire, 0, 1, (first.slot + 1) % 4);
 	assert_false(pvr_link_route_changed(&first, 7));
 	fg_wire_cut(env->wire, 0, 1, first.slot);
 	assert_true(pvr_link_route_changed(&first, 7));
-	assert_true(pvr_link_route(env->other[0], 7, 0, &other));
-	assert_int_not_equal(other.slot, first.slot);
+	second = route_of(env, 7);
+	assert_int_not_equal(second.slot, first.slot);
 	/* It is up again: another connection, in the place of the first one. */
 	fg_wire_mend(env->wire, 0, 1, first.slot);
-	assert_true(pvr_link_route_changed(&other, 7));
+	assert_true(pvr_link_route_changed(&second, 7));
 	assert_true(pvr_link_route_changed(&first, 7));
-	assert_true(pvr_link_route(env->other[0], 7, 0, &again));
+	again = route_of(env, 7);
 	assert_int_equal(again.slot, first.slot);
 	assert_int_not_equal(again.generation, first.generation);
 }
 
-TEST_HOSTS(setup_slots, test_no_route_without_connections)
+TEST(slots, test_no_route_without_connections)
 {
-	struct pvr_route route;
+	struct pvr_route route = route_of(env, 7);
 	unsigned int wants;
 
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	for (unsigned int slot = 0; slot < 4; slot++)
 		fg_wire_cut(env->wire, 0, 1, slot);
 	assert_true(pvr_link_route_changed(&route, 7));
 	wants = fg_wire_wants(env->wire, 0);
-	assert_false(pvr_link_route(env->other[0], 7, 0, &route));
+	assert_false(pvr_link_route(other(env, 0), 7, 0, &route));
 	assert_int_equal(route.generation, 0);
-	assert_ptr_equal(route.host, env->other[0]);
+	assert_ptr_equal(route.host, other(env, 0));
 	assert_int_equal(fg_wire_wants(env->wire, 0), wants + 1);
 	assert_false(pvr_link_route_changed(&route, 7));
 	fg_wire_mend(env->wire, 0, 1, 2);
 	assert_true(pvr_link_route_changed(&route, 7));
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
+	route = route_of(env, 7);
 	assert_int_equal(route.slot, 2);
 }
 
-TEST_HOSTS(setup_slots, test_better_kind_of_pipe_is_preferred)
+TEST(slots, test_better_kind_of_pipe_is_preferred)
 {
-	struct pvr_route route;
+	struct pvr_route route = route_of(env, 7);
 
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.kind, PVR_PIPE_TCP);
 	fg_wire_verbs(env->wire, 0, 1, true);
 	assert_true(pvr_link_route_changed(&route, 7));
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
+	route = route_of(env, 7);
 	assert_int_equal(route.kind, PVR_PIPE_VERBS);
 	fg_wire_verbs(env->wire, 0, 1, false);
 	assert_true(pvr_link_route_changed(&route, 7));
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
+	route = route_of(env, 7);
 	assert_int_equal(route.kind, PVR_PIPE_TCP);
 }
 
-static enum pvr_sent send_datagram(struct hosts *env, const struct pvr_route *route)
+static enum pvr_sent send_datagram(struct t_env *env, const struct pvr_route *route)
 {
 	union pvr_any_frame any = {
 		.datagram = { .frame = { .type = PVR_FRAME_DATAGRAM },
 			      .gid_type = PVR_GID_TYPE_ROCE_V2,
 			      .dst_qpn = 77 },
 	};
+	enum pvr_sent sent;
 
-	memcpy(any.datagram.sgid, env->gid[0], 16);
-	memcpy(any.datagram.dgid, env->gid[1], 16);
-	return pvr_link_send(route, env->g[0]->adapter->fabric, &any, sizeof(any.datagram), NULL,
+	fg_gid_from_mac(any.datagram.sgid, env->g[0]->config.mac);
+	fg_gid_from_mac(any.datagram.dgid, env->g[1]->config.mac);
+	sent = pvr_link_send(route, env->g[0]->adapter->fabric, &any, sizeof(any.datagram), NULL,
 			     NULL, 0, 0);
+	pvr_link_flush(route);
+	return sent;
 }
 
-TEST_HOSTS(setup_slots, test_nothing_is_sent_on_a_connection_that_was_replaced)
+TEST(slots, test_nothing_is_sent_on_a_connection_that_was_replaced)
 {
 	uint64_t before = fg_stats(env->g[1]).ud_dropped;
-	struct pvr_route route;
+	struct pvr_route route = route_of(env, 7);
 
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(send_datagram(env, &route), PVR_SENT);
-	pvr_link_flush(&route);
 	fg_wire_run(env->wire);
 	assert_int_equal(fg_stats(env->g[1]).ud_dropped, before + 1);
 	fg_wire_mend(env->wire, 0, 1, route.slot);
 	assert_int_equal(send_datagram(env, &route), PVR_SENT_DOWN);
-	pvr_link_flush(&route);
 	assert_int_equal(fg_wire_in_flight(env->wire, 0, 1), 0);
-	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
+	route = route_of(env, 7);
 	assert_int_equal(send_datagram(env, &route), PVR_SENT);
-	pvr_link_flush(&route);
 	fg_wire_run(env->wire);
 	assert_int_equal(fg_stats(env->g[1]).ud_dropped, before + 2);
 }
@@ -274,6 +245,13 @@ static struct pvr_frame_fabric fabric_frame(unsigned int number, const char *nam
 	return frame;
 }
 
+static void send_fabric(struct fg_malformed *malformed, unsigned int number, const char *name)
+{
+	const struct pvr_frame_fabric frame = fabric_frame(number, name);
+
+	fg_malformed_send(malformed, &frame, sizeof(frame));
+}
+
 static struct pvr_frame_ping ping_frame(uint64_t cookie)
 {
 	return (struct pvr_frame_ping){ .frame = { .size = sizeof(struct pvr_frame_ping),
@@ -282,7 +260,7 @@ static struct pvr_frame_ping ping_frame(uint64_t cookie)
 }
 
 /* The connection is closed after a CLOSE with that reason; other connections stay open. */
-static void expect_close(struct hosts *env, struct fg_malformed *malformed, const char *why)
+static void expect_close(struct t_env *env, struct fg_malformed *malformed, const char *why)
 {
 	union pvr_any_frame any = { 0 };
 
@@ -292,14 +270,13 @@ static void expect_close(struct hosts *env, struct fg_malformed *malformed, cons
 	assert_int_equal(any.frame.type, PVR_FRAME_CLOSE);
 	assert_int_equal(any.close.reason, PVR_CLOSE_PROTOCOL);
 	assert_true(strstr(any.close.text, why));
-	fg_malformed_destroy(malformed);
 	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
 	assert_true(fg_wire_is_up(env->wire, 1, 0, 0));
-	where(env, "default", env->gid[1]);
+	assert_true(query(env, 0, "default", 2));
 	assert_int_equal(fg_wire_located(env->wire, 0)->gid_type, PVR_GID_TYPE_ROCE_V2);
 }
 
-static void expect_closed_by(struct hosts *env, const void *bytes, size_t size, const char *why)
+static void expect_closed_by(struct t_env *env, const void *bytes, size_t size, const char *why)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 
@@ -307,7 +284,7 @@ static void expect_closed_by(struct hosts *env, const void *bytes, size_t size, 
 	expect_close(env, malformed, why);
 }
 
-TEST_HOSTS(setup_hosts, test_forged_ping_is_answered)
+TEST(hosts, test_forged_ping_is_answered)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(0x1234);
@@ -318,10 +295,9 @@ TEST_HOSTS(setup_hosts, test_forged_ping_is_answered)
 	assert_int_equal(any.frame.type, PVR_FRAME_PONG);
 	assert_int_equal(any.ping.cookie, 0x1234);
 	assert_false(fg_malformed_is_closed(malformed));
-	fg_malformed_destroy(malformed);
 }
 
-TEST_HOSTS(setup_hosts, test_unknown_frames_close_the_connection)
+TEST(hosts, test_unknown_frames_close_the_connection)
 {
 	struct pvr_frame frame = { .size = 8 };
 	static const uint8_t types[] = { 0, 7, 13, 15, 20, 128, 255 };
@@ -333,7 +309,7 @@ TEST_HOSTS(setup_hosts, test_unknown_frames_close_the_connection)
 	assert_int_equal(fg_wire_refused(env->wire), COUNT(types));
 }
 
-TEST_HOSTS(setup_hosts, test_frames_of_the_other_direction_close_the_connection)
+TEST(hosts, test_frames_of_the_other_direction_close_the_connection)
 {
 	const struct pvr_frame_ack ack = {
 		.frame = { .size = sizeof(ack), .type = PVR_FRAME_ACK, .fabric = 1 }
@@ -342,7 +318,7 @@ TEST_HOSTS(setup_hosts, test_frames_of_the_other_direction_close_the_connection)
 	expect_closed_by(env, &ack, sizeof(ack), "other direction");
 }
 
-TEST_HOSTS(setup_hosts, test_second_hello_closes_the_connection)
+TEST(hosts, test_second_hello_closes_the_connection)
 {
 	const struct pvr_frame_hello hello = {
 		.frame = { .size = sizeof(hello), .type = PVR_FRAME_HELLO },
@@ -357,7 +333,7 @@ TEST_HOSTS(setup_hosts, test_second_hello_closes_the_connection)
 	expect_closed_by(env, &hello, sizeof(hello), "second HELLO");
 }
 
-TEST_HOSTS(setup_hosts, test_fabrics_that_were_not_declared_close_the_connection)
+TEST(hosts, test_fabrics_that_were_not_declared_close_the_connection)
 {
 	struct pvr_frame_gid_query frame = {
 		.frame = { .size = sizeof(frame), .type = PVR_FRAME_GID_QUERY, .fabric = 1 }
@@ -368,60 +344,51 @@ TEST_HOSTS(setup_hosts, test_fabrics_that_were_not_declared_close_the_connection
 	expect_closed_by(env, &frame, sizeof(frame), "not declared");
 }
 
-TEST_HOSTS(setup_hosts, test_fabrics_are_declared_one_after_the_other)
+TEST(hosts, test_fabrics_are_declared_one_after_the_other)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
-	struct pvr_frame_fabric frame = fabric_frame(1, "default");
+	const struct pvr_frame_fabric frame = fabric_frame(2, "default");
 
-	fg_malformed_send(malformed, &frame, sizeof(frame));
-	frame = fabric_frame(2, "tenant2");
-	fg_malformed_send(malformed, &frame, sizeof(frame));
+	send_fabric(malformed, 1, "default");
+	send_fabric(malformed, 2, "tenant2");
 	assert_false(fg_malformed_is_closed(malformed));
 	/* The fabric of a number never changes. */
-	frame = fabric_frame(1, "tenant3");
-	fg_malformed_send(malformed, &frame, sizeof(frame));
+	send_fabric(malformed, 1, "tenant3");
 	expect_close(env, malformed, "not the next one");
-	frame = fabric_frame(2, "default");
 	expect_closed_by(env, &frame, sizeof(frame), "not the next one");
 }
 
-TEST_HOSTS(setup_hosts, test_as_many_fabrics_as_there_are_numbers)
+TEST(hosts, test_as_many_fabrics_as_there_are_numbers)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
-	struct pvr_frame_fabric frame;
 	char name[16];
 
 	for (unsigned int i = 1; i <= PVR_FRAME_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
-		frame = fabric_frame(i, name);
-		fg_malformed_send(malformed, &frame, sizeof(frame));
+		send_fabric(malformed, i, name);
 		assert_false(fg_malformed_is_closed(malformed));
 	}
-	frame = fabric_frame(PVR_FRAME_FABRICS + 1, "one more");
-	fg_malformed_send(malformed, &frame, sizeof(frame));
+	send_fabric(malformed, PVR_FRAME_FABRICS + 1, "one more");
 	expect_close(env, malformed, "out of range");
 }
 
 /* At the limit a new fabric is refused; queries in declared fabrics still work. */
-TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection_may_have)
+TEST(hosts, test_our_side_declares_no_more_fabrics_than_a_connection_may_have)
 {
 	char name[16];
 
 	for (unsigned int i = 1; i <= PVR_FRAME_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
-		assert_true(
-			pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
-		fg_wire_run(env->wire);
+		assert_true(query(env, 0, name, 2));
 	}
-	assert_false(
-		pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, "one-more", env->gid[1]));
-	assert_true(fg_logged(env->host[0], "one-more is cut off"));
-	where(env, "tenant1", env->gid[1]);
+	assert_false(query(env, 0, "one-more", 2));
+	assert_true(fg_logged(env->host, "one-more is cut off"));
+	assert_true(query(env, 0, "tenant1", 2));
 	assert_string_equal(fg_wire_located(env->wire, 0)->fabric, "tenant1");
 	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
 }
 
-TEST_HOSTS(setup_hosts, test_fragments_longer_than_agreed_close_the_connection)
+TEST(hosts, test_fragments_longer_than_agreed_close_the_connection)
 {
 	struct {
 		struct pvr_frame_fabric fabric;
@@ -443,7 +410,7 @@ TEST_HOSTS(setup_hosts, test_fragments_longer_than_agreed_close_the_connection)
 }
 
 /* Each frame that a connection may end in, each byte of it. */
-TEST_HOSTS(setup_hosts, test_truncated_frames_wait_for_the_rest_and_do_no_harm)
+TEST(hosts, test_truncated_frames_wait_for_the_rest_and_do_no_harm)
 {
 	const struct pvr_frame_ping ping = ping_frame(1);
 
@@ -459,11 +426,10 @@ TEST_HOSTS(setup_hosts, test_truncated_frames_wait_for_the_rest_and_do_no_harm)
 					  sizeof(ping) - size);
 		assert_int_equal(fg_malformed_recv(malformed, answer, sizeof(answer)),
 				 size % 2 ? sizeof(ping) : 0);
-		fg_malformed_destroy(malformed);
 	}
 }
 
-TEST_HOSTS(setup_hosts, test_close_ends_the_connection_without_another)
+TEST(hosts, test_close_ends_the_connection_without_another)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_close close = { .frame = { .size = sizeof(close),
@@ -476,11 +442,10 @@ TEST_HOSTS(setup_hosts, test_close_ends_the_connection_without_another)
 	assert_true(fg_malformed_is_closed(malformed));
 	assert_int_equal(fg_wire_refused(env->wire), 0);
 	assert_int_equal(fg_malformed_recv(malformed, &any, sizeof(any)), 0);
-	fg_malformed_destroy(malformed);
 }
 
 /* Answers are small; so are questions, and there are many of them. */
-TEST_HOSTS(setup_hosts, test_peer_that_reads_no_answers_is_not_read)
+TEST(hosts, test_peer_that_reads_no_answers_is_not_read)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(1);
@@ -498,5 +463,4 @@ TEST_HOSTS(setup_hosts, test_peer_that_reads_no_answers_is_not_read)
 		fg_wire_run(env->wire);
 	}
 	assert_in_range(got, 400000, 900000);
-	fg_malformed_destroy(malformed);
 }

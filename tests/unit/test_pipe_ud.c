@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
-#include "common.h"
+#include "hosts.h"
 #include "fg_malformed.h"
 #include "path/pipe/frame.h"
+#include "rdma/ud.h"
 
-#define GRH 40u
-#define MULTICAST_QPN 0xffffffu
+#define LEN 256u /* of a datagram, as a MAD */
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
@@ -15,16 +15,23 @@ TEST_INIT
 }
 
 /* Three hosts with a guest each: a's, b's and one more. */
-static int t_setup_hosts(void **state)
+T_SETUP_HOSTS(hosts, 3, .buffer = 65536)
 {
-	const struct fg_wire_config config = { .hosts = 3, .buffer = 65536 };
-	struct t_env *env = t_env_of_hosts(state, &config);
+	hosts_open_ready(&env->a, env->g[0], PVR_QPT_UD);
+	hosts_open_ready(&env->b, env->g[1], PVR_QPT_UD);
+}
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&env->a);
-	fg_end_ready(&env->b);
-	return 0;
+/* The cache of a's host does not have b's GID. */
+T_SETUP(hidden, hosts)
+{
+	hosts_hide_b(env);
+}
+
+/* Queue pairs of connection managers. */
+T_SETUP_HOSTS(gsi, 2, .buffer = 65536)
+{
+	hosts_open_ready(&env->a, env->g[0], PVR_QPT_GSI);
+	hosts_open_ready(&env->b, env->g[1], PVR_QPT_GSI);
 }
 
 static void post_group(struct fg_end *from, uint64_t wr_id)
@@ -39,38 +46,40 @@ static void send_group(struct t_env *env, struct fg_end *from)
 	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
 }
 
+/* A datagram, or a MAD, from a to b. */
+static void post(struct t_env *env, uint64_t wr_id)
+{
+	t_recv(&env->b, wr_id, 0, 400);
+	t_send_ud(&env->a, &env->b, wr_id, 0, LEN);
+	fg_run(env->host);
+}
+
 static void ping(struct t_env *env, uint64_t wr_id)
 {
-	t_recv(&env->b, wr_id, 0, 200);
-	t_send_ud(&env->a, &env->b, wr_id, 0, 100);
-	fg_run(env->host);
+	post(env, wr_id);
 	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
 }
 
-/* The datagram of ping() is not sent yet. */
+/* The datagram is not sent yet. */
 static void ping_waits(struct t_env *env, uint64_t wr_id)
 {
-	t_recv(&env->b, wr_id, 0, 200);
-	t_send_ud(&env->a, &env->b, wr_id, 0, 100);
-	fg_run(env->host);
+	post(env, wr_id);
 	expect_no_cqe(&env->a.scq);
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* Gives b a GID that is not in the cache of a's host. */
-static void hide_b(struct t_env *env)
+/* The datagram of ping_waits() is. */
+static void expect_ping(struct t_env *env, uint64_t wr_id)
 {
-	fg_wire_directory(env->wire, false);
-	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
-	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
-	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, wr_id, LEN + GRH);
+	expect_no_cqe(&env->b.rcq);
 }
 
-TEST(hosts, test_unknown_destination_is_asked_for_and_waited_for)
+TEST(hidden, test_unknown_destination_is_asked_for_and_waited_for)
 {
 	unsigned int asked = fg_wire_resolves(env->wire, 0);
 
-	hide_b(env);
 	ping_waits(env, 1);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 1);
 	/* Not each time that it is tried again; but once more after a while. */
@@ -82,14 +91,11 @@ TEST(hosts, test_unknown_destination_is_asked_for_and_waited_for)
 	fg_wire_directory(env->wire, true);
 	/* Without advancing the clock: the reply wakes the waiting QP. */
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&env->b.rcq, 1, 100 + GRH);
-	expect_no_cqe(&env->b.rcq);
+	expect_ping(env, 1);
 }
 
-TEST(hosts, test_all_that_waits_is_sent_in_order)
+TEST(hidden, test_all_that_waits_is_sent_in_order)
 {
-	hide_b(env);
 	for (unsigned int i = 0; i < 20; i++) {
 		t_recv(&env->b, i, 0, 200);
 		t_send_ud(&env->a, &env->b, i, 0, 20 + i);
@@ -105,11 +111,10 @@ TEST(hosts, test_all_that_waits_is_sent_in_order)
 }
 
 /* A sender of many datagrams to an unknown GID does not wait for each of them. */
-TEST(hosts, test_waits_in_vain_become_rare)
+TEST(hidden, test_waits_in_vain_become_rare)
 {
 	const unsigned int pause_ms[] = { 1000, 2000, 4000, 8000, 8000 };
 
-	hide_b(env);
 	for (unsigned int i = 0; i < COUNT(pause_ms); i++) {
 		ping_waits(env, 1);
 		fg_settle(env->host, 190 * FG_MS);
@@ -136,10 +141,8 @@ TEST(hosts, test_waits_in_vain_become_rare)
 
 TEST(hosts, test_absent_gid_is_not_queried_again)
 {
-	uint8_t nobody[16];
 	unsigned int asked;
 
-	memcpy(nobody, env->b.gid, sizeof(nobody));
 	fg_gid_from_ipv4(env->b.gid, 10, 9, 9, 9);
 	t_send_ud(&env->a, &env->b, 1, 0, 100);
 	fg_settle(env->host, 5 * FG_MS);
@@ -148,7 +151,6 @@ TEST(hosts, test_absent_gid_is_not_queried_again)
 	fg_advance(env->host, FG_SEC);
 	ping(env, 2);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
-	memcpy(env->b.gid, nobody, sizeof(nobody));
 }
 
 TEST(hosts, test_connection_is_wanted_and_waited_for)
@@ -158,19 +160,14 @@ TEST(hosts, test_connection_is_wanted_and_waited_for)
 	assert_true(fg_wire_wants(env->wire, 0) > 0);
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&env->b.rcq, 1, 100 + GRH);
-	expect_no_cqe(&env->b.rcq);
+	expect_ping(env, 1);
 }
 
 /* Its memory, its ring and its worker are free at once. */
-TEST(hosts, test_queue_pair_that_waits_can_be_reset_and_destroyed)
+TEST(hidden, test_queue_pair_that_waits_can_be_reset_and_destroyed)
 {
-	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_ERR };
-
-	hide_b(env);
 	ping_waits(env, 1);
-	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	expect_ok(fg_qp_to_err(&env->a.qp));
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_ok(fg_qp_destroy(&env->a.qp));
@@ -179,111 +176,50 @@ TEST(hosts, test_queue_pair_that_waits_can_be_reset_and_destroyed)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* Queue pairs of connection managers, instead of the fixture's. */
-static void open_gsi(struct t_env *env, struct fg_end *a, struct fg_end *b)
+TEST(gsi, test_mad_waits_until_the_gid_is_known)
 {
-	fg_end_open(a, env->g[0], PVR_QPT_GSI);
-	fg_end_open(b, env->g[1], PVR_QPT_GSI);
-	fg_end_ready(a);
-	fg_end_ready(b);
-}
-
-static void send_mad(struct t_env *env, struct fg_end *a, struct fg_end *b, uint64_t wr_id)
-{
-	t_recv(b, wr_id, 0, 400);
-	t_send_ud(a, b, wr_id, 0, 256);
-	fg_run(env->host);
-}
-
-TEST(hosts, test_mad_waits_until_the_gid_is_known)
-{
-	struct fg_end a, b;
-
-	open_gsi(env, &a, &b);
 	fg_wire_directory(env->wire, false);
-	fg_gid_from_ipv4(b.gid, 10, 0, 0, 2);
-	expect_ok(fg_bind_gid(env->g[1], 1, b.gid));
-	send_mad(env, &a, &b, 1);
+	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], 1, env->b.gid));
+	post(env, 1);
 	fg_advance(env->host, 50 * FG_MS);
-	expect_no_cqe(&a.scq);
+	expect_no_cqe(&env->a.scq);
 	fg_wire_directory(env->wire, true);
 	fg_settle(env->host, 10 * FG_MS);
-	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&b.rcq, 1, 256 + GRH);
-	expect_no_cqe(&b.rcq);
+	expect_ping(env, 1);
 }
 
-TEST(hosts, test_mad_waits_for_the_host_connection)
+TEST(gsi, test_mad_waits_for_the_host_connection)
 {
-	struct fg_end a, b;
-
-	open_gsi(env, &a, &b);
 	fg_wire_cut(env->wire, 0, 1, 0);
-	send_mad(env, &a, &b, 1);
-	expect_no_cqe(&a.scq);
+	ping_waits(env, 1);
 	assert_true(fg_wire_wants(env->wire, 0) > 0);
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_settle(env->host, 10 * FG_MS);
-	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&b.rcq, 1, 256 + GRH);
+	expect_ping(env, 1);
 }
 
-TEST(hosts, test_mad_waits_for_200_ms_only)
+TEST(gsi, test_mad_waits_for_200_ms_only)
 {
-	struct fg_end a, b;
-
-	open_gsi(env, &a, &b);
 	fg_wire_cut(env->wire, 0, 1, 0);
-	send_mad(env, &a, &b, 1);
+	post(env, 1);
 	fg_settle(env->host, 190 * FG_MS);
-	expect_no_cqe(&a.scq);
+	expect_no_cqe(&env->a.scq);
 	fg_settle(env->host, 30 * FG_MS);
-	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	/* Later datagrams do not wait for each failed connection. */
-	send_mad(env, &a, &b, 2);
-	expect_done(&a.scq, 2, PVRDMA_WC_SEND);
+	ping(env, 2);
 	fg_advance(env->host, 2 * FG_SEC);
-	send_mad(env, &a, &b, 3);
-	expect_no_cqe(&a.scq);
+	ping_waits(env, 3);
 	/* Nor for an absent GID. */
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_settle(env->host, 10 * FG_MS);
-	expect_done(&a.scq, 3, PVRDMA_WC_SEND);
-	fg_gid_from_ipv4(b.gid, 10, 9, 9, 9);
+	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	fg_gid_from_ipv4(env->b.gid, 10, 9, 9, 9);
 	fg_advance(env->host, 2 * FG_SEC);
-	send_mad(env, &a, &b, 4);
+	post(env, 4);
 	fg_settle(env->host, 10 * FG_MS);
-	expect_done(&a.scq, 4, PVRDMA_WC_SEND);
-}
-
-TEST(hosts, test_group_reaches_each_host_once)
-{
-	struct fg_end c;
-
-	fg_end_open(&c, env->g[2], PVR_QPT_UD);
-	fg_end_ready(&c);
-	expect_ok(fg_qp_attach(&env->a.qp, group));
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	expect_ok(fg_qp_attach(&c.qp, group));
-	for (unsigned int i = 0; i < 2; i++) {
-		t_recv(&env->a, i, 0, 200);
-		t_recv(&env->b, i, 0, 200);
-		t_recv(&c, i, 0, 200);
-	}
-	send_group(env, &env->b);
-	/* No host forwards the datagram: one copy for each member. */
-	expect_recv(&env->a.rcq, 0, 100 + GRH);
-	expect_recv(&env->b.rcq, 0, 100 + GRH);
-	expect_recv(&c.rcq, 0, 100 + GRH);
-	expect_no_cqe(&env->a.rcq);
-	expect_no_cqe(&env->b.rcq);
-	expect_no_cqe(&c.rcq);
-	/* A host without members gets no frame. */
-	expect_ok(fg_qp_detach(&c.qp, group));
-	send_group(env, &env->b);
-	expect_recv(&env->a.rcq, 1, 100 + GRH);
-	expect_no_cqe(&c.rcq);
-	assert_int_equal(fg_stats(env->g[2]).ud_dropped, 0);
+	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
 }
 
 /* All three are in the group, and have receives for @num. */
@@ -291,8 +227,7 @@ static void join_all(struct t_env *env, struct fg_end *c, unsigned int num)
 {
 	struct fg_end *const ends[] = { &env->a, &env->b, c };
 
-	fg_end_open(c, env->g[2], PVR_QPT_UD);
-	fg_end_ready(c);
+	hosts_open_ready(c, env->g[2], PVR_QPT_UD);
 	for (unsigned int i = 0; i < COUNT(ends); i++) {
 		expect_ok(fg_qp_attach(&ends[i]->qp, group));
 		for (unsigned int j = 0; j < num; j++)
@@ -309,6 +244,22 @@ static void expect_all(struct t_env *env, struct fg_end *c, unsigned int num)
 			expect_recv(&ends[i]->rcq, j, 100 + GRH);
 		expect_no_cqe(&ends[i]->rcq);
 	}
+}
+
+TEST(hosts, test_group_reaches_each_host_once)
+{
+	struct fg_end c;
+
+	join_all(env, &c, 2);
+	send_group(env, &env->b);
+	/* No host forwards the datagram: one copy for each member. */
+	expect_all(env, &c, 1);
+	/* A host without members gets no frame. */
+	expect_ok(fg_qp_detach(&c.qp, group));
+	send_group(env, &env->b);
+	expect_recv(&env->a.rcq, 1, 100 + GRH);
+	expect_no_cqe(&c.rcq);
+	assert_int_equal(fg_stats(env->g[2]).ud_dropped, 0);
 }
 
 /*
@@ -428,16 +379,15 @@ TEST(hosts, test_small_datagrams_get_through_while_bulk_data_block)
 TEST(hosts, test_streams_of_single_bytes)
 {
 	fg_wire_limit(env->wire, 1, 1);
-	fg_fill(env->a.mr.va, 100, 5);
+	fg_fill(env->a.mr.va, LEN, 5);
 	ping(env, 1);
-	expect_recv(&env->b.rcq, 1, 100 + GRH);
-	assert_int_equal(fg_mismatch(env->b.mr.va + GRH, 100, 5), 100);
+	expect_recv(&env->b.rcq, 1, LEN + GRH);
+	assert_int_equal(fg_mismatch(env->b.mr.va + GRH, LEN, 5), LEN);
 }
 
 /* -------------------------------------------------------------------- forged ones */
 
 struct forged {
-	struct pvr_frame_fabric fabric;
 	struct pvr_frame_datagram dgram;
 	uint8_t payload[8];
 };
@@ -446,13 +396,7 @@ struct forged {
 static struct forged forge(struct t_env *env)
 {
 	struct forged forged = {
-		.fabric = { .frame = { .size = sizeof(struct pvr_frame_fabric),
-				       .type = PVR_FRAME_FABRIC,
-				       .fabric = 1 },
-			    .name = "default" },
-		.dgram = { .frame = { .size = sizeof(struct pvr_frame_datagram) + 8,
-				      .type = PVR_FRAME_DATAGRAM,
-				      .fabric = 1 },
+		.dgram = { .frame = FG_FRAME(PVR_FRAME_DATAGRAM, sizeof(forged.dgram) + 8),
 			   .gid_type = PVR_GID_TYPE_ROCE_V2,
 			   .src_qpn = env->a.qp.qpn,
 			   .dst_qpn = env->b.qp.qpn,
@@ -464,20 +408,26 @@ static struct forged forge(struct t_env *env)
 	return forged;
 }
 
-/* From host number @other to host 2. Return: whether b got it. */
-static bool arrives(struct t_env *env, unsigned int other, const struct forged *forged)
+/* From host number @other to host 2. Return: whether b received it. */
+static bool arrives_in(struct t_env *env, const char *fabric, unsigned int other,
+		       const struct forged *forged)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, other);
 	uint32_t before = fg_cq_pending(&env->b.rcq);
 
 	t_recv(&env->b, 1, 0, 200);
+	fg_malformed_send_fabric(malformed, fabric);
 	fg_malformed_send(malformed, forged, sizeof(*forged));
 	fg_settle(env->host, FG_SEC);
 	fg_malformed_recv(malformed, NULL, 0);
 	fg_run(env->host);
 	assert_false(fg_malformed_is_closed(malformed));
-	fg_malformed_destroy(malformed);
 	return fg_cq_pending(&env->b.rcq) != before;
+}
+
+static bool arrives(struct t_env *env, unsigned int other, const struct forged *forged)
+{
+	return arrives_in(env, "default", other, forged);
 }
 
 TEST(hosts, test_datagram_of_a_host_that_has_the_gid_is_taken)
@@ -504,9 +454,7 @@ TEST(hosts, test_datagram_of_another_fabric_or_roce_is_dropped)
 {
 	struct forged forged = forge(env);
 
-	strcpy(forged.fabric.name, "tenant2");
-	assert_false(arrives(env, 0, &forged));
-	forged = forge(env);
+	assert_false(arrives_in(env, "tenant2", 0, &forged));
 	forged.dgram.gid_type = PVR_GID_TYPE_ROCE_V1;
 	assert_false(arrives(env, 0, &forged));
 }
@@ -524,7 +472,7 @@ TEST(hosts, test_datagram_to_absent_qp_or_gid_is_dropped)
 	memcpy(forged.dgram.dgid, env->a.gid, 16);
 	assert_false(arrives(env, 0, &forged));
 	forged = forge(env);
-	forged.dgram.dst_qpn = MULTICAST_QPN;
+	forged.dgram.dst_qpn = PVR_MULTICAST_QPN;
 	assert_false(arrives(env, 0, &forged));
 }
 
@@ -537,6 +485,7 @@ TEST(hosts, test_sender_that_is_not_known_yet_is_waited_for)
 	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
 	expect_ok(fg_bind_gid(env->g[0], 3, forged.dgram.sgid));
 	t_recv(&env->b, 1, 0, 200);
+	fg_malformed_send_fabric(malformed, "default");
 	fg_malformed_send(malformed, &forged, sizeof(forged));
 	expect_no_cqe(&env->b.rcq);
 	assert_true(fg_wire_resolves(env->wire, 1) > 0);
@@ -545,7 +494,14 @@ TEST(hosts, test_sender_that_is_not_known_yet_is_waited_for)
 	fg_malformed_recv(malformed, NULL, 0);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 1, 8 + GRH);
-	fg_malformed_destroy(malformed);
+}
+
+static void receive_for(struct t_env *env, struct fg_malformed *malformed, unsigned int ms)
+{
+	for (; ms; ms -= 10) {
+		fg_advance(env->host, 10 * FG_MS);
+		fg_malformed_recv(malformed, NULL, 0);
+	}
 }
 
 TEST(hosts, test_unknown_sender_delays_others_briefly)
@@ -556,24 +512,18 @@ TEST(hosts, test_unknown_sender_delays_others_briefly)
 	fg_wire_directory(env->wire, false);
 	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
 	t_recv(&env->b, 1, 0, 200);
+	fg_malformed_send_fabric(malformed, "default");
 	fg_malformed_send(malformed, &forged, sizeof(forged));
-	fg_malformed_send(malformed, &good.dgram, sizeof(good) - sizeof(good.fabric));
-	for (unsigned int i = 0; i < 40; i++) {
-		fg_advance(env->host, 10 * FG_MS);
-		fg_malformed_recv(malformed, NULL, 0);
-	}
+	fg_malformed_send(malformed, &good, sizeof(good));
+	receive_for(env, malformed, 400);
 	expect_no_cqe(&env->b.rcq);
-	for (unsigned int i = 0; i < 20; i++) {
-		fg_advance(env->host, 10 * FG_MS);
-		fg_malformed_recv(malformed, NULL, 0);
-	}
+	receive_for(env, malformed, 200);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 1, 8 + GRH);
 	/* The next one does not wait again at once. */
 	t_recv(&env->b, 2, 0, 200);
-	fg_malformed_send(malformed, &forged.dgram, sizeof(forged) - sizeof(forged.fabric));
-	fg_malformed_send(malformed, &good.dgram, sizeof(good) - sizeof(good.fabric));
+	fg_malformed_send(malformed, &forged, sizeof(forged));
+	fg_malformed_send(malformed, &good, sizeof(good));
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 2, 8 + GRH);
-	fg_malformed_destroy(malformed);
 }

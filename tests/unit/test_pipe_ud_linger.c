@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams to other hosts whose queue pair is destroyed as soon as they are posted. */
-#include "common.h"
+#include "hosts.h"
 
-#define GRH 40u
 #define LEN 100u
 #define KEPT 64u
 #define KEPT_BYTES (64u << 10)
@@ -15,20 +14,18 @@ TEST_INIT
 }
 
 /* Three hosts with a guest each; b's GID is not in the cache of the first one. */
-static int t_setup_hosts(void **state)
+T_SETUP_HOSTS(hosts, 3)
 {
-	const struct fg_wire_config config = { .hosts = 3 };
-	struct t_env *env = t_env_of_hosts(state, &config);
+	hosts_open_ready(&env->a, env->g[0], PVR_QPT_UD);
+	hosts_open_ready(&env->b, env->g[1], PVR_QPT_UD);
+	hosts_hide_b(env);
+}
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&env->a);
-	fg_end_ready(&env->b);
-	fg_wire_directory(env->wire, false);
-	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
-	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
-	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
-	return 0;
+/* The directory answers at last. */
+static void find_b(struct t_env *env)
+{
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
 }
 
 static void recv_many(struct fg_end *end, unsigned int num)
@@ -37,11 +34,16 @@ static void recv_many(struct fg_end *end, unsigned int num)
 		t_recv(end, i, 0, 4096 + GRH);
 }
 
+static void send_many(struct fg_end *from, const struct fg_end *to, unsigned int num)
+{
+	for (unsigned int i = 0; i < num; i++)
+		t_send_ud(from, to, i, 0, LEN + i);
+}
+
 /* @num datagrams of LEN, LEN + 1, .. bytes to b, and the queue pair is gone before anything has run. */
 static void send_and_leave(struct t_env *env, unsigned int num)
 {
-	for (unsigned int i = 0; i < num; i++)
-		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
+	send_many(&env->a, &env->b, num);
 	expect_ok(fg_qp_destroy(&env->a.qp));
 }
 
@@ -52,26 +54,23 @@ static void expect_in_order(struct fg_end *end, unsigned int num)
 	expect_no_cqe(&end->rcq);
 }
 
-TEST(hosts, test_they_are_sent_when_the_destination_is_known)
+TEST(hosts, test_datagrams_are_sent_when_the_destination_is_known)
 {
 	recv_many(&env->b, 20);
 	send_and_leave(env, 20);
 	fg_settle(env->host, 100 * FG_MS);
 	expect_no_cqe(&env->b.rcq);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_in_order(&env->b, 20);
 }
 
 TEST(hosts, test_a_queue_pair_that_waits_already_leaves_them_too)
 {
 	recv_many(&env->b, 20);
-	for (unsigned int i = 0; i < 20; i++)
-		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
+	send_many(&env->a, &env->b, 20);
 	fg_settle(env->host, 50 * FG_MS);
 	expect_ok(fg_qp_destroy(&env->a.qp));
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_in_order(&env->b, 20);
 }
 
@@ -95,9 +94,7 @@ TEST(hosts, test_destroying_sends_what_was_posted)
 	fg_run(env->host);
 	recv_many(&env->b, 3);
 	recv_many(&env->a, 1);
-	for (unsigned int i = 0; i < 3; i++)
-		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
-	expect_ok(fg_qp_destroy(&env->a.qp));
+	send_and_leave(env, 3);
 	fg_settle(env->host, 10 * FG_MS);
 	expect_in_order(&env->b, 3);
 }
@@ -109,14 +106,13 @@ TEST(hosts, test_payload_is_that_of_when_it_was_destroyed)
 	recv_many(&env->b, 1);
 	send_and_leave(env, 1);
 	memset(env->a.buf.va, 0xff, LEN);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_in_order(&env->b, 1);
 	for (unsigned int i = 0; i < LEN; i++)
 		assert_int_equal(env->b.buf.va[GRH + i], 0x5a);
 }
 
-TEST(hosts, test_they_do_not_wait_for_long)
+TEST(hosts, test_datagrams_do_not_wait_for_long)
 {
 	unsigned int asked;
 
@@ -126,8 +122,7 @@ TEST(hosts, test_they_do_not_wait_for_long)
 	asked = fg_wire_resolves(env->wire, 0);
 	fg_settle(env->host, 100 * FG_MS);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -142,8 +137,7 @@ TEST(hosts, test_after_a_wait_in_vain_nothing_is_kept)
 	fg_settle(env->host, 210 * FG_MS);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	send_and_leave(env, 2);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -151,15 +145,13 @@ TEST(hosts, test_no_more_than_64_are_kept)
 {
 	struct fg_end second;
 
-	fg_end_open(&second, env->g[0], PVR_QPT_UD);
-	fg_end_ready(&second);
+	hosts_open_ready(&second, env->g[0], PVR_QPT_UD);
 	recv_many(&env->b, KEPT - 2);
 	send_and_leave(env, KEPT - 2);
 	for (unsigned int i = 0; i < 10; i++)
 		t_send_ud(&second, &env->b, i, 0, 8);
 	expect_ok(fg_qp_destroy(&second.qp));
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_in_order(&env->b, KEPT - 2);
 	assert_int_equal(fg_stats(env->g[1]).ud_dropped, 2); /* for want of a receive request */
 }
@@ -172,8 +164,7 @@ TEST(hosts, test_no_more_than_64_kib_are_kept)
 	for (unsigned int i = 0; i < num; i++)
 		t_send_ud(&env->a, &env->b, i, 0, 4096);
 	expect_ok(fg_qp_destroy(&env->a.qp));
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	assert_int_equal(fg_cq_drain(&env->b.rcq), KEPT_BYTES / 4096);
 }
 
@@ -184,8 +175,7 @@ static void fill(struct t_env *env, uint32_t len)
 		t_send_ud(&env->a, &env->b, i, 0, len);
 	expect_ok(fg_qp_destroy(&env->a.qp));
 	fg_settle(env->host, 300 * FG_MS);
-	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
-	fg_end_ready(&env->a);
+	hosts_open_ready(&env->a, env->g[0], PVR_QPT_UD);
 }
 
 TEST(hosts, test_room_is_there_again_afterwards)
@@ -194,8 +184,7 @@ TEST(hosts, test_room_is_there_again_afterwards)
 	fill(env, 8);
 	recv_many(&env->b, 20);
 	send_and_leave(env, 20);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_in_order(&env->b, 20);
 }
 
@@ -210,8 +199,7 @@ TEST(hosts, test_reset_of_the_adapter_drops_them)
 	/* No datagram is left that needs the destination. */
 	fg_settle(env->host, 100 * FG_MS);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -222,8 +210,7 @@ TEST(hosts, test_link_that_is_down_drops_them)
 	pvr_adapter_set_link(env->g[0]->adapter, false);
 	fg_settle(env->host, 10 * FG_MS);
 	pvr_adapter_set_link(env->g[0]->adapter, true);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -258,10 +245,8 @@ TEST(hosts, test_all_members_get_them_once)
 {
 	struct fg_end near, c;
 
-	fg_end_open(&near, env->g[0], PVR_QPT_UD);
-	fg_end_open(&c, env->g[2], PVR_QPT_UD);
-	fg_end_ready(&near);
-	fg_end_ready(&c);
+	hosts_open_ready(&near, env->g[0], PVR_QPT_UD);
+	hosts_open_ready(&c, env->g[2], PVR_QPT_UD);
 	join(&near, 20);
 	join(&env->b, 20);
 	join(&c, 20);
@@ -269,8 +254,7 @@ TEST(hosts, test_all_members_get_them_once)
 	fg_settle(env->host, 20 * FG_MS);
 	expect_in_order(&near, 20);
 	expect_no_cqe(&c.rcq);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
+	find_b(env);
 	expect_in_order(&env->b, 20);
 	expect_in_order(&c, 20);
 	expect_no_cqe(&near.rcq);
@@ -280,8 +264,7 @@ TEST(hosts, test_members_that_can_be_reached_get_them_in_the_end)
 {
 	struct fg_end c;
 
-	fg_end_open(&c, env->g[2], PVR_QPT_UD);
-	fg_end_ready(&c);
+	hosts_open_ready(&c, env->g[2], PVR_QPT_UD);
 	fg_wire_directory(env->wire, true);
 	join(&env->b, 2);
 	join(&c, 2);
