@@ -376,6 +376,7 @@ static void fill_iov(struct iovec *iov, const uint32_t *len, int count)
 		iov[i] = (struct iovec){ .iov_base = memory + 4096 * i, .iov_len = len[i] };
 }
 
+/* Reads parts of @lens bytes into runs of @room bytes. */
 static int begin_read(const uint32_t *lens, int parts, const uint32_t *room, int count)
 {
 	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
@@ -384,6 +385,14 @@ static int begin_read(const uint32_t *lens, int parts, const uint32_t *room, int
 	fill_parts(part, lens, parts);
 	fill_iov(iov, room, count);
 	return pvr_verbs_read(verbs, part, parts, iov, count);
+}
+
+/* The state of the read, as pvr_verbs_rdma_read_poll() returns it. */
+static int poll_read(void)
+{
+	uint8_t *data;
+
+	return pvr_verbs_rdma_read_poll(verbs, &data);
 }
 
 static void begin_simple_read(void)
@@ -434,9 +443,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#define TEST_NIC(name) TEST_SETUP(set_up, tear_down, name)
+#define TEST_CONNECTED(name) TEST_SETUP(set_up_connected, tear_down, name)
+
 /* ------------------------------------------------------------- what NICs agree upon */
 
-TEST_SETUP(set_up, tear_down, test_reads_at_once)
+TEST_NIC(test_reads_at_once)
 {
 	create(true);
 	assert_int_equal(connect_to(4), 12);
@@ -448,50 +460,39 @@ TEST_SETUP(set_up, tear_down, test_reads_at_once)
 	assert_int_equal(attr_of(IBV_QPS_RTS)->max_rd_atomic, 4);
 }
 
-TEST_SETUP(set_up, tear_down, test_no_more_reads_than_the_nic_can)
+TEST_NIC(test_no_more_reads_than_the_nic_can)
 {
 	create(true);
 	connect_to(255);
 	assert_int_equal(attr_of(IBV_QPS_RTS)->max_rd_atomic, 8);
 }
 
-static void assert_no_reads(uint8_t told)
+static const struct {
+	const char *label;
+	bool wanted;
+	unsigned int asks, answers; /* of this host's NIC */
+	uint8_t theirs, ours; /* reads at once, as the two hosts report them */
+} no_reads[] = {
+	{ "not wanted", false, 8, 12, 16, 0 },
+	{ "NIC sends none", true, 0, 12, 16, 0 },
+	{ "NIC answers none", true, 8, 0, 16, 0 },
+	{ "other side answers none", true, 8, 12, 0, 12 },
+};
+
+TEST_CASES_WITH(void *unused, set_up, tear_down, test_no_reads_unless_both_sides_can, no_reads)
 {
-	assert_int_equal(told, 0);
+	nic.asks = row->asks;
+	nic.answers = row->answers;
+	create(row->wanted);
+	assert_int_equal(pvr_verbs_has_rndv(verbs), row->ours != 0);
+	assert_int_equal(connect_to(row->theirs), row->ours);
 	assert_false(pvr_verbs_has_rndv(verbs));
 	assert_int_equal(attr_of(IBV_QPS_RTR)->qp_access_flags, 0);
 	assert_int_equal(attr_of(IBV_QPS_RTR)->max_dest_rd_atomic, 0);
 	assert_int_equal(attr_of(IBV_QPS_RTS)->max_rd_atomic, 0);
 }
 
-TEST_SETUP(set_up, tear_down, test_not_wanted)
-{
-	create(false);
-	assert_false(pvr_verbs_has_rndv(verbs));
-	assert_no_reads(connect_to(16));
-}
-
-TEST_SETUP(set_up, tear_down, test_other_side_does_not)
-{
-	create(true);
-	assert_true(pvr_verbs_has_rndv(verbs));
-	assert_int_equal(connect_to(0), 12);
-	assert_no_reads(0);
-}
-
-TEST_SETUP(set_up, tear_down, test_nic_does_one_half_only)
-{
-	nic.asks = 0;
-	create(true);
-	assert_no_reads(connect_to(16));
-	pvr_verbs_destroy(verbs);
-	set_up(NULL);
-	nic.answers = 0;
-	create(true);
-	assert_no_reads(connect_to(16));
-}
-
-TEST_SETUP(set_up_connected, tear_down, test_queues_have_room_for_reads)
+TEST_CONNECTED(test_queues_have_room_for_reads)
 {
 	assert_int_equal(fake.cap.max_send_wr, PVR_VERBS_SENDS + 15);
 	assert_int_equal(fake.cq[0].size, PVR_VERBS_SENDS + 15);
@@ -499,7 +500,7 @@ TEST_SETUP(set_up_connected, tear_down, test_queues_have_room_for_reads)
 
 /* ------------------------------------------------------------------------- rendezvous */
 
-TEST_SETUP(set_up_connected, tear_down, test_exposes_exactly_that)
+TEST_CONNECTED(test_exposes_exactly_that)
 {
 	struct pvr_rndv_seg part[2];
 	const struct iovec iov[] = { { memory + 5, 4093 }, { memory + 10000, 1 } };
@@ -524,7 +525,7 @@ TEST_SETUP(set_up_connected, tear_down, test_exposes_exactly_that)
 	assert_not_broken();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_exposes_all_or_nothing)
+TEST_CONNECTED(test_exposes_all_or_nothing)
 {
 	struct pvr_rndv_seg part[3];
 	const struct iovec iov[] = { { memory, 10 }, { memory + 10, 10 }, { memory + 20, 10 } };
@@ -547,7 +548,7 @@ TEST_SETUP(set_up_connected, tear_down, test_exposes_all_or_nothing)
 }
 
 /* A key of one peer's memory is of no use to another one. */
-TEST_SETUP(set_up_connected, tear_down, test_each_has_a_domain_of_its_own)
+TEST_CONNECTED(test_each_has_a_domain_of_its_own)
 {
 	struct pvr_verbs *other = verbs;
 
@@ -557,7 +558,7 @@ TEST_SETUP(set_up_connected, tear_down, test_each_has_a_domain_of_its_own)
 	pvr_verbs_destroy(other);
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_nic_that_does_not_let_go)
+TEST_CONNECTED(test_nic_that_does_not_let_go)
 {
 	struct pvr_rndv_seg part;
 	void *rndv = pvr_verbs_expose(verbs, &(struct iovec){ memory, 10 }, 1, &part);
@@ -594,18 +595,21 @@ static void check_regions(const struct piece *piece, unsigned int num, unsigned 
 	}
 }
 
-static void end_read(void)
+static void expect_read_done(void)
 {
-	uint8_t *data;
-
-	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
+	assert_int_equal(poll_read(), 1);
 	pvr_verbs_rdma_read_cancel(verbs);
 	assert_int_equal(live_mrs(), 1);
 	assert_not_broken();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_splits_at_both_lists_ends)
+static void end_read(void)
+{
+	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
+	expect_read_done();
+}
+
+TEST_CONNECTED(test_splits_at_both_lists_ends)
 {
 	static const struct piece pieces[] = {
 		{ 0, 0, 0, 0, 30 },  { 0, 30, 1, 0, 70 }, { 1, 0, 1, 70, 20 },
@@ -626,7 +630,7 @@ TEST_SETUP(set_up_connected, tear_down, test_splits_at_both_lists_ends)
 	end_read();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_as_many_ram_regions_as_there_can_be)
+TEST_CONNECTED(test_as_many_ram_regions_as_there_can_be)
 {
 	const uint32_t lens[8] = { 10, 10, 10, 10, 10, 10, 10, 11 };
 	const uint32_t room[8] = { 1, 10, 10, 10, 10, 10, 10, 20 };
@@ -640,7 +644,7 @@ TEST_SETUP(set_up_connected, tear_down, test_as_many_ram_regions_as_there_can_be
 	end_read();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_into_its_own_buffer)
+TEST_CONNECTED(test_into_its_own_buffer)
 {
 	unsigned int before = fake.mrs;
 	uint8_t *data;
@@ -660,7 +664,7 @@ TEST_SETUP(set_up_connected, tear_down, test_into_its_own_buffer)
 	assert_not_broken();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_what_does_not_fit)
+TEST_CONNECTED(test_what_does_not_fit)
 {
 	assert_int_equal(begin_read((uint32_t[]){ PVR_READ_BUFFER, 1 }, 2, NULL, 0), -EINVAL);
 	assert_int_equal(begin_read((uint32_t[]){ 10 }, 1, (uint32_t[]){ 11 }, 1), -EINVAL);
@@ -671,7 +675,7 @@ TEST_SETUP(set_up_connected, tear_down, test_what_does_not_fit)
 	assert_int_equal(live_mrs(), 1);
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_one_at_a_time)
+TEST_CONNECTED(test_one_at_a_time)
 {
 	begin_simple_read();
 	assert_int_equal(begin_read((uint32_t[]){ 10 }, 1, NULL, 0), -EINVAL);
@@ -681,7 +685,7 @@ TEST_SETUP(set_up_connected, tear_down, test_one_at_a_time)
 	end_read();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_memory_that_cannot_be_registered)
+TEST_CONNECTED(test_memory_that_cannot_be_registered)
 {
 	fake.until_refusal = 2;
 	assert_int_equal(begin_read((uint32_t[]){ 20 }, 1, (uint32_t[]){ 10, 10 }, 2), -ENOMEM);
@@ -693,7 +697,7 @@ TEST_SETUP(set_up_connected, tear_down, test_memory_that_cannot_be_registered)
 	end_read();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_nic_that_refuses_requests)
+TEST_CONNECTED(test_nic_that_refuses_requests)
 {
 	/* Not as if it could be done otherwise. */
 	fake.post_error = ENOMEM;
@@ -710,74 +714,60 @@ TEST_SETUP(set_up_connected, tear_down, test_nic_that_refuses_requests)
  * A poll for another purpose takes the read's completion, and does not count it as a
  * send.
  */
-TEST_SETUP(set_up_connected, tear_down, test_another_thread_polls)
+TEST_CONNECTED(test_another_thread_polls)
 {
-	uint8_t *data;
-
 	begin_simple_read();
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
 	assert_int_equal(pvr_verbs_is_proved(verbs), 0);
 	assert_int_equal(fake.cq[0].num, 0);
 	assert_int_equal(verbs->stream.notes_done, 0);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
-	pvr_verbs_rdma_read_cancel(verbs);
-	assert_not_broken();
+	expect_read_done();
 }
 
 /*
  * Arming gives an event for later completions; a completion from just before is polled.
  */
-TEST_SETUP(set_up_connected, tear_down, test_waits_for_news)
+TEST_CONNECTED(test_waits_for_news)
 {
 	struct ibv_wc late = { .wr_id = PVR_VERBS_ID_READ, .status = IBV_WC_SUCCESS };
-	uint8_t *data;
-
 	begin_simple_read();
 	assert_int_equal(fake.cq[0].arms, 0);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 0);
+	assert_int_equal(poll_read(), 0);
 	assert_int_equal(fake.cq[0].arms, 1);
 	assert_int_equal(fake.cq[1].arms, 1);
 	fake.on_arm = &late;
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
-	pvr_verbs_rdma_read_cancel(verbs);
-	assert_not_broken();
+	expect_read_done();
 }
 
 /* A flush of the other queue is not the reported reason. */
-TEST_SETUP(set_up_connected, tear_down, test_other_side_has_taken_it_back)
+TEST_CONNECTED(test_other_side_has_taken_it_back)
 {
-	uint8_t *data;
-
 	begin_simple_read();
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_REM_ACCESS_ERR);
 	comes(1, 3, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
+	assert_int_equal(poll_read(), -ECONNRESET);
 	pvr_verbs_rdma_read_cancel(verbs);
 	assert_true(fake.failed_before_dereg);
 	assert_int_equal(live_mrs(), 1);
 	assert_broken("remote access error");
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_stopped_when_it_is_done)
+TEST_CONNECTED(test_stopped_when_it_is_done)
 {
-	uint8_t *data;
-
 	begin_simple_read();
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
 	pvr_verbs_rdma_read_cancel(verbs);
 	assert_int_equal(live_mrs(), 1);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
+	assert_int_equal(poll_read(), 1);
 	assert_false(is_kicked());
 	assert_not_broken();
 }
 
 /* The region is deregistered before the memory goes, and the connection's thread is notified. */
-TEST_SETUP(set_up_connected, tear_down, test_stopped_in_the_middle)
+TEST_CONNECTED(test_stopped_in_the_middle)
 {
-	uint8_t *data;
-
 	begin_simple_read();
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 0);
+	assert_int_equal(poll_read(), 0);
 	pvr_verbs_rdma_read_cancel(verbs);
 	assert_true(has_failed());
 	assert_true(fake.failed_before_dereg);
@@ -785,9 +775,9 @@ TEST_SETUP(set_up_connected, tear_down, test_stopped_in_the_middle)
 	assert_true(is_kicked());
 	fake.source[1]->ready(fake.source[1], 1);
 	assert_int_equal(fake.readies, 1);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
+	assert_int_equal(poll_read(), -ECONNRESET);
 	/* Later completions change nothing. */
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
+	assert_int_equal(poll_read(), -ECONNRESET);
 	assert_broken("memory was taken back that the RDMA NIC was writing to");
 }

@@ -5,7 +5,7 @@
 #include "test.h"
 #include "net/verbs_stream.h"
 
-#define WIRE 64
+#define IN_FLIGHT 64
 
 /* The network between the two: messages in order; a NIC takes them when it has a buffer. */
 struct message {
@@ -18,18 +18,18 @@ struct fake_qp {
 	struct fake_qp *other;
 	uint8_t *tx, *rx;
 	uint32_t free[PVR_VERBS_RECEIVES], num_free; /* receive requests */
-	struct message wire[WIRE]; /* towards this one */
+	struct message wire[IN_FLIGHT]; /* towards this one */
 	unsigned int num_wire;
-	struct pvr_verbs_done done[2 * WIRE];
+	struct pvr_verbs_done done[2 * IN_FLIGHT];
 	unsigned int num_done, sends, arms, send_arms;
 	bool hold; /* what is sent is not completed */
-	unsigned int held[WIRE], num_held;
+	unsigned int held[IN_FLIGHT], num_held;
 	int broken, post_error;
 };
 
 static void complete(struct fake_qp *qp, const struct pvr_verbs_done *done)
 {
-	assert_true(qp->num_done < 2 * WIRE);
+	assert_true(qp->num_done < 2 * IN_FLIGHT);
 	qp->done[qp->num_done++] = *done;
 }
 
@@ -58,7 +58,7 @@ static int fake_send(void *opaque, uint32_t slot, uint32_t len, uint32_t taken)
 
 	if (qp->post_error)
 		return qp->post_error;
-	assert_true(to->num_wire < WIRE);
+	assert_true(to->num_wire < IN_FLIGHT);
 	to->num_wire++;
 	*message = (struct message){ len, taken, len ? malloc(len) : NULL };
 	if (len)
@@ -163,6 +163,18 @@ static ssize_t take(struct fake_qp *qp, void *data, size_t size)
 	return pvr_verbs_stream_recv(&qp->stream, &iov, 1);
 }
 
+static ssize_t put_byte(struct fake_qp *qp)
+{
+	return put(qp, "x", 1);
+}
+
+static ssize_t take_byte(struct fake_qp *qp)
+{
+	char byte;
+
+	return take(qp, &byte, 1);
+}
+
 /* The byte at @pos of all that is ever sent. */
 static uint8_t pattern(uint64_t pos)
 {
@@ -181,34 +193,38 @@ static void check(const uint8_t *data, size_t size, uint64_t from)
 		assert_int_equal(data[i], pattern(from + i));
 }
 
+/* Takes up to @size bytes, which must be those that follow *@got. Return: whether there were any. */
+static bool take_next(struct fake_qp *qp, uint8_t *data, size_t size, uint64_t *got)
+{
+	ssize_t n = take(qp, data, size);
+
+	assert_true(n >= 0);
+	check(data, (size_t)n, *got);
+	*got += (uint64_t)n;
+	return n;
+}
+
 /* Odd sizes on both sides, many times around the buffers, in both directions at once. */
 TEST_PAIR(test_order)
 {
 	uint64_t sent[2] = { 0 }, got[2] = { 0 };
 	static uint8_t data[300001];
-	unsigned int turn, from;
 	ssize_t n;
 
-	for (turn = 0; turn < 400; turn++) {
-		for (from = 0; from < 2; from++) {
+	for (unsigned int turn = 0; turn < 400; turn++) {
+		for (unsigned int from = 0; from < 2; from++) {
 			size_t size = 1 + turn * 7919 % (turn % 3 ? sizeof(data) : 100);
 
 			fill(data, size, sent[from]);
 			n = put(&pair[from], data, size);
 			assert_true(n >= 0);
 			sent[from] += (uint64_t)n;
-			n = take(&pair[!from], data, 1 + turn * 104729 % sizeof(data));
-			assert_true(n >= 0);
-			check(data, (size_t)n, got[from]);
-			got[from] += (uint64_t)n;
+			take_next(&pair[!from], data, 1 + turn * 104729 % sizeof(data), &got[from]);
 		}
 	}
-	for (from = 0; from < 2; from++) {
-		while ((n = take(&pair[!from], data, sizeof(data))) > 0) {
-			check(data, (size_t)n, got[from]);
-			got[from] += (uint64_t)n;
-		}
-		assert_int_equal(n, 0);
+	for (unsigned int from = 0; from < 2; from++) {
+		while (take_next(&pair[!from], data, sizeof(data), &got[from]))
+			;
 		assert_int_equal(sent[from], got[from]);
 		assert_true(sent[from] > 10 * PVR_VERBS_TX_SIZE);
 	}
@@ -230,41 +246,36 @@ TEST_PAIR(test_segments_of_a_vector)
 static void send_until_full(struct fake_qp *qp)
 {
 	for (unsigned int i = 0; i < PVR_VERBS_BUFFERS; i++)
-		assert_int_equal(put(qp, "x", 1), 1);
-	assert_int_equal(put(qp, "x", 1), 0);
+		assert_int_equal(put_byte(qp), 1);
+	assert_int_equal(put_byte(qp), 0);
 }
 
 /* No message is sent without a buffer at the other side; credit updates report buffers. */
 TEST_PAIR(test_credits)
 {
-	char byte;
-
 	send_until_full(&pair[0]);
 	assert_false(pvr_verbs_stream_has_room(&pair[0].stream));
 	assert_true(pair[0].send_arms);
 	for (unsigned int i = 0; i < PVR_VERBS_BUFFERS / 2 - 1; i++)
-		assert_int_equal(take(&pair[1], &byte, 1), 1);
+		assert_int_equal(take_byte(&pair[1]), 1);
 	assert_int_equal(pair[1].sends, 0);
 	assert_false(pvr_verbs_stream_has_room(&pair[0].stream));
-	assert_int_equal(take(&pair[1], &byte, 1), 1);
+	assert_int_equal(take_byte(&pair[1]), 1);
 	assert_int_equal(pair[1].sends, 1);
 	assert_true(pvr_verbs_stream_has_room(&pair[0].stream));
 	for (unsigned int i = 0; i < PVR_VERBS_BUFFERS / 2; i++)
-		assert_int_equal(put(&pair[0], "y", 1), 1);
-	assert_int_equal(put(&pair[0], "y", 1), 0);
+		assert_int_equal(put_byte(&pair[0]), 1);
+	assert_int_equal(put_byte(&pair[0]), 0);
 }
 
 /* A side that sends data needs no credit updates. */
 TEST_PAIR(test_credits_go_with_messages)
 {
-	char byte;
-
 	for (unsigned int i = 0; i < 10 * PVR_VERBS_BUFFERS; i++) {
-		assert_int_equal(put(&pair[0], "x", 1), 1);
-		assert_int_equal(take(&pair[1], &byte, 1), 1);
-		assert_int_equal(put(&pair[1], "y", 1), 1);
-		assert_int_equal(take(&pair[0], &byte, 1), 1);
-		assert_int_equal(byte, 'y');
+		assert_int_equal(put_byte(&pair[0]), 1);
+		assert_int_equal(take_byte(&pair[1]), 1);
+		assert_int_equal(put_byte(&pair[1]), 1);
+		assert_int_equal(take_byte(&pair[0]), 1);
 	}
 	assert_int_equal(pair[0].sends + pair[1].sends, 20 * PVR_VERBS_BUFFERS);
 }
@@ -274,17 +285,15 @@ TEST_PAIR(test_credits_go_with_messages)
  */
 TEST_PAIR(test_buffers_in_use)
 {
-	char byte;
-
 	pair[0].hold = true;
 	send_until_full(&pair[0]);
-	while (take(&pair[1], &byte, 1) == 1)
+	while (take_byte(&pair[1]) == 1)
 		;
-	assert_int_equal(put(&pair[0], "x", 1), 0);
+	assert_int_equal(put_byte(&pair[0]), 0);
 	complete(&pair[0], &(struct pvr_verbs_done){ .len = 1 });
 	assert_true(pvr_verbs_stream_has_room(&pair[0].stream));
-	assert_int_equal(put(&pair[0], "x", 1), 1);
-	assert_int_equal(put(&pair[0], "x", 1), 0);
+	assert_int_equal(put_byte(&pair[0]), 1);
+	assert_int_equal(put_byte(&pair[0]), 0);
 }
 
 /* A receive that finds nothing arms the CQ last. */
@@ -303,21 +312,19 @@ TEST_PAIR(test_armed_when_empty)
 /* Bytes from before the break are not lost; then both directions return the error. */
 TEST_PAIR(test_broken)
 {
-	char byte;
-
-	assert_int_equal(put(&pair[0], "z", 1), 1);
+	assert_int_equal(put_byte(&pair[0]), 1);
 	pair[1].broken = -ECONNRESET;
-	assert_int_equal(take(&pair[1], &byte, 1), 1);
-	assert_int_equal(take(&pair[1], &byte, 1), -ECONNRESET);
-	assert_int_equal(put(&pair[1], "x", 1), -ECONNRESET);
+	assert_int_equal(take_byte(&pair[1]), 1);
+	assert_int_equal(take_byte(&pair[1]), -ECONNRESET);
+	assert_int_equal(put_byte(&pair[1]), -ECONNRESET);
 	assert_true(pvr_verbs_stream_has_room(&pair[1].stream));
 }
 
 TEST_PAIR(test_cannot_post)
 {
 	pair[0].post_error = -ENOMEM;
-	assert_int_equal(put(&pair[0], "z", 1), -ENOMEM);
-	assert_int_equal(put(&pair[0], "z", 1), -ENOMEM);
+	assert_int_equal(put_byte(&pair[0]), -ENOMEM);
+	assert_int_equal(put_byte(&pair[0]), -ENOMEM);
 }
 
 static void says(struct fake_qp *qp, uint32_t len, uint32_t taken)
@@ -326,40 +333,30 @@ static void says(struct fake_qp *qp, uint32_t len, uint32_t taken)
 	complete(qp, &(struct pvr_verbs_done){ true, qp->free[qp->num_free], len, taken });
 }
 
-/* More than was ever sent. */
-TEST_PAIR(test_credits_that_cannot_be)
+static const struct {
+	const char *label;
+	uint32_t len, taken;
+} bad_notes[] = {
+	{ "more taken than was sent", 1, 3 },
+	{ "fewer taken than before", 1, 0 },
+	{ "no bytes and no credits", 0, 1 },
+};
+
+TEST_CASES_WITH(struct fake_qp *pair, set_up, tear_down, test_bad_note_is_refused, bad_notes)
 {
-	char byte;
-
-	assert_int_equal(put(&pair[0], "z", 1), 1);
-	says(&pair[0], 1, 2);
-	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
-}
-
-TEST_PAIR(test_decreasing_credits_are_refused)
-{
-	char byte;
-
-	assert_int_equal(put(&pair[0], "z", 1), 1);
+	assert_int_equal(put_byte(&pair[0]), 1);
+	assert_int_equal(put_byte(&pair[0]), 1);
 	says(&pair[0], 1, 1);
-	assert_int_equal(take(&pair[0], &byte, 1), 1);
-	says(&pair[0], 1, 0);
-	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
-}
-
-TEST_PAIR(test_empty_note)
-{
-	char byte;
-
-	says(&pair[0], 0, 0);
-	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
+	assert_int_equal(take_byte(&pair[0]), 1);
+	says(&pair[0], row->len, row->taken);
+	assert_int_equal(take_byte(&pair[0]), -EPROTO);
 }
 
 /* All sent messages have arrived or are lost. */
 TEST_PAIR(test_proved)
 {
 	pair[0].hold = true;
-	assert_int_equal(put(&pair[0], "z", 1), 1);
+	assert_int_equal(put_byte(&pair[0]), 1);
 	assert_int_equal(pvr_verbs_stream_is_proved(&pair[0].stream), 0);
 	assert_int_equal(pair[0].send_arms, 1);
 	complete(&pair[0], &(struct pvr_verbs_done){ .len = 1 });
