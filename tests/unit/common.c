@@ -13,9 +13,6 @@ static struct t_env *env_new(void **state)
 
 	if (!env)
 		fg_die("out of memory");
-	if (getenv("FG_WIRE"))
-		env->wire = fg_wire_create(NULL);
-	env->host = env->wire ? fg_wire_host(env->wire, 0) : fg_host_create();
 	*state = env;
 	return env;
 }
@@ -27,62 +24,48 @@ struct fg_host *t_other_host(struct t_env *env)
 
 int t_setup_host(void **state)
 {
-	env_new(state);
+	struct t_env *env = env_new(state);
+
+	if (getenv("FG_WIRE"))
+		env->wire = fg_wire_create(NULL);
+	env->host = env->wire ? fg_wire_host(env->wire, 0) : fg_host_create();
 	return 0;
 }
 
-int t_setup_unprobed(void **state)
+T_SHARED_SETUP(unprobed, host)
 {
-	struct t_env *env = env_new(state);
 	struct fg_guest_config config;
 
 	fg_guest_config_init(&config, 1);
 	env->g[0] = fg_guest_create(env->host, &config);
-	return 0;
 }
 
-int t_setup_guest(void **state)
+T_SHARED_SETUP(guest, host)
 {
-	struct t_env *env = env_new(state);
-
 	env->g[0] = fg_guest_start(env->host, 1);
-	return 0;
 }
 
-int t_setup_guests(void **state)
+T_SHARED_SETUP(guests, guest)
 {
-	struct t_env *env = env_new(state);
-
-	env->g[0] = fg_guest_start(env->host, 1);
 	env->g[1] = fg_guest_start(t_other_host(env), 2);
 	/* The hosts exchange their announcements. */
 	fg_run(env->host);
-	return 0;
 }
 
-static struct t_env *setup_ends(void **state, enum pvr_qp_type type)
+static void open_ends(struct t_env *env, enum pvr_qp_type type)
 {
-	struct t_env *env;
-
-	t_setup_guests(state);
-	env = *state;
 	fg_end_open(&env->a, env->g[0], type);
 	fg_end_open(&env->b, env->g[1], type);
-	return env;
 }
 
-int t_setup_rc(void **state)
+T_SHARED_SETUP(rc, guests)
 {
-	setup_ends(state, PVR_QPT_RC);
-	return 0;
+	open_ends(env, PVR_QPT_RC);
 }
 
-int t_setup_rc_connected(void **state)
+T_SHARED_SETUP(rc_connected, rc)
 {
-	struct t_env *env = setup_ends(state, PVR_QPT_RC);
-
 	fg_end_connect(&env->a, &env->b, NULL);
-	return 0;
 }
 
 int t_setup_ext(void **state, uint32_t ext, t_fixture *setup)
@@ -96,59 +79,46 @@ int t_setup_ext(void **state, uint32_t ext, t_fixture *setup)
 	return err;
 }
 
-static int setup_uc(void **state)
+T_SETUP(uc_ends, guests)
 {
-	setup_ends(state, PVR_QPT_UC);
-	return 0;
+	open_ends(env, PVR_QPT_UC);
 }
 
 int t_setup_uc(void **state)
 {
-	return t_setup_ext(state, fg_default_ext | PVR_EXT_UC, setup_uc);
+	return t_setup_ext(state, fg_default_ext | PVR_EXT_UC, t_setup_uc_ends);
 }
 
-int t_setup_rc_loopback(void **state)
+T_SHARED_SETUP(rc_loopback, guest)
 {
-	struct t_env *env;
-
-	t_setup_guest(state);
-	env = *state;
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
-	return 0;
+	t_open_pair(&env->a, env->g[0], &env->b, env->g[0]);
 }
 
-static int setup_ready(void **state, enum pvr_qp_type type)
+static void open_ready(struct t_env *env, enum pvr_qp_type type)
 {
-	struct t_env *env = setup_ends(state, type);
-
+	open_ends(env, type);
 	fg_end_ready(&env->a);
 	fg_end_ready(&env->b);
-	return 0;
 }
 
-int t_setup_ud_ready(void **state)
+T_SHARED_SETUP(ud_ready, guests)
 {
-	return setup_ready(state, PVR_QPT_UD);
+	open_ready(env, PVR_QPT_UD);
 }
 
-int t_setup_gsi_ready(void **state)
+T_SHARED_SETUP(gsi_ready, guests)
 {
-	return setup_ready(state, PVR_QPT_GSI);
+	open_ready(env, PVR_QPT_GSI);
 }
 
 struct t_env *t_env_of_hosts(void **state, const struct fg_wire_config *config)
 {
-	struct t_env *env = calloc(1, sizeof(*env));
+	struct t_env *env = env_new(state);
 
-	if (!env)
-		fg_die("out of memory");
 	env->wire = fg_wire_create(config);
 	env->host = fg_wire_host(env->wire, 0);
 	for (unsigned int i = 0; i < config->hosts; i++)
 		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
-	*state = env;
 	return env;
 }
 

@@ -37,6 +37,21 @@ int t_setup_ext(void **state, uint32_t ext, t_fixture *setup);
 struct t_env *t_env_of_hosts(void **state, const struct fg_wire_config *config);
 int t_teardown(void **state);
 
+/* T_SETUP(name, base) { ... } defines t_setup_<name>(): that of @base, then the body, with env. */
+#define T_SETUP(name, base)              \
+	static t_fixture t_setup_##name; \
+	T_SHARED_SETUP(name, base)
+/* The same for a fixture that a header declares. */
+#define T_SHARED_SETUP(name, base)                    \
+	static void t_fill_##name(struct t_env *env); \
+	int t_setup_##name(void **state)              \
+	{                                             \
+		t_setup_##base(state);                \
+		t_fill_##name(*state);                \
+		return 0;                             \
+	}                                             \
+	static void t_fill_##name(struct t_env *env)
+
 /* Two more connected RC ends. */
 void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct fg_guest *gd);
 /* Takes a and b through RESET to RTS again. */

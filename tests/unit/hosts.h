@@ -7,16 +7,6 @@
 
 #define GRH 40u
 
-/* T_SETUP(name, base) { ... } defines a fixture: that of @base, then the body, which has env. */
-#define T_SETUP(name, base)                           \
-	static void t_fill_##name(struct t_env *env); \
-	static int t_setup_##name(void **state)       \
-	{                                             \
-		t_setup_##base(state);                \
-		t_fill_##name(*state);                \
-		return 0;                             \
-	}                                             \
-	static void t_fill_##name(struct t_env *env)
 /*
  * T_SETUP_HOSTS(name, 3, .slots = 4) { ... }: hosts with a guest each; the other arguments are
  * fields of struct fg_wire_config.

@@ -9,29 +9,19 @@
 #define LONG_PAGES 256u /* 1 MiB, four pieces */
 
 /* Two guests on one host whose engine has the lossy path and, behind it, the local one. */
-static int t_setup_lossy(void **state)
+T_SETUP(lossy, host)
 {
-	struct t_env *env;
-
-	t_setup_host(state);
-	env = *state;
 	lossy_path_install(env->host->engine);
 	env->g[0] = fg_guest_start(env->host, 1);
 	env->g[1] = fg_guest_start(env->host, 2);
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	return 0;
 }
 
-static int t_setup_lossy_connected(void **state)
+T_SETUP(lossy_connected, lossy)
 {
-	struct t_env *env;
-
-	t_setup_lossy(state);
-	env = *state;
 	fg_end_connect(&env->a, &env->b, NULL);
 	fg_run(env->host);
-	return 0;
 }
 
 static uint32_t *word(const struct fg_end *end, uint32_t i)
@@ -52,6 +42,14 @@ static void expect_filled(const struct fg_end *end)
 		assert_int_equal(*word(end, i), 1000 + i);
 }
 
+/* As many requests of a are done, in order, and no others. */
+static void expect_all_done(struct t_env *env, uint32_t requests, enum pvrdma_wc_opcode opcode)
+{
+	for (uint32_t i = 0; i < requests; i++)
+		expect_done(&env->a.scq, i, opcode);
+	expect_no_cqe(&env->a.scq);
+}
+
 static void post_sends(struct t_env *env)
 {
 	fill(&env->a);
@@ -64,11 +62,9 @@ static void post_sends(struct t_env *env)
 /* Each once, and in order. */
 static void expect_sends(struct t_env *env)
 {
-	for (uint32_t i = 0; i < MESSAGES; i++) {
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+	expect_all_done(env, MESSAGES, PVRDMA_WC_SEND);
+	for (uint32_t i = 0; i < MESSAGES; i++)
 		expect_recv(&env->b.rcq, i, SIZE);
-	}
-	expect_no_cqe(&env->a.scq);
 	expect_no_cqe(&env->b.rcq);
 	expect_filled(&env->b);
 }
@@ -87,6 +83,11 @@ static void ping(struct t_env *env)
 {
 	t_message(env, PVR_SEND_SIGNALED);
 	fg_settle(env->host, FG_SEC);
+}
+
+static void expect_path(struct t_env *env, const char *name)
+{
+	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, name);
 }
 
 /* ------------------------------------------------------------------------- losses */
@@ -128,14 +129,10 @@ TEST_CASES(lossy_connected, test_write_despite_loss_arrives_once_in_order, losse
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, i * SIZE, &env->b.mr, i * SIZE, SIZE);
 	/* The last one to a place is what stays there. */
 	for (uint32_t i = 0; i < 10; i++)
-		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 100 + i, i * SIZE, &env->b.mr,
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, MESSAGES + i, i * SIZE, &env->b.mr,
 		       MESSAGES * SIZE, SIZE);
 	fg_settle(env->host, 100 * FG_SEC);
-	for (uint32_t i = 0; i < MESSAGES; i++)
-		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
-	for (uint32_t i = 0; i < 10; i++)
-		expect_done(&env->a.scq, 100 + i, PVRDMA_WC_RDMA_WRITE);
-	expect_no_cqe(&env->a.scq);
+	expect_all_done(env, MESSAGES + 10, PVRDMA_WC_RDMA_WRITE);
 	expect_filled(&env->b);
 	assert_int_equal(*word(&env->b, MESSAGES), 1009);
 	expect_losses(row, MESSAGES + 10);
@@ -148,26 +145,9 @@ TEST_CASES(lossy_connected, test_read_despite_loss_completes_once_in_order, loss
 	for (uint32_t i = 0; i < MESSAGES; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, i * SIZE, &env->b.mr, i * SIZE, SIZE);
 	fg_settle(env->host, 100 * FG_SEC);
-	for (uint32_t i = 0; i < MESSAGES; i++)
-		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_READ);
-	expect_no_cqe(&env->a.scq);
+	expect_all_done(env, MESSAGES, PVRDMA_WC_RDMA_READ);
 	expect_filled(&env->a);
 	expect_losses(row, MESSAGES);
-}
-
-static void fetch_add(struct t_env *env, uint32_t i)
-{
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, i * SIZE, 8);
-	struct fg_wr wr = { .wr_id = i,
-			    .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey,
-			    .compare_add = 1 };
-
-	assert_true(fg_post_send(&env->a.qp, &wr));
 }
 
 TEST_CASES(lossy_connected, test_atomic_despite_loss_is_executed_once, losses)
@@ -175,11 +155,10 @@ TEST_CASES(lossy_connected, test_atomic_despite_loss_is_executed_once, losses)
 	lossy_path.lose_every = row->every;
 	*(uint64_t *)env->b.mr.va = 1000;
 	for (uint32_t i = 0; i < MESSAGES; i++)
-		fetch_add(env, i);
+		t_post(&env->a, .wr_id = i, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+		       T_SGE(&env->a.mr, i * SIZE, 8), T_REMOTE(&env->b.mr, 0), .compare_add = 1);
 	fg_settle(env->host, 100 * FG_SEC);
-	for (uint32_t i = 0; i < MESSAGES; i++)
-		expect_done(&env->a.scq, i, PVRDMA_WC_FETCH_ADD);
-	expect_no_cqe(&env->a.scq);
+	expect_all_done(env, MESSAGES, PVRDMA_WC_FETCH_ADD);
 	expect_filled(&env->a);
 	assert_int_equal(*(uint64_t *)env->b.mr.va, 1000 + MESSAGES);
 	expect_losses(row, MESSAGES);
@@ -189,18 +168,12 @@ TEST_CASES(lossy_connected, test_atomic_despite_loss_is_executed_once, losses)
 TEST(lossy_connected, test_only_a_lost_fragment_is_sent_again)
 {
 	struct fg_mr wide_a, wide_b;
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .num_sge = 1 };
-	struct pvrdma_sge sge;
 
 	t_wide_mr(&env->a, LONG_PAGES, &wide_a);
 	t_wide_mr(&env->b, LONG_PAGES, &wide_b);
-	sge = (struct pvrdma_sge){ wide_a.start, LONG_PAGES * 4096, wide_a.lkey };
-	wr.flags = PVR_SEND_SIGNALED;
-	wr.sge = &sge;
-	wr.remote_addr = wide_b.start;
-	wr.rkey = wide_b.rkey;
 	lossy_path.lose_every = 3;
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
+	       T_SGE(&wide_a, 0, LONG_PAGES * 4096), T_REMOTE(&wide_b, 0));
 	fg_settle(env->host, 10 * FG_SEC);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_no_cqe(&env->a.scq);
@@ -281,7 +254,7 @@ TEST(lossy, test_resolve_no_falls_to_the_next_path)
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_ping_pong(env->host, &env->a, &env->b);
 	assert_int_equal(lossy_path.sent, 0);
-	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, "local");
+	expect_path(env, "local");
 }
 
 TEST(lossy_connected, test_path_changes_when_resolve_says_no)
@@ -295,7 +268,7 @@ TEST(lossy_connected, test_path_changes_when_resolve_says_no)
 	expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
 	assert_int_equal(lossy_path.sent, 1);
 	assert_int_equal(lossy_path.detached, 1);
-	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, "local");
+	expect_path(env, "local");
 }
 
 TEST(lossy_connected, test_detach_false_keeps_the_queue_pair)
@@ -308,11 +281,11 @@ TEST(lossy_connected, test_detach_false_keeps_the_queue_pair)
 	ping(env);
 	assert_int_equal(lossy_path.sent, 2);
 	assert_true(lossy_path.detached > 0);
-	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, "lossy");
+	expect_path(env, "lossy");
 	lossy_path.keeps_qps = false;
 	ping(env);
 	assert_int_equal(lossy_path.sent, 2);
-	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, "local");
+	expect_path(env, "local");
 	for (uint32_t i = 0; i < 3; i++)
 		expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
 }

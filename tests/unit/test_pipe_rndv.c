@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Large payloads between hosts whose RDMA NICs read them: which, how, and when they are back. */
-#include <endian.h>
-
 #include "fg_wire.h"
 #include "rndv.h"
 #include "core/objects.h"
 #include "nics.h"
 #include "transfer.h"
 
-static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_SEND, PVRDMA_WR_SEND_WITH_IMM,
-					     PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_WRITE_WITH_IMM,
-					     PVRDMA_WR_RDMA_READ };
+static const struct {
+	const char *label;
+	enum pvrdma_wr_opcode op;
+} ops[] = {
+	{ "SEND", PVRDMA_WR_SEND },	   { "SEND_WITH_IMM", PVRDMA_WR_SEND_WITH_IMM },
+	{ "WRITE", PVRDMA_WR_RDMA_WRITE }, { "WRITE_WITH_IMM", PVRDMA_WR_RDMA_WRITE_WITH_IMM },
+	{ "READ", PVRDMA_WR_RDMA_READ },
+};
 
 TEST_INIT
 {
@@ -56,55 +59,63 @@ static void expect_copied(struct t_env *env)
 	assert_true(nics_are_up(env));
 }
 
+/* The last transfer took so many rendezvous, all read into the stream's own buffer first. */
+static void expect_buffered(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t rndvs,
+			    uint32_t len)
+{
+	struct fg_nic_stats exposed = fg_wire_nic_since(env->wire, exposer_of(op));
+	struct fg_nic_stats read = fg_wire_nic_since(env->wire, !exposer_of(op));
+
+	assert_int_equal(exposed.exposed, rndvs);
+	assert_int_equal(read.read, 0);
+	assert_int_equal(read.read_own, rndvs);
+	assert_int_equal(read.zerocopy_rx_bytes, len);
+	assert_true(nics_are_up(env));
+}
+
+static void transfer_copied(struct t_env *env, struct t_transfer t)
+{
+	t_transfer(env, &t);
+	expect_copied(env);
+}
+
+static void transfer_exposed(struct t_env *env, struct t_transfer t)
+{
+	t_transfer(env, &t);
+	expect_exposed(env, t.op, 1, t.len);
+}
+
 /* ------------------------------------------------------------------ what is exposed */
 
-TEST(nics, test_large_payloads_are_exposed)
+TEST_CASES(nics, test_large_payloads_are_exposed, ops)
 {
 	const uint32_t lens[] = { NICS_LEAST, NICS_LEAST + 1, 100000, NICS_CHUNK };
 
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		for (size_t k = 0; k < COUNT(lens); k++) {
-			struct t_transfer t = { .op = ops[i],
-						.len = lens[k],
-						.offset = 777 * (uint32_t)k,
-						.remote_offset = 4090 + (uint32_t)i };
-
-			t_transfer(env, &t);
-			expect_exposed(env, ops[i], 1, lens[k]);
-		}
-	}
+	for (uint32_t i = 0; i < COUNT(lens); i++)
+		transfer_exposed(env, (struct t_transfer){ .op = row->op,
+							   .len = lens[i],
+							   .offset = 777 * i,
+							   .remote_offset = 4090 + i });
 }
 
-TEST(nics, test_small_payloads_are_copied)
+TEST_CASES(nics, test_small_payloads_are_copied, ops)
 {
 	const uint32_t lens[] = { 0, 8, 4097, NICS_LEAST - 1 };
 
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		for (size_t k = 0; k < COUNT(lens); k++) {
-			struct t_transfer t = { .op = ops[i], .len = lens[k] };
-
-			t_transfer(env, &t);
-			expect_copied(env);
-		}
-	}
+	for (uint32_t i = 0; i < COUNT(lens); i++)
+		transfer_copied(env, (struct t_transfer){ .op = row->op, .len = lens[i] });
 }
 
 TEST(nics, test_send_with_invalidate_is_exposed)
 {
-	const struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100000);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND_WITH_INV,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1 };
 	struct expose l;
 
 	expose_init(&l, env, PVR_MR_FLAG_MW2);
 	expose_bind(&l);
 	fg_fill(env->a.buf.va, 100000, 5);
-	wr.imm = l.mw.rkey;
 	t_recv(&env->b, 2, 0, 100000);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV, .imm = l.mw.rkey,
+	       T_SGE(&env->a.mr, 0, 100000));
 	fg_wire_run(env->wire);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	assert_true(expect_recv(&env->b.rcq, 2, 100000).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
@@ -113,63 +124,49 @@ TEST(nics, test_send_with_invalidate_is_exposed)
 }
 
 /* The rest after the last whole chunk, too, if it is large enough. */
-TEST(nics, test_long_messages_are_exposed_in_fragments)
+TEST_CASES(nics, test_long_messages_are_exposed_in_fragments, ops)
 {
 	const uint32_t len = (7u << 19) - 100, rndvs = len / NICS_CHUNK + 1;
+	bool read = row->op == PVRDMA_WR_RDMA_READ;
 
 	nics_in_one_run(&env->a, 1024);
 	nics_in_one_run(&env->b, 1024);
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		bool read = ops[i] == PVRDMA_WR_RDMA_READ;
-
-		fg_fill(env->a.buf.va, env->a.buf.size, read ? 1 : 10 + (uint32_t)i);
-		fg_fill(env->b.buf.va, env->b.buf.size, read ? 10 + (uint32_t)i : 1);
-		if (ops[i] != PVRDMA_WR_RDMA_WRITE && !read)
-			t_recv(&env->b, 2, 0, len);
-		if (ops[i] == PVRDMA_WR_SEND)
-			t_send(&env->a, 1, 0, len);
-		else if (ops[i] != PVRDMA_WR_SEND_WITH_IMM)
-			t_rdma(&env->a, ops[i], 1, 0, &env->b.mr, 0, len);
-		else
-			continue;
-		fg_wire_settle(env->wire, FG_SEC);
-		expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
-		fg_cq_drain(&env->b.rcq);
-		assert_int_equal(fg_mismatch(env->a.buf.va, len, 10 + (uint32_t)i), len);
-		assert_int_equal(fg_mismatch(env->b.buf.va, len, 10 + (uint32_t)i), len);
-		expect_exposed(env, ops[i], rndvs, len);
-	}
+	fg_fill(env->a.buf.va, env->a.buf.size, read ? 1 : 10);
+	fg_fill(env->b.buf.va, env->b.buf.size, read ? 10 : 1);
+	t_recv(&env->b, 2, 0, len);
+	t_rdma(&env->a, row->op, 1, 0, &env->b.mr, 0, len);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	assert_int_equal(fg_mismatch(env->a.buf.va, len, 10), len);
+	assert_int_equal(fg_mismatch(env->b.buf.va, len, 10), len);
+	expect_exposed(env, row->op, rndvs, len);
 }
 
-TEST(nics, test_several_entries_are_exposed_as_several_parts)
+TEST_CASES(nics, test_several_entries_are_exposed_as_several_parts, ops)
 {
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		for (uint32_t sges = 1; sges <= PVR_FRAME_RNDV_SEGS; sges++) {
-			struct t_transfer t = { .op = ops[i],
-						.len = 200000,
-						.sges = sges,
-						.recv_sges = PVR_FRAME_RNDV_SEGS + 1 - sges };
+	struct t_transfer t = { .op = row->op, .len = 200000 };
 
-			t_transfer(env, &t);
-			/* Of a READ the entries are where it goes to. */
-			assert_int_equal(fg_wire_nic(env->wire, exposer_of(ops[i]))->parts,
-					 ops[i] == PVRDMA_WR_RDMA_READ ? 1 : sges);
-			expect_exposed(env, ops[i], 1, 200000);
-		}
+	for (t.sges = 1; t.sges <= PVR_FRAME_RNDV_SEGS; t.sges++) {
+		t.recv_sges = PVR_FRAME_RNDV_SEGS + 1 - t.sges;
+		t_transfer(env, &t);
+		/* Of a READ the entries are where it goes to. */
+		assert_int_equal(fg_wire_nic(env->wire, exposer_of(t.op))->parts,
+				 t.op == PVRDMA_WR_RDMA_READ ? 1 : t.sges);
+		expect_exposed(env, t.op, 1, t.len);
 	}
 }
 
 TEST(nics, test_more_parts_than_a_rndv_has_are_copied)
 {
-	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE,
-				.len = 200000,
-				.sges = PVR_FRAME_RNDV_SEGS + 1 };
+	transfer_copied(env, (struct t_transfer){ .op = PVRDMA_WR_RDMA_WRITE,
+						  .len = 200000,
+						  .sges = PVR_FRAME_RNDV_SEGS + 1 });
+}
 
-	t_transfer(env, &t);
-	expect_copied(env);
-	/* And where a READ goes to is then the stream's own buffer. */
-	t.op = PVRDMA_WR_RDMA_READ;
-	t.sges = 32;
+TEST(nics, test_read_to_many_entries_goes_through_the_buffer)
+{
+	const struct t_transfer t = { .op = PVRDMA_WR_RDMA_READ, .len = 200000, .sges = 32 };
+
 	t_transfer(env, &t);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).exposed, 1);
 	assert_true(fg_wire_nic(env->wire, 0)->read_own > 0);
@@ -178,27 +175,16 @@ TEST(nics, test_more_parts_than_a_rndv_has_are_copied)
 
 TEST(nics_from_scattered, test_scattered_payloads_are_copied)
 {
-	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE, .len = 500000 };
-
-	t_transfer(env, &t);
-	expect_copied(env);
-	t.op = PVRDMA_WR_SEND;
-	t_transfer(env, &t);
-	expect_copied(env);
+	transfer_copied(env, (struct t_transfer){ .op = PVRDMA_WR_RDMA_WRITE, .len = 500000 });
+	transfer_copied(env, (struct t_transfer){ .op = PVRDMA_WR_SEND, .len = 500000 });
 }
 
 TEST(nics_to_scattered, test_scattered_targets_are_read_by_way_of_a_buffer)
 {
+	/* READ is the last one. */
 	for (size_t i = 0; i < COUNT(ops) - 1; i++) {
-		struct t_transfer t = { .op = ops[i], .len = 700000, .remote_offset = 100 };
-		struct fg_nic_stats read;
-
-		t_transfer(env, &t);
-		assert_int_equal(fg_wire_nic_since(env->wire, 0).exposed, 3);
-		read = fg_wire_nic_since(env->wire, 1);
-		assert_int_equal(read.read, 0);
-		assert_int_equal(read.read_own, 3);
-		assert_int_equal(read.zerocopy_rx_bytes, 700000);
+		t_transfer(env, &(struct t_transfer){ ops[i].op, 700000, .remote_offset = 100 });
+		expect_buffered(env, ops[i].op, 3, 700000);
 	}
 }
 
@@ -206,12 +192,10 @@ TEST(nics_to_scattered, test_scattered_targets_are_read_by_way_of_a_buffer)
 TEST(nics, test_targets_of_many_runs_are_read_in_several_goes)
 {
 	for (uint32_t sges = 1; sges <= PVR_FRAME_RNDV_SEGS; sges++) {
-		struct t_transfer t = { .op = PVRDMA_WR_SEND,
-					.len = 250000,
-					.sges = sges,
-					.recv_sges = 2 * PVR_FRAME_RNDV_SEGS };
+		struct t_transfer t = { PVRDMA_WR_SEND, 250000, .sges = sges };
 		struct fg_nic_stats read;
 
+		t.recv_sges = 2 * PVR_FRAME_RNDV_SEGS;
 		t_transfer(env, &t);
 		assert_int_equal(fg_wire_nic_since(env->wire, 0).exposed, 1);
 		read = fg_wire_nic_since(env->wire, 1);
@@ -226,11 +210,8 @@ TEST(nics, test_targets_of_many_runs_are_read_in_several_goes)
 		t.recv_sges = 32;
 		t.len = 100000;
 		t_transfer(env, &t);
-		fg_wire_nic_since(env->wire, 0);
-		assert_int_equal(fg_wire_nic(env->wire, 1)->read, 0);
-		assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own, 1);
+		expect_buffered(env, t.op, 1, t.len);
 	}
-	assert_true(nics_are_up(env));
 }
 
 TEST(nics, test_unreliable_connections_are_copied)
@@ -258,35 +239,19 @@ TEST(nics, test_unreliable_connections_are_copied)
 
 /* -------------------------------------------------------------------- when it cannot */
 
-TEST(nics, test_memory_that_cannot_be_exposed_is_copied)
+TEST_CASES(nics, test_memory_that_cannot_be_exposed_is_copied, ops)
 {
 	fg_wire_nics(env->wire)->no_expose = true;
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		struct t_transfer t = { .op = ops[i], .len = 600000 };
-
-		t_transfer(env, &t);
-		expect_copied(env);
-	}
+	transfer_copied(env, (struct t_transfer){ .op = row->op, .len = 600000 });
 	fg_wire_nics(env->wire)->no_expose = false;
-	t_transfer(env, &(struct t_transfer){ .op = PVRDMA_WR_SEND, .len = 100000 });
-	expect_exposed(env, PVRDMA_WR_SEND, 1, 100000);
+	transfer_exposed(env, (struct t_transfer){ .op = row->op, .len = 100000 });
 }
 
-TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
+TEST_CASES(nics, test_memory_that_cannot_be_read_into_gets_a_copy, ops)
 {
 	fg_wire_nics(env->wire)->no_read = true;
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		struct t_transfer t = { .op = ops[i], .len = 600000 };
-		struct fg_nic_stats read;
-
-		t_transfer(env, &t);
-		assert_int_equal(fg_wire_nic_since(env->wire, exposer_of(ops[i])).exposed, 3);
-		read = fg_wire_nic_since(env->wire, !exposer_of(ops[i]));
-		assert_int_equal(read.read, 0);
-		assert_int_equal(read.read_own, 3);
-		assert_int_equal(read.zerocopy_rx_bytes, 600000);
-	}
-	assert_true(nics_are_up(env));
+	t_transfer(env, &(struct t_transfer){ .op = row->op, .len = 600000 });
+	expect_buffered(env, row->op, 3, 600000);
 }
 
 /* Payload beyond the limit of exposed memory is copied, and all arrives in order. */
@@ -463,8 +428,7 @@ TEST(nics, test_connection_cut_anywhere)
 		t_recv(&env->b, 2, 700000, 100000);
 		t_send(&env->a, 2, 700000, 100000);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 1000000, &env->b.mr, 200000, 200000);
-		for (uint32_t i = 0; i < steps; i++)
-			fg_wire_step(env->wire);
+		fg_wire_steps(env->wire, steps);
 		nics_up(env, steps % 3);
 		fg_wire_settle(env->wire, 10 * FG_SEC);
 		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
