@@ -10,7 +10,7 @@
 #include "fg_gid.h"
 
 #define DEFAULT_RAM_MIB 16
-#define DEFAULT_LINEAR_MIB 4
+#define DEFAULT_LINEAR_MIB 12
 #define DEFAULT_RING_PAGES 4
 
 static void guest_raise(void *opaque, uint32_t vector)

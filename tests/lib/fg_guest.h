@@ -11,7 +11,7 @@ struct fg_guest_config {
 	const char *fabric; /* NULL: the default one */
 	uint8_t mac[6];
 	uint32_t ram_mib; /* scattered pages; 0: 16 */
-	uint32_t linear_mib; /* contiguous pages; 0: 4 */
+	uint32_t linear_mib; /* contiguous pages; 0: 12 */
 	enum fg_buf_kind ends; /* buffers of struct fg_end */
 	uint32_t driver_version; /* 0: 20 */
 	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */

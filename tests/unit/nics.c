@@ -2,25 +2,6 @@
 /* Guests of two hosts whose RDMA NICs read their memory, with TCP beside. */
 #include "nics.h"
 
-#include <stdlib.h>
-
-#define LINEAR_MIB 12
-
-static struct fg_guest *start(struct fg_host *host, uint32_t number)
-{
-	struct fg_guest_config config;
-	struct fg_guest *guest;
-	uint8_t gid[16];
-
-	fg_guest_config_init(&config, number);
-	config.linear_mib = LINEAR_MIB;
-	guest = fg_guest_create(host, &config);
-	expect_ok(fg_guest_boot(guest));
-	fg_gid_from_mac(gid, guest->config.mac);
-	expect_ok(fg_bind_gid(guest, 0, gid));
-	return guest;
-}
-
 void nics_in_one_run(struct fg_end *end, uint32_t pages)
 {
 	expect_ok(fg_mr_destroy(&end->mr));
@@ -48,17 +29,13 @@ void nics_open(struct t_env *env, struct fg_end *a, struct fg_end *b, unsigned i
 
 static int setup(void **state, bool scattered_a, bool scattered_b, uint32_t chunk)
 {
-	const struct fg_wire_config two_hosts = { .chunk = chunk,
-						  .buffer = 4u << 20,
-						  .exposes = true };
-	struct t_env *env = calloc(1, sizeof(*env));
+	const struct fg_wire_config two_hosts = {
+		.hosts = 2, .chunk = chunk, .buffer = 4u << 20, .exposes = true
+	};
+	struct t_env *env = t_env_of_hosts(state, &two_hosts);
 
-	assert_non_null(env);
-	*state = env;
-	env->wire = fg_wire_create(&two_hosts);
-	env->host = fg_wire_host(env->wire, 0);
-	for (uint32_t i = 0; i < T_GUESTS; i++)
-		env->g[i] = start(fg_wire_host(env->wire, i % 2), i + 1);
+	for (uint32_t i = 2; i < T_GUESTS; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i % 2), i + 1);
 	fg_wire_run(env->wire);
 	nics_up(env, true);
 	open_end(&env->a, env->g[0], scattered_a);

@@ -6,8 +6,8 @@ void expose_init(struct expose *l, struct t_env *env, uint32_t flag)
 {
 	memset(l, 0, sizeof(*l));
 	l->env = env;
-	l->a = &l->env->a;
-	l->b = &l->env->b;
+	l->a = &env->a;
+	l->b = &env->b;
 	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND,
 			       &l->region));
 	expect_ok(fg_mw_create(&l->b->pd, flag, &l->mw));
@@ -60,9 +60,7 @@ void expose_bind(struct expose *l)
 
 void expose_reconnect(struct expose *l)
 {
-	expect_ok(fg_qp_to_reset(&l->a->qp));
-	expect_ok(fg_qp_to_reset(&l->b->qp));
-	fg_end_connect(l->a, l->b, NULL);
+	t_reconnect(l->env);
 }
 
 void expose_bind_refused(struct expose *l)
@@ -89,16 +87,8 @@ void expose_invalidated(struct expose *l)
 void expose_access(struct expose *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
 		   uint32_t len)
 {
-	struct pvrdma_sge sge = fg_sge(&l->a->mr, 0, len);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = op,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = addr,
-			    .rkey = rkey };
-
-	assert_true(fg_post_send(&l->a->qp, &wr));
+	t_post(l->a, .wr_id = 1, .opcode = op, T_SGE(&l->a->mr, 0, len), .remote_addr = addr,
+	       .rkey = rkey);
 	fg_run(l->env->host);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Output queue and input of a connection, over a stream with faults. */
-#include "common.h"
+#include "hosts.h"
 #include "fg_stream.h"
 #include "core/objects.h"
 #include "path/pipe/rx.h"
@@ -75,17 +75,11 @@ static const struct pvr_stream_ops stream_ops = {
 static int setup(void **state)
 {
 	struct pipe *pipe = test_calloc(1, sizeof(*pipe));
-	struct fg_ctx *ctx;
 	void *env;
 
 	t_setup_guests(&env);
 	pipe->env = env;
-	for (int i = 0; i < 2; i++) {
-		const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-
-		ctx = &pipe->env->g[i]->kernel;
-		fg_end_open_spec(i ? &pipe->env->b : &pipe->env->a, ctx, &spec, AREA / 4096);
-	}
+	hosts_open(env, &pipe->env->a, &pipe->env->b, PVR_QPT_RC, AREA / 4096);
 	pipe->netem.now = &pipe->now;
 	fg_stream_init(&pipe->stream, &pipe->netem, 100000);
 	assert_int_equal(pvr_pipe_tx_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count),
@@ -230,6 +224,16 @@ static void expect_all(struct pipe *pipe, unsigned int frames, uint32_t bytes)
 	assert_int_equal(pipe->in_count.rx_bytes, frames * 120 + bytes);
 }
 
+/* Begins the counts and the memory of frames anew. */
+static void forget(struct pipe *pipe)
+{
+	pipe->count = 0;
+	pipe->pulled = 0;
+	pipe->out_count = pipe->in_count = (struct pvr_link_count){ 0 };
+	memset(pipe->seen, 0, sizeof(pipe->seen));
+	memset(pipe->env->b.mr.va, 0, AREA);
+}
+
 static const uint32_t sizes[] = { 0,	1,     100,   4095,  4096, 4097, 65536, 0,
 				  5000, 16383, 16384, 65535, 8,	   8,	 20000, 1 };
 
@@ -266,11 +270,7 @@ TEST_PIPE(test_frames_arrive_bit_by_bit)
 	for (size_t i = 0; i < COUNT(limits); i++) {
 		pipe->netem.send_limit = limits[i][0];
 		pipe->netem.recv_limit = limits[i][1];
-		pipe->count = 0;
-		pipe->pulled = 0;
-		memset(&pipe->out_count, 0, sizeof(pipe->out_count));
-		memset(&pipe->in_count, 0, sizeof(pipe->in_count));
-		memset(pipe->env->b.mr.va, 0, AREA);
+		forget(pipe);
 		send_all(pipe);
 	}
 }
@@ -375,11 +375,7 @@ TEST_PIPE(test_stalled_frame_comes_again)
 	assert_int_equal(pipe->count, 1);
 	assert_int_equal(pipe->seen[0].calls, 2);
 	/* With payloads of all sizes. */
-	pipe->count = 0;
-	pipe->pulled = 0;
-	memset(pipe->seen, 0, sizeof(pipe->seen));
-	memset(&pipe->out_count, 0, sizeof(pipe->out_count));
-	memset(&pipe->in_count, 0, sizeof(pipe->in_count));
+	forget(pipe);
 	send_all(pipe);
 }
 

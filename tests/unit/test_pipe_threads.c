@@ -4,11 +4,11 @@
  * and connections: messages arrive whole and, unless they are datagrams, once and in order, also
  * while connections break and come back.
  */
+#include "hosts.h"
 #include "pools.h"
 #include "core/adapter.h"
 #include "nics.h"
 
-#define GRH 40u
 #define MARK 0x77
 #define TAKEN_AT 20u /* messages from one time that memory is taken away to the next */
 #define GONE_FOR 60u /* turns */
@@ -135,19 +135,10 @@ static int setup(void **state)
 
 static void post_count(struct side *side, const struct side *to, uint32_t number)
 {
-	struct pvrdma_sge sge = fg_sge(&side->end.mr, 64 + 8 * (number % side->load->flights), 8);
-	struct fg_wr wr = {
-		.wr_id = number,
-		.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-		.remote_addr = to->end.mr.start,
-		.rkey = to->end.mr.rkey,
-		.compare_add = 1,
-	};
+	uint32_t at = 64 + 8 * (number % side->load->flights);
 
-	assert_true(fg_post_send(&side->end.qp, &wr));
+	t_post(&side->end, .wr_id = number, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	       T_SGE(&side->end.mr, at, 8), T_REMOTE(&to->end.mr, 0), .compare_add = 1);
 }
 
 /* Each message's pattern tells its number, datagrams by their first bytes. */
