@@ -171,19 +171,27 @@ struct pvr_db_suppress *fg_srq_db_suppress(const struct fg_srq *srq)
 	return (void *)(srq->buf.va + PVR_DB_SUPPRESS_OFFSET);
 }
 
-/* The doorbell of a queue whose prod_tail has just been stored. */
+/* Counts a doorbell, or one that is not needed. Return: @must. */
+static bool count_doorbell(struct fg_guest *guest, bool must)
+{
+	guest->doorbells += must;
+	guest->doorbells_spared += !must;
+	return must;
+}
+
+/* Return: whether the device requests doorbells by @word; prod_tail has just been stored. */
+static bool is_requested(const struct fg_guest *guest, const uint32_t *word)
+{
+	if (!(guest->features & PVR_EXT_DB_SUPPRESS))
+		return true;
+	/* Pairs with the device's, between its store to the word and its last look. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return !__atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
 static bool must_ring(struct fg_guest *guest, const uint32_t *word)
 {
-	if (guest->features & PVR_EXT_DB_SUPPRESS) {
-		/* Pairs with the device's, between its store to the word and its last look. */
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (__atomic_load_n(word, __ATOMIC_RELAXED)) {
-			guest->doorbells_spared++;
-			return false;
-		}
-	}
-	guest->doorbells++;
-	return true;
+	return count_doorbell(guest, is_requested(guest, word));
 }
 
 /*
@@ -200,24 +208,17 @@ static bool is_rung(struct fg_qp *qp)
 
 static bool must_ring_send(struct fg_qp *qp)
 {
-	if (!(qp->guest->features & PVR_EXT_DB_SUPPRESS)) {
-		qp->guest->doorbells++;
-		return true;
-	}
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&fg_qp_db_suppress(qp)->sq, __ATOMIC_ACQUIRE)) {
+	bool must = is_requested(qp->guest, &fg_qp_db_suppress(qp)->sq);
+
+	if (!must)
 		qp->rang = false;
-		qp->guest->doorbells_spared++;
-		return false;
-	}
-	if (is_rung(qp)) {
-		qp->guest->doorbells_spared++;
-		return false;
-	}
-	qp->rang = true;
-	qp->sq_rung = qp->sq_tail;
-	qp->guest->doorbells++;
-	return true;
+	else if (qp->guest->features & PVR_EXT_DB_SUPPRESS && is_rung(qp))
+		must = false;
+	else
+		qp->rang = true;
+	if (must)
+		qp->sq_rung = qp->sq_tail;
+	return count_doorbell(qp->guest, must);
 }
 
 bool fg_post_send(struct fg_qp *qp, const struct fg_wr *wr)

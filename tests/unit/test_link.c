@@ -309,15 +309,6 @@ TEST(hosts, test_unknown_frames_close_the_connection)
 	assert_int_equal(fg_wire_refused(env->wire), COUNT(types));
 }
 
-TEST(hosts, test_frames_of_the_other_direction_close_the_connection)
-{
-	const struct pvr_frame_ack ack = {
-		.frame = { .size = sizeof(ack), .type = PVR_FRAME_ACK, .fabric = 1 }
-	};
-
-	expect_closed_by(env, &ack, sizeof(ack), "other direction");
-}
-
 TEST(hosts, test_second_hello_closes_the_connection)
 {
 	const struct pvr_frame_hello hello = {

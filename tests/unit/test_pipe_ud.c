@@ -14,24 +14,27 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_MCAST;
 }
 
-/* Three hosts with a guest each: a's, b's and one more. */
+static const struct type {
+	const char *label;
+	enum pvr_qp_type type;
+} types[] = {
+	{ "UD", PVR_QPT_UD },
+	{ "MAD", PVR_QPT_GSI },
+};
+
+/* Three hosts with a guest each: a's, b's and one more. The ends are UD but for rows of types[]. */
 T_SETUP_HOSTS(hosts, 3, .buffer = 65536)
 {
-	hosts_open_ready(&env->a, env->g[0], PVR_QPT_UD);
-	hosts_open_ready(&env->b, env->g[1], PVR_QPT_UD);
+	const struct type *row = t_row();
+
+	hosts_open_ready(&env->a, env->g[0], row ? row->type : PVR_QPT_UD);
+	hosts_open_ready(&env->b, env->g[1], row ? row->type : PVR_QPT_UD);
 }
 
 /* The cache of a's host does not have b's GID. */
 T_SETUP(hidden, hosts)
 {
 	hosts_hide_b(env);
-}
-
-/* Queue pairs of connection managers. */
-T_SETUP_HOSTS(gsi, 2, .buffer = 65536)
-{
-	hosts_open_ready(&env->a, env->g[0], PVR_QPT_GSI);
-	hosts_open_ready(&env->b, env->g[1], PVR_QPT_GSI);
 }
 
 static void post_group(struct fg_end *from, uint64_t wr_id)
@@ -76,7 +79,7 @@ static void expect_ping(struct t_env *env, uint64_t wr_id)
 	expect_no_cqe(&env->b.rcq);
 }
 
-TEST(hidden, test_unknown_destination_is_asked_for_and_waited_for)
+TEST_CASES(hidden, test_unknown_destination_is_asked_for_and_waited_for, types)
 {
 	unsigned int asked = fg_wire_resolves(env->wire, 0);
 
@@ -153,7 +156,7 @@ TEST(hosts, test_absent_gid_is_not_queried_again)
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
 }
 
-TEST(hosts, test_connection_is_wanted_and_waited_for)
+TEST_CASES(hosts, test_connection_is_wanted_and_waited_for, types)
 {
 	fg_wire_cut(env->wire, 0, 1, 0);
 	ping_waits(env, 1);
@@ -176,30 +179,7 @@ TEST(hidden, test_queue_pair_that_waits_can_be_reset_and_destroyed)
 	expect_no_cqe(&env->b.rcq);
 }
 
-TEST(gsi, test_mad_waits_until_the_gid_is_known)
-{
-	fg_wire_directory(env->wire, false);
-	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
-	expect_ok(fg_bind_gid(env->g[1], 1, env->b.gid));
-	post(env, 1);
-	fg_advance(env->host, 50 * FG_MS);
-	expect_no_cqe(&env->a.scq);
-	fg_wire_directory(env->wire, true);
-	fg_settle(env->host, 10 * FG_MS);
-	expect_ping(env, 1);
-}
-
-TEST(gsi, test_mad_waits_for_the_host_connection)
-{
-	fg_wire_cut(env->wire, 0, 1, 0);
-	ping_waits(env, 1);
-	assert_true(fg_wire_wants(env->wire, 0) > 0);
-	fg_wire_mend(env->wire, 0, 1, 0);
-	fg_settle(env->host, 10 * FG_MS);
-	expect_ping(env, 1);
-}
-
-TEST(gsi, test_mad_waits_for_200_ms_only)
+TEST_CASES(hosts, test_connection_is_waited_for_200_ms_only, types)
 {
 	fg_wire_cut(env->wire, 0, 1, 0);
 	post(env, 1);
@@ -374,15 +354,6 @@ TEST(hosts, test_small_datagrams_get_through_while_bulk_data_block)
 	assert_in_range(fg_cq_drain(&env->b.rcq), 15 + 15, 59);
 	ping(env, 101);
 	assert_int_equal(fg_cq_pending(&env->b.rcq), 1);
-}
-
-TEST(hosts, test_streams_of_single_bytes)
-{
-	fg_wire_limit(env->wire, 1, 1);
-	fg_fill(env->a.mr.va, LEN, 5);
-	ping(env, 1);
-	expect_recv(&env->b.rcq, 1, LEN + GRH);
-	assert_int_equal(fg_mismatch(env->b.mr.va + GRH, LEN, 5), LEN);
 }
 
 /* -------------------------------------------------------------------- forged ones */
