@@ -83,7 +83,7 @@ void fg_guest_unplug(struct fg_guest *guest);
 struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number);
 struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker);
 
-/* Probe, in its parts: what goes into the DSR; tell the device; the rest. */
+/* Probe, in its parts: what goes into the DSR; write its address; the rest. */
 void fg_dsr_fill(struct fg_guest *guest);
 void fg_dsr_write(struct fg_guest *guest, uint64_t gpa);
 /* True if the device has filled the caps. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Queue pairs of fake guests: made, moved through their states, asked, destroyed. */
+/* Queue pairs of fake guests: created, modified, queried, destroyed. */
 #ifndef FG_QP_H
 #define FG_QP_H
 

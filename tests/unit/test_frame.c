@@ -204,7 +204,7 @@ TEST_PLAIN(test_truncated_frames_are_refused)
 	}
 }
 
-/* By one byte more than the type may have, and by as much as the field can say. */
+/* By one byte more than the type may have, and by as much as the field can hold. */
 TEST_PLAIN(test_oversized_frames_are_refused)
 {
 	for (size_t i = 0; i < COUNT(samples); i++) {

@@ -95,7 +95,7 @@ TEST_FORGERY(test_forged_acknowledgements_complete_nothing)
 	forgery->route.host = fg_wire_remote_host(env->wire, 0, 0);
 	expect_ignored(forgery, with_psn(forgery, 3));
 	forgery->route.host = fg_wire_remote_host(env->wire, 0, 1);
-	/* It would have been believed otherwise; and the READ has no data yet. */
+	/* A valid ACK completes the WRITE; the READ has no data yet. */
 	ack = with_psn(forgery, 6);
 	pvr_pipe_ack(&forgery->route, "default", &ack);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);

@@ -41,7 +41,7 @@ static void write_to(struct t_env *env, struct fg_end *from, struct fg_end *to, 
 	}
 }
 
-/* What has come at @host asks for an answer still. */
+/* Return: whether @host has received a request that it has not acknowledged. */
 static bool owes(struct t_env *env, unsigned int host)
 {
 	const struct pvr_host *peer = fg_wire_remote_host(env->wire, host, 1 - host);
@@ -122,7 +122,7 @@ TEST(polling, test_piggyback_ack_is_sent_again_by_its_own_connection)
 
 TEST(polling, test_traffic_that_never_ends_is_acknowledged_all_the_same)
 {
-	uint32_t told = 0;
+	uint32_t acked = 0;
 
 	for (uint32_t i = 0; i < LATER; i++) {
 		uint8_t value = (uint8_t)(1 + i % 100);
@@ -131,9 +131,9 @@ TEST(polling, test_traffic_that_never_ends_is_acknowledged_all_the_same)
 		write_to(env, &env->b, &env->a, value);
 		expect_done_soon(env, &env->a, value);
 		expect_done_soon(env, &env->b, value);
-		told += !owes(env, 1);
+		acked += !owes(env, 1);
 	}
-	assert_true(told > 0);
+	assert_true(acked > 0);
 }
 
 /* The connection that it went along with breaks. */

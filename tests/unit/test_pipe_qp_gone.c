@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * PVR_EXT_PEER_GONE between hosts: which hosts are believed, and the frames they send. The guest's
+ * PVR_EXT_PEER_GONE between hosts: frames that take effect, and frames that do not. The guest's
  * view is tested in test_peer_gone, which also runs with two hosts.
  */
 #include "hosts.h"
@@ -60,71 +60,71 @@ static struct fg_malformed *send_gone(struct t_env *env, unsigned int other, con
 }
 
 /* Return: whether the frame puts b into ERR. */
-static bool is_believed(struct t_env *env, unsigned int other, struct pvr_frame_qp_gone frame)
+static bool ends_b(struct t_env *env, unsigned int other, struct pvr_frame_qp_gone frame)
 {
 	assert_false(fg_malformed_is_closed(send_gone(env, other, "default", frame)));
 	return fg_qp_state(&env->b.qp) == PVR_QPS_ERR;
 }
 
-TEST(hosts, test_host_of_the_peer_is_believed)
+TEST(hosts, test_qp_gone_of_the_peers_host_ends_the_queue_pair)
 {
 	t_recv(&env->b, 1, 0, 8);
-	assert_true(is_believed(env, 0, forge(env)));
+	assert_true(ends_b(env, 0, forge(env)));
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_GENERAL_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 }
 
-TEST(hosts, test_other_hosts_are_not_believed)
+TEST(hosts, test_qp_gone_of_another_host_is_ignored)
 {
 	const struct pvr_frame_qp_gone frame = forge(env);
 
-	assert_false(is_believed(env, 2, frame));
+	assert_false(ends_b(env, 2, frame));
 	/* Nor when the GID is absent and a's host has been seen. */
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_ok(fg_unbind_gid(env->g[0], 0, env->a.gid));
 	fg_settle(env->host, SOON);
-	assert_false(is_believed(env, 2, frame));
-	assert_true(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 2, frame));
+	assert_true(ends_b(env, 0, frame));
 }
 
-TEST(hosts, test_only_that_connection_ends)
+TEST(hosts, test_qp_gone_of_another_connection_is_ignored)
 {
 	struct pvr_frame_qp_gone frame = forge(env);
 
 	frame.src_qpn ^= htole32(1);
-	assert_false(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 0, frame));
 	frame = forge(env);
 	frame.dst_qpn ^= htole32(1);
-	assert_false(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 0, frame));
 	frame = forge(env);
 	frame.sgid[15] ^= 1;
-	assert_false(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 0, frame));
 	frame = forge(env);
 	frame.dgid[15] ^= 1;
-	assert_false(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 0, frame));
 	frame = forge(env);
 	frame.gid_type = PVR_GID_TYPE_ROCE_V1;
-	assert_false(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 0, frame));
 	assert_false(fg_malformed_is_closed(send_gone(env, 0, "tenant2", forge(env))));
 	expect_state(&env->b, PVR_QPS_RTS);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(hosts, test_twice_is_once)
+TEST(hosts, test_second_qp_gone_changes_nothing)
 {
 	const struct pvr_frame_qp_gone frame = forge(env);
 
-	assert_true(is_believed(env, 0, frame));
-	assert_true(is_believed(env, 0, frame));
+	assert_true(ends_b(env, 0, frame));
+	assert_true(ends_b(env, 0, frame));
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 	/* Nor does it concern what begins there afterwards, unless that is the same connection. */
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	fg_settle(env->host, SOON);
-	assert_false(is_believed(env, 0, frame));
+	assert_false(ends_b(env, 0, frame));
 	expect_no_event(env->g[1]);
 }
 
-TEST(old, test_hosts_that_know_nothing_of_it_are_not_told)
+TEST(old, test_host_without_the_feature_receives_no_qp_gone)
 {
 	t_ping_pong(env->host, &env->a, &env->b);
 	pvr_adapter_reset(env->g[0]->adapter);
@@ -133,7 +133,7 @@ TEST(old, test_hosts_that_know_nothing_of_it_are_not_told)
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 
-TEST(old, test_telling_without_agreement_ends_the_connection)
+TEST(old, test_qp_gone_without_the_feature_ends_the_connection)
 {
 	assert_true(fg_malformed_is_closed(send_gone(env, 0, "default", forge(env))));
 	assert_string_equal(fg_wire_why(env->wire), "a farewell that was not agreed upon");

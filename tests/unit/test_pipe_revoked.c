@@ -12,7 +12,7 @@
 #define SPARE_GPA 0x7000000000ull
 #define PENALTY_NS (60 * FG_SEC)
 
-/* Whose memory is taken away while it is used for what a asks for. */
+/* The memory that is taken away during a's request. */
 enum part {
 	WRITE_TARGET, /* b's */
 	WRITE_SOURCE, /* a's */

@@ -358,7 +358,7 @@ TEST(nics, test_send_without_a_receive_is_not_read)
 	assert_true(nics_are_up(env));
 }
 
-TEST(nics, test_what_the_key_does_not_allow_is_not_read)
+TEST(nics, test_payload_for_a_wrong_key_is_not_read)
 {
 	fg_fill(env->b.buf.va, env->b.buf.size, 7);
 	env->b.mr.rkey ^= 0x10000;

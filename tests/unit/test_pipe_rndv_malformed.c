@@ -335,7 +335,7 @@ static void send_rndv_done(struct scene *s, uint32_t count)
 }
 
 /* All of the @n WRITEs of LEN bytes that were the last ones are done. */
-static void say_ack(struct scene *s)
+static void send_ack(struct scene *s)
 {
 	struct pvr_qp *qp = t_device_qp(&s->env->a);
 	struct pvr_frame_ack ack = {
@@ -371,9 +371,9 @@ TEST_ACCEPT(true, test_rndvs_come_back_in_their_order)
 	assert_int_equal(nics_out(env, 0), 6);
 	send_rndv_done(s, 10);
 	assert_int_equal(nics_out(env, 0), 0);
-	/* That says nothing of what was done. */
+	/* RNDV_DONE completes no request. */
 	expect_no_cqe(&env->a.scq);
-	say_ack(s);
+	send_ack(s);
 	for (uint32_t i = 0; i < 10; i++)
 		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
 	assert_false(fg_malformed_is_closed(s->malformed));
@@ -386,7 +386,7 @@ TEST_ACCEPT(true, test_request_that_is_done_leaves_no_rndv)
 
 	for (uint32_t round = 0; round < 6; round++) {
 		write_some(s, 10);
-		say_ack(s);
+		send_ack(s);
 		assert_int_equal(fg_cq_drain(&env->a.scq), 10);
 		assert_int_equal(nics_out(env, 0), 0);
 	}
@@ -481,7 +481,7 @@ static struct answer ask(struct scene *s, struct t_env *env, bool exposes)
 	return answer;
 }
 
-static void say_answer(struct scene *s, const struct answer *answer)
+static void send_answer(struct scene *s, const struct answer *answer)
 {
 	fg_malformed_send(s->malformed, answer, sizeof(*answer));
 	fg_malformed_run(s->malformed);
@@ -492,7 +492,7 @@ TEST(nics, test_exposed_answer_is_read_and_returned)
 	struct scene s;
 	struct answer answer = ask(&s, env, true);
 
-	say_answer(&s, &answer);
+	send_answer(&s, &answer);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(env->a.buf.va, LEN, 8), LEN);
 	expect_rndvs_done(&s, 1);
@@ -515,7 +515,7 @@ TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
 			answer.frame.chunk = answer.rndv.len = htole32(NICS_CHUNK + 1);
 		if (i == 4)
 			answer.frame.frame.size = htole32(sizeof(answer) - 1);
-		say_answer(&s, &answer);
+		send_answer(&s, &answer);
 		expect_closed(&s, why[i]);
 		expect_nothing_read(&s, 0);
 		fg_malformed_destroy(s.malformed);
@@ -543,7 +543,7 @@ TEST(nics, test_exposed_answer_without_a_request_is_not_read)
 			answer.frame.offset = htole64(1);
 		if (i == 4)
 			answer.frame.gid[15] ^= 1;
-		say_answer(&s, &answer);
+		send_answer(&s, &answer);
 		assert_false(fg_malformed_is_closed(s.malformed));
 		expect_rndvs_done(&s, 1);
 		expect_nothing_read(&s, 0);
@@ -555,7 +555,7 @@ TEST(nics, test_exposed_answer_without_a_request_is_not_read)
 	}
 }
 
-/* Its host has dialled twice, and both say that they answer. */
+/* Two connections of its host, and the answer comes by both. */
 TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 {
 	struct fg_malformed *other;
@@ -566,11 +566,11 @@ TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 	accept_requests(&s, env, false);
 	other = s.malformed;
 	write_some(&s, 1);
-	say_ack(&s);
+	send_ack(&s);
 	expect_done(&env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
 	answer = ask(&s, env, true);
 	nics_hold(env, FG_READS_HALF);
-	say_answer(&s, &answer);
+	send_answer(&s, &answer);
 	assert_int_equal(fg_wire_nic(env->wire, 0)->read, 1);
 	answer.frame.frame.flags = 0;
 	answer.frame.frame.size = htole32(sizeof(answer.frame) + LEN);

@@ -275,7 +275,7 @@ TEST_PIPE(test_frames_arrive_bit_by_bit)
 	}
 }
 
-TEST_PIPE(test_what_a_stream_does_not_take_is_kept_and_bounded)
+TEST_PIPE(test_output_that_the_stream_refuses_is_kept_and_bounded)
 {
 	uint32_t puts = 0, done;
 

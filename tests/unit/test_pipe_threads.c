@@ -141,7 +141,7 @@ static void post_count(struct side *side, const struct side *to, uint32_t number
 	       T_SGE(&side->end.mr, at, 8), T_REMOTE(&to->end.mr, 0), .compare_add = 1);
 }
 
-/* Each message's pattern tells its number, datagrams by their first bytes. */
+/* The seed of a message's pattern is its number; a datagram also begins with it. */
 static void send_some(struct side *side, const struct side *to)
 {
 	const struct load *load = side->load;

@@ -303,7 +303,7 @@ TEST(hosts, test_members_that_can_be_reached_wait_for_no_others_for_long)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* The embedder says so of no version of RoCE in particular. */
+/* The directory reports PVR_GID_ABSENT for both versions of RoCE. */
 TEST(hosts, test_group_without_members_elsewhere_costs_no_wait)
 {
 	unsigned int asked;
@@ -319,7 +319,7 @@ TEST(hosts, test_group_without_members_elsewhere_costs_no_wait)
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
 }
 
-/* Between two members that the directory tells of, the group is not known. */
+/* Until the directory has reported all members, the group counts as unknown. */
 TEST(hosts, test_half_a_group_is_waited_for)
 {
 	struct pvr_engine *engine = env->host->engine;

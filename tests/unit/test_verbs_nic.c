@@ -17,7 +17,7 @@ struct fake_nic {
 	unsigned int gids;
 	enum ibv_port_state state;
 	struct ibv_async_event event;
-	int answers, asks; /* below 0: it does not tell */
+	int answers, asks; /* below 0: ibv_query_device() fails */
 	bool has_event, open;
 	struct pvr_source *source;
 };
@@ -156,7 +156,7 @@ void pvr_loop_timer_disarm(struct pvr_loop_timer *timer)
 	armed = NULL;
 }
 
-/* ------------------------------------------------------------------ what tests say */
+/* ------------------------------------------------------------------ what tests call */
 
 static void has_changed(void *opaque, const char *what)
 {
@@ -348,7 +348,7 @@ TEST_SETUP(set_up, tear_down, test_reads_at_once)
 	assert_int_equal(place.nic->asks, 0);
 }
 
-TEST_SETUP(set_up, tear_down, test_what_says_nothing_of_ports)
+TEST_SETUP(set_up, tear_down, test_event_without_a_port_changes_nothing)
 {
 	open_nics("auto");
 	happens(0, IBV_EVENT_SRQ_LIMIT_REACHED);

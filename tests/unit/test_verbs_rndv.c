@@ -292,7 +292,7 @@ void pvr_verbs_nic_put(struct pvr_verbs_nic *of)
 	of->users--;
 }
 
-/* ------------------------------------------------------------------ what tests say */
+/* ------------------------------------------------------------------ what tests call */
 
 static void ready(void *opaque)
 {
@@ -309,7 +309,7 @@ static void create(bool expose)
 	assert_int_equal(pvr_verbs_watch(verbs, NULL, ready, NULL), 0);
 }
 
-/* Return: what we have told. */
+/* Return: the number of reads in our frame. */
 static uint8_t connect_to(uint8_t reads)
 {
 	union pvr_any_frame ours, theirs = { .verbs_qp = {

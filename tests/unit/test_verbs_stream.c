@@ -327,7 +327,7 @@ TEST_PAIR(test_cannot_post)
 	assert_int_equal(put_byte(&pair[0]), -ENOMEM);
 }
 
-static void says(struct fake_qp *qp, uint32_t len, uint32_t taken)
+static void receive_note(struct fake_qp *qp, uint32_t len, uint32_t taken)
 {
 	qp->num_free--;
 	complete(qp, &(struct pvr_verbs_done){ true, qp->free[qp->num_free], len, taken });
@@ -346,9 +346,9 @@ TEST_CASES_WITH(struct fake_qp *pair, set_up, tear_down, test_bad_note_is_refuse
 {
 	assert_int_equal(put_byte(&pair[0]), 1);
 	assert_int_equal(put_byte(&pair[0]), 1);
-	says(&pair[0], 1, 1);
+	receive_note(&pair[0], 1, 1);
 	assert_int_equal(take_byte(&pair[0]), 1);
-	says(&pair[0], row->len, row->taken);
+	receive_note(&pair[0], row->len, row->taken);
 	assert_int_equal(take_byte(&pair[0]), -EPROTO);
 }
 
