@@ -294,19 +294,10 @@ uint64_t t_wide_pdir(struct fg_guest *guest, uint32_t npages, uint32_t *page)
 void t_wide_mr(struct fg_end *end, uint32_t npages, struct fg_mr *mr)
 {
 	struct pvr_cmd_create_mr req = fg_mr_request(&end->pd, &end->buf, 0, 1, FG_ACCESS_ALL);
-	struct pvr_resp_create_mr resp;
 	uint32_t page;
 
 	req.nchunks = npages;
 	req.length = (uint64_t)npages * PVR_PAGE_SIZE;
 	req.pdir_dma = t_wide_pdir(end->guest, npages, &page);
-	expect_ok(fg_create_mr(end->guest, &req, &resp));
-	*mr = (struct fg_mr){
-		.guest = end->guest,
-		.start = req.start,
-		.length = req.length,
-		.handle = resp.mr_handle,
-		.lkey = resp.lkey,
-		.rkey = resp.rkey,
-	};
+	expect_ok(fg_mr_create_as(&end->pd, &req, mr));
 }

@@ -311,46 +311,35 @@ TEST(lossy_connected, test_without_rnr_resume_the_timer_retries)
 
 /* -------------------------------------------------------------------- stop, close */
 
-TEST(lossy_connected, test_stop_is_called_when_rts_is_left)
+static uint32_t to_sqd(struct fg_qp *qp)
+{
+	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
+
+	return fg_qp_modify(qp, PVR_QPA_STATE, &attr);
+}
+
+static const struct {
+	const char *label;
+	uint32_t (*change)(struct fg_qp *qp);
+	unsigned int stopped, closed; /* calls of the path's functions */
+} changes[] = {
+	{ "SQD", to_sqd, 0, 0 },
+	{ "ERR", fg_qp_to_err, 1, 0 },
+	{ "RESET", fg_qp_to_reset, 2, 1 },
+	{ "destroyed", fg_qp_destroy, 1, 1 },
+};
+
+TEST_CASES(lossy_connected, test_stop_and_close_are_called_when_rts_is_left, changes)
 {
 	unsigned int before;
-
-	ping(env);
-	before = lossy_path.stopped;
-	expect_ok(fg_qp_to_err(&env->a.qp));
-	assert_int_equal(lossy_path.stopped, before + 1);
-	assert_int_equal(lossy_path.closed, 0);
-}
-
-TEST(lossy_connected, test_sqd_is_no_stop)
-{
-	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
-	unsigned int before = lossy_path.stopped;
-
-	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
-	fg_run(env->host);
-	assert_int_equal(lossy_path.stopped, before);
-}
-
-TEST(lossy_connected, test_close_is_called_at_reset)
-{
-	unsigned int before = lossy_path.stopped;
-
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	assert_true(lossy_path.stopped > before);
-	assert_int_equal(lossy_path.closed, 1);
-}
-
-TEST(lossy_connected, test_close_is_called_at_destroy)
-{
-	unsigned int before = lossy_path.stopped;
 
 	lossy_path.delay_every = 1;
 	lossy_path.delay_ns = FG_MS;
 	t_send(&env->a, 1, 0, SIZE);
 	fg_run(env->host);
-	expect_ok(fg_qp_destroy(&env->a.qp));
-	assert_true(lossy_path.stopped > before);
-	assert_int_equal(lossy_path.closed, 1);
+	before = lossy_path.stopped;
+	expect_ok(row->change(&env->a.qp));
+	assert_int_equal(lossy_path.stopped - before, row->stopped);
+	assert_int_equal(lossy_path.closed, row->closed);
 	fg_settle(env->host, FG_SEC);
 }

@@ -275,9 +275,20 @@ TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 
 /* --------------------------------------------------- the same piece by another connection */
 
+/* Another connection has filled @to, so the read of @host stopped for good. */
+static void expect_stopped(struct scene *s, const struct fg_end *to, unsigned int host)
+{
+	assert_int_equal(fg_wire_nic(s->env->wire, host)->stopped, 1);
+	assert_int_equal(fg_mismatch(to->buf.va, LEN, 9), LEN);
+	fg_fill(to->buf.va, LEN, 10);
+	nics_hold(s->env, FG_READS_GO);
+	fg_malformed_run(s->malformed);
+	assert_int_equal(fg_mismatch(to->buf.va, LEN, 10), LEN);
+	assert_true(fg_malformed_is_closed(s->malformed));
+}
+
 TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 {
-	uint8_t payload[sizeof(struct pvr_frame_request)] = { 0 };
 	struct fg_malformed *other;
 	struct scene s;
 
@@ -290,17 +301,10 @@ TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 		fg_malformed_send_fabric(other, "default");
 		s.request.frame.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV;
 		s.request.frame.frame.size = htole32(sizeof(s.request.frame) + LEN);
-		memcpy(payload, &s.request.frame, sizeof(payload));
-		fg_malformed_send(other, payload, sizeof(payload));
+		fg_malformed_send(other, &s.request.frame, sizeof(s.request.frame));
 		fg_fill(s.memory, LEN, 9);
 		fg_malformed_send(other, s.memory, LEN);
-		assert_int_equal(fg_wire_nic(env->wire, 1)->stopped, 1);
-		assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 9), LEN);
-		fg_fill(env->b.buf.va, LEN, 10);
-		nics_hold(env, FG_READS_GO);
-		fg_malformed_run(s.malformed);
-		assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 10), LEN);
-		assert_true(fg_malformed_is_closed(s.malformed));
+		expect_stopped(&s, &env->b, 1);
 		assert_false(fg_malformed_is_closed(other));
 		fg_wire_nic_since(env->wire, 1);
 	}
@@ -578,12 +582,6 @@ TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 	fg_malformed_send(other, &answer.frame, sizeof(answer.frame));
 	fg_malformed_send(other, s.memory, LEN);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
-	assert_int_equal(fg_wire_nic(env->wire, 0)->stopped, 1);
-	assert_int_equal(fg_mismatch(env->a.buf.va, LEN, 9), LEN);
-	fg_fill(env->a.buf.va, LEN, 10);
-	nics_hold(env, FG_READS_GO);
-	fg_malformed_run(s.malformed);
-	assert_int_equal(fg_mismatch(env->a.buf.va, LEN, 10), LEN);
-	assert_true(fg_malformed_is_closed(s.malformed));
+	expect_stopped(&s, &env->a, 0);
 	assert_false(fg_malformed_is_closed(other));
 }
