@@ -10,6 +10,12 @@ void nics_in_one_run(struct fg_end *end, uint32_t pages)
 	expect_ok(fg_mr_create(&end->pd, &end->buf, FG_ACCESS_ALL, &end->mr));
 }
 
+void nics_expect_bytes(const struct fg_end *end, uint8_t byte)
+{
+	for (size_t i = 0; i < end->buf.size; i++)
+		assert_int_equal(end->buf.va[i], byte);
+}
+
 static void open_end(struct fg_end *end, struct fg_guest *guest, bool scattered)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_sge = 32, .rq_sge = 32 };

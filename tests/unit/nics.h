@@ -19,6 +19,8 @@ int t_setup_nics_to_scattered_whole(void **state);
 
 /* A pair more, on the g[@on]-th guest and the one behind it. */
 void nics_open(struct t_env *env, struct fg_end *a, struct fg_end *b, unsigned int on);
+/* Each byte of the end's buffer is @byte. */
+void nics_expect_bytes(const struct fg_end *end, uint8_t byte);
 /* The end's buffer and region anew: of one run of @pages. */
 void nics_in_one_run(struct fg_end *end, uint32_t pages);
 

@@ -83,12 +83,6 @@ static void begin(struct scene *s)
 				 : fg_wire_nic(env->wire, victims_host(s))->read);
 }
 
-static void expect_mark(const struct fg_end *end)
-{
-	for (size_t i = 0; i < end->buf.size; i++)
-		assert_int_equal(end->buf.va[i], MARK);
-}
-
 /* The guest has its memory back, and uses it for something else. */
 static void went(struct scene *s)
 {
@@ -113,7 +107,7 @@ static void expect_others_done(struct scene *s)
 /* Nothing was written to the victim's memory, nothing read from it. */
 static void check(struct scene *s)
 {
-	expect_mark(s->victim);
+	nics_expect_bytes(s->victim, MARK);
 	if (is_source(s)) {
 		assert_int_equal(fg_mismatch(s->other->buf.va, s->other->buf.size, 2),
 				 s->other->buf.size);
@@ -418,7 +412,7 @@ TEST(nics, test_region_becomes_another_one)
 		replace(&s);
 		went(&s);
 		expect_cqe(&s.env->a.scq, 1, PVRDMA_WC_SUCCESS);
-		expect_mark(s.victim);
+		nics_expect_bytes(s.victim, MARK);
 		if (is_source(&s))
 			assert_int_equal(fg_mismatch(s.other->buf.va, LEN, 5), LEN);
 		else
@@ -454,7 +448,7 @@ TEST_CASES(nics, test_target_becomes_another_region_when_all_is_read, targets)
 	fg_wire_settle(env->wire, FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
 	assert_int_equal(fg_mismatch(s.fresh.va, LEN, 2), LEN);
-	expect_mark(s.victim);
+	nics_expect_bytes(s.victim, MARK);
 }
 
 /* A queue pair that is reset and reconnected during a read of its former incarnation. */
@@ -470,7 +464,7 @@ TEST(nics, test_queue_pair_begins_anew_when_all_is_read)
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	memset(env->b.buf.va, MARK, env->b.buf.size);
 	fg_wire_settle(env->wire, FG_SEC);
-	expect_mark(&env->b);
+	nics_expect_bytes(&env->b, MARK);
 	fg_end_connect(&env->a, &env->b, NULL);
 	transfer(env, &env->a, &env->b, 40);
 	expect_done(&s.c.scq, 9, PVRDMA_WC_RDMA_WRITE);

@@ -409,8 +409,7 @@ TEST(nics, test_rndvs_and_reads_end_with_their_connection)
 		memset(to->buf.va, 0x77, to->buf.size);
 		nics_hold(env, FG_READS_GO);
 		fg_wire_settle(env->wire, FG_SEC);
-		for (size_t k = 0; k < to->buf.size; k++)
-			assert_int_equal(to->buf.va[k], 0x77);
+		nics_expect_bytes(to, 0x77);
 		nics_up(env, true);
 	}
 	assert_int_equal(fg_wire_nic(env->wire, 0)->forbidden, 0);

@@ -111,14 +111,6 @@ static void expect_closed(struct scene *s, const char *why)
 		fail_msg("refused for %s, and not for %s", fg_wire_why(s->env->wire), why);
 }
 
-static bool is_zero(const struct fg_end *end)
-{
-	for (size_t i = 0; i < end->buf.size; i++)
-		if (end->buf.va[i])
-			return false;
-	return true;
-}
-
 static void expect_nothing_read(struct scene *s, unsigned int host)
 {
 	struct fg_nic_stats stats = fg_wire_nic_since(s->env->wire, host);
@@ -139,7 +131,7 @@ TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
 {
 	send_request(s);
 	expect_closed(s, "not agreed upon");
-	assert_true(is_zero(&env->b));
+	nics_expect_bytes(&env->b, 0);
 }
 
 static void set_parts(struct scene *s, uint32_t parts)
@@ -164,7 +156,7 @@ static void set_chunk(struct scene *s, uint32_t chunk)
 		send_request(&s);                \
 		expect_closed(&s, why);          \
 		expect_nothing_read(&s, 1);      \
-		assert_true(is_zero(&s.env->b)); \
+		nics_expect_bytes(&s.env->b, 0); \
 	} while (0)
 
 /* One row for each check that refuses a rendezvous; test_frame.c has all of their values. */
@@ -257,7 +249,7 @@ TEST(nics, test_rndv_for_what_is_refused_is_not_read)
 		assert_false(fg_malformed_is_closed(s.malformed));
 		expect_rndvs_done(&s, 1);
 		expect_nothing_read(&s, 1);
-		assert_true(is_zero(&env->b));
+		nics_expect_bytes(&env->b, 0);
 	}
 }
 
@@ -269,7 +261,7 @@ TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 	for (unsigned int i = 0; i < 100; i++)
 		send_request(s);
 	expect_nothing_read(s, 1);
-	assert_true(is_zero(&env->b));
+	nics_expect_bytes(&env->b, 0);
 	expect_rndvs_done(s, 101);
 }
 
@@ -552,7 +544,7 @@ TEST(nics, test_exposed_answer_without_a_request_is_not_read)
 		expect_rndvs_done(&s, 1);
 		expect_nothing_read(&s, 0);
 		expect_no_cqe(&env->a.scq);
-		assert_true(is_zero(&env->a));
+		nics_expect_bytes(&env->a, 0);
 		fg_malformed_destroy(s.malformed);
 		fg_wire_settle(env->wire, FG_SEC);
 		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
