@@ -7,6 +7,7 @@
 #define FG_MALFORMED_H
 
 #include <endian.h>
+#include <stddef.h>
 
 #include "fg_wire.h"
 
@@ -17,6 +18,23 @@ struct fg_malformed;
 	{                                                                     \
 		.size = htole32(size_), .type = (type_), .fabric = htole16(1) \
 	}
+
+/* A row of TEST_CASES(): a frame whose little-endian field at @offset has other @bits. */
+struct fg_flip {
+	const char *label;
+	size_t offset;
+	uint32_t bits;
+};
+
+#define FG_FLIP(type, field, bits) offsetof(type, field), bits
+
+static inline void fg_flip(void *frame, const struct fg_flip *flip)
+{
+	uint8_t *at = (uint8_t *)frame + flip->offset;
+
+	for (uint32_t bits = flip->bits; bits; bits >>= 8)
+		*at++ ^= (uint8_t)bits;
+}
 
 /* An incoming connection at @host from "host<other>". */
 struct fg_malformed *fg_malformed_create(struct fg_wire *wire, unsigned int host,

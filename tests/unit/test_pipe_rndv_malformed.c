@@ -227,30 +227,29 @@ TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 	}
 }
 
+static const struct fg_flip refused[] = {
+	{ "no such queue pair", FG_FLIP(struct scene, request.frame.dst_qpn, 0x10000) },
+	/* The GID of b, which is not the sender's. */
+	{ "GID of another host", FG_FLIP(struct scene, request.frame.sgid[15], 1 ^ 2) },
+	{ "PSN ahead", FG_FLIP(struct scene, request.frame.psn, 1) },
+	{ "no such key", FG_FLIP(struct scene, request.frame.rkey, 0x10000) },
+};
+
 /*
  * A rendezvous request is checked as any other; a refused one is not read, but gets its
  * RNDV_DONE.
  */
-TEST(nics, test_rndv_for_what_is_refused_is_not_read)
+TEST_CASES(nics, test_rndv_for_what_is_refused_is_not_read, refused)
 {
 	struct scene s;
 
-	for (unsigned int i = 0; i < 4; i++) {
-		dial(&s, env, true);
-		if (i == 0)
-			s.request.frame.dst_qpn ^= htole32(0x10000);
-		if (i == 1)
-			memcpy(s.request.frame.sgid, env->b.gid, 16);
-		if (i == 2)
-			s.request.frame.psn = htole32(le32toh(s.request.frame.psn) + 1);
-		if (i == 3)
-			s.request.frame.rkey ^= htole32(0x10000);
-		send_request(&s);
-		assert_false(fg_malformed_is_closed(s.malformed));
-		expect_rndvs_done(&s, 1);
-		expect_nothing_read(&s, 1);
-		nics_expect_bytes(&env->b, 0);
-	}
+	dial(&s, env, true);
+	fg_flip(&s, row);
+	send_request(&s);
+	assert_false(fg_malformed_is_closed(s.malformed));
+	expect_rndvs_done(&s, 1);
+	expect_nothing_read(&s, 1);
+	nics_expect_bytes(&env->b, 0);
 }
 
 TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
@@ -522,33 +521,29 @@ TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
 	}
 }
 
-TEST(nics, test_exposed_answer_without_a_request_is_not_read)
-{
-	struct answer answer;
-	struct scene s;
+static const struct fg_flip unrequested[] = {
+	{ "epoch", FG_FLIP(struct answer, frame.epoch, 1) },
+	{ "number of the queue pair", FG_FLIP(struct answer, frame.qpn, 0x10000) },
+	{ "PSN", FG_FLIP(struct answer, frame.psn, 1) },
+	{ "offset", FG_FLIP(struct answer, frame.offset, 1) },
+	{ "GID", FG_FLIP(struct answer, frame.gid[15], 1) },
+};
 
-	for (unsigned int i = 0; i < 5; i++) {
-		answer = ask(&s, env, true);
-		if (i == 0)
-			answer.frame.epoch ^= htole32(1);
-		if (i == 1)
-			answer.frame.qpn ^= htole32(0x10000);
-		if (i == 2)
-			answer.frame.psn = htole32(le32toh(answer.frame.psn) + 1);
-		if (i == 3)
-			answer.frame.offset = htole64(1);
-		if (i == 4)
-			answer.frame.gid[15] ^= 1;
-		send_answer(&s, &answer);
-		assert_false(fg_malformed_is_closed(s.malformed));
-		expect_rndvs_done(&s, 1);
-		expect_nothing_read(&s, 0);
-		expect_no_cqe(&env->a.scq);
-		nics_expect_bytes(&env->a, 0);
-		fg_malformed_destroy(s.malformed);
-		fg_wire_settle(env->wire, FG_SEC);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
-	}
+TEST_CASES(nics, test_exposed_answer_without_a_request_is_not_read, unrequested)
+{
+	struct scene s;
+	struct answer answer = ask(&s, env, true);
+
+	fg_flip(&answer, row);
+	send_answer(&s, &answer);
+	assert_false(fg_malformed_is_closed(s.malformed));
+	expect_rndvs_done(&s, 1);
+	expect_nothing_read(&s, 0);
+	expect_no_cqe(&env->a.scq);
+	nics_expect_bytes(&env->a, 0);
+	fg_malformed_destroy(s.malformed);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
 /* Two connections of its host, and the answer comes by both. */
