@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Unreliable datagrams. */
-#include "common.h"
+#include "ends.h"
 
 #define GRH 40u
 
@@ -31,6 +31,15 @@ static void expect_still_works(struct t_env *env)
 	expect_recv(&env->b.rcq, 901, 100 + GRH);
 }
 
+/* An empty datagram number 1 from a to b, but for these fields. */
+#define POST(env, ...)                                                                          \
+	do {                                                                                    \
+		struct pvrdma_av to_b = fg_av(&(env)->a.pd, (env)->b.gid, 0);                   \
+                                                                                                \
+		t_post(&(env)->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, T_UD(&to_b, &(env)->b), \
+		       ##__VA_ARGS__);                                                          \
+	} while (0)
+
 TEST(ud_ready, test_datagram_arrives_behind_a_grh)
 {
 	struct pvrdma_cqe cqe;
@@ -56,22 +65,13 @@ TEST(ud_ready, test_datagram_arrives_behind_a_grh)
 TEST(ud_ready, test_grh_over_ipv6)
 {
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .av = &av,
-			    .remote_qpn = env->b.qp.qpn,
-			    .remote_qkey = FG_QKEY };
 	const uint8_t *grh = env->b.mr.va;
 	struct pvrdma_cqe cqe;
 
 	av.sl_tclass_flowlabel = 0xb4 << 20 | 0x12345;
 	av.hop_limit = 33;
 	t_recv(&env->b, 2, 0, 200);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST(env, T_SGE(&env->a.mr, 0, 100), .av = &av);
 	fg_run(env->host);
 	cqe = expect_recv(&env->b.rcq, 2, 140);
 	assert_int_equal(grh[0] >> 4, 6);
@@ -92,15 +92,6 @@ TEST(ud_ready, test_grh_over_ipv4)
 {
 	uint8_t a[16], b[16];
 	struct pvrdma_av av;
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .av = &av,
-			    .remote_qpn = env->b.qp.qpn,
-			    .remote_qkey = FG_QKEY };
 	const uint8_t *ip = env->b.mr.va + 20;
 	struct pvrdma_cqe cqe;
 	uint32_t sum = 0;
@@ -111,7 +102,7 @@ TEST(ud_ready, test_grh_over_ipv4)
 	expect_ok(fg_bind_gid(env->g[1], 6, b));
 	av = fg_av(&env->a.pd, b, 5);
 	t_recv(&env->b, 2, 0, 200);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST(env, T_SGE(&env->a.mr, 0, 100), .av = &av);
 	fg_run(env->host);
 	cqe = expect_recv(&env->b.rcq, 2, 140);
 	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV4);
@@ -129,13 +120,10 @@ TEST(ud_ready, test_grh_over_ipv4)
 /* User space numbers the flags above bit 1 differently, and stock providers copy them. */
 TEST(guests, test_user_cqs_get_no_flags_but_grh_and_imm)
 {
-	const struct fg_qp_spec spec = { .type = PVR_QPT_UD };
 	struct fg_ctx ctx;
 
-	expect_ok(fg_ctx_create(env->g[1], &ctx));
-	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
-	fg_end_open_spec(&env->b, &ctx, &spec, 4);
-	fg_end_ready(&env->a);
+	t_open_ready(&env->a, env->g[0]);
+	t_open_user(&env->b, &ctx, env->g[1], &(struct fg_qp_spec){ .type = PVR_QPT_UD });
 	fg_end_ready(&env->b);
 	t_recv(&env->b, 1, 0, 200);
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
@@ -145,18 +133,10 @@ TEST(guests, test_user_cqs_get_no_flags_but_grh_and_imm)
 
 TEST(ud_ready, test_datagram_with_imm)
 {
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND_WITH_IMM,
-			    .flags = PVR_SEND_SIGNALED,
-			    .imm = 0xaabbccdd,
-			    .av = &av,
-			    .remote_qpn = env->b.qp.qpn,
-			    .remote_qkey = FG_QKEY };
 	struct pvrdma_cqe cqe;
 
 	t_recv(&env->b, 2, 0, 200);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST(env, .opcode = PVRDMA_WR_SEND_WITH_IMM, .imm = 0xaabbccdd);
 	fg_run(env->host);
 	cqe = expect_recv(&env->b.rcq, 2, GRH);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
@@ -217,8 +197,7 @@ TEST(ud_ready, test_one_qp_sends_to_many)
 {
 	struct fg_end c;
 
-	fg_end_open(&c, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&c);
+	t_open_ready(&c, env->g[1]);
 	t_recv(&env->b, 1, 0, 200);
 	t_recv(&c, 2, 0, 200);
 	t_send_ud(&env->a, &c, 3, 0, 10);
@@ -238,75 +217,60 @@ TEST(ud_ready, test_datagram_without_a_receive_request_is_dropped)
 	expect_still_works(env);
 }
 
-TEST(ud_ready, test_datagram_to_an_absent_number_is_dropped)
+static const struct t_case absent_qpns[] = {
+	{ "QP0", 0 },
+	{ "QP1, which does not exist", 1 },
+	{ "unused", 0x1234 },
+	{ "multicast", 0xffffff },
+	{ "more than 24 bits", 0x1000000 },
+};
+
+TEST_CASES(ud_ready, test_datagram_to_an_absent_number_is_dropped, absent_qpns)
 {
-	static const uint32_t qpns[] = { 0, 1, 2, 0x1234, 0xffffff, 0x1000000 };
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-
+	assert_int_not_equal(row->value, env->b.qp.qpn);
 	t_recv(&env->b, 1, 0, 200);
-	for (size_t i = 0; i < COUNT(qpns); i++) {
-		struct fg_wr wr = { .wr_id = i,
-				    .opcode = PVRDMA_WR_SEND,
-				    .flags = PVR_SEND_SIGNALED,
-				    .av = &av,
-				    .remote_qpn = qpns[i],
-				    .remote_qkey = FG_QKEY };
-
-		if (qpns[i] == env->b.qp.qpn)
-			continue;
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		expect_dropped(env, i);
-	}
+	POST(env, .remote_qpn = row->value);
+	expect_dropped(env, 1);
 }
 
-TEST(ud_ready, test_datagram_to_an_unknown_gid_is_dropped)
-{
-	struct fg_end nobody = env->b;
+static const struct {
+	const char *label;
+	uint8_t gid[16];
+} absent_gids[] = {
+	{ "not bound", { [10] = 0xff, 0xff, 10, 9, 9, 9 } },
+	{ "zero", { 0 } },
+	{ "multicast", { [0 ... 15] = 0xff } },
+};
 
-	fg_gid_from_ipv4(nobody.gid, 10, 9, 9, 9);
+TEST_CASES(ud_ready, test_datagram_to_an_unknown_gid_is_dropped, absent_gids)
+{
+	struct fg_end absent = env->b;
+
+	memcpy(absent.gid, row->gid, sizeof(absent.gid));
 	t_recv(&env->b, 1, 0, 200);
-	t_send_ud(&env->a, &nobody, 2, 0, 10);
-	expect_dropped(env, 2);
-	memset(nobody.gid, 0, 16);
-	t_send_ud(&env->a, &nobody, 2, 0, 10);
-	expect_dropped(env, 2);
-	memset(nobody.gid, 0xff, 16); /* multicast */
-	t_send_ud(&env->a, &nobody, 2, 0, 10);
+	t_send_ud(&env->a, &absent, 2, 0, 10);
 	expect_dropped(env, 2);
 }
 
-TEST(ud_ready, test_wrong_qkey_is_dropped)
+static const struct t_case wrong_qkeys[] = {
+	{ "zero", 0 },
+	{ "last bit", FG_QKEY ^ 1 },
+	{ "bit 30", FG_QKEY ^ 0x40000000 },
+	{ "greatest", 0x7fffffff },
+};
+
+TEST_CASES(ud_ready, test_wrong_qkey_is_dropped, wrong_qkeys)
 {
-	static const uint32_t keys[] = { 0, FG_QKEY ^ 1, FG_QKEY ^ 0x40000000, 0x7fffffff };
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-
 	t_recv(&env->b, 1, 0, 200);
-	for (size_t i = 0; i < COUNT(keys); i++) {
-		struct fg_wr wr = { .wr_id = i,
-				    .opcode = PVRDMA_WR_SEND,
-				    .flags = PVR_SEND_SIGNALED,
-				    .av = &av,
-				    .remote_qpn = env->b.qp.qpn,
-				    .remote_qkey = keys[i] };
-
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		expect_dropped(env, i);
-	}
+	POST(env, .remote_qkey = row->value);
+	expect_dropped(env, 1);
 }
 
 /* IBTA 10.2.5: the top bit selects the QP's own Q_Key. */
 TEST(ud_ready, test_qkey_with_the_top_bit_means_the_qps_own)
 {
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .av = &av,
-			    .remote_qpn = env->b.qp.qpn,
-			    .remote_qkey = 0xdeadbeef };
-
 	t_recv(&env->b, 2, 0, 200);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST(env, .remote_qkey = 0xdeadbeef);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 2, GRH);
 }
@@ -395,66 +359,44 @@ static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status
 	expect_still_works(env);
 }
 
-TEST(ud_ready, test_opcodes_that_datagrams_do_not_have_fail_the_send_queue)
+static const struct t_case bad_opcodes[] = {
+	T_CASE(PVRDMA_WR_RDMA_WRITE),
+	T_CASE(PVRDMA_WR_RDMA_WRITE_WITH_IMM),
+	T_CASE(PVRDMA_WR_RDMA_READ),
+	T_CASE(PVRDMA_WR_ATOMIC_CMP_AND_SWP),
+	T_CASE(PVRDMA_WR_ATOMIC_FETCH_AND_ADD),
+	T_CASE(PVRDMA_WR_LSO),
+	T_CASE(PVRDMA_WR_SEND_WITH_INV),
+	T_CASE(PVRDMA_WR_LOCAL_INV),
+	T_CASE(PVRDMA_WR_FAST_REG_MR),
+	{ "unknown", 99 },
+	{ "greatest", UINT32_MAX },
+};
+
+TEST_CASES(ud_ready, test_opcodes_that_datagrams_do_not_have_fail_the_send_queue, bad_opcodes)
 {
-	static const uint32_t bad[] = { PVRDMA_WR_RDMA_WRITE,
-					PVRDMA_WR_RDMA_WRITE_WITH_IMM,
-					PVRDMA_WR_RDMA_READ,
-					PVRDMA_WR_ATOMIC_CMP_AND_SWP,
-					PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-					PVRDMA_WR_LSO,
-					PVRDMA_WR_SEND_WITH_INV,
-					PVRDMA_WR_LOCAL_INV,
-					PVRDMA_WR_FAST_REG_MR,
-					99,
-					UINT32_MAX };
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct fg_wr wr = { .wr_id = i,
-				    .opcode = bad[i],
-				    .av = &av,
-				    .remote_qpn = env->b.qp.qpn,
-				    .remote_qkey = FG_QKEY };
-
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		expect_send_error(env, i, PVRDMA_WC_LOC_QP_OP_ERR);
-	}
+	POST(env, .opcode = row->value, .flags = 0);
+	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-TEST(ud_ready, test_too_many_entries_fail_the_send_queue)
+static const struct t_case bad_numbers[] = {
+	{ "one too many", 5 },
+	{ "more than any queue has", 33 },
+	{ "255", 255 },
+	{ "greatest", UINT32_MAX },
+};
+
+TEST_CASES(ud_ready, test_too_many_entries_fail_the_send_queue, bad_numbers)
 {
-	static const uint32_t bad[] = { 5, 33, 255, UINT32_MAX };
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-	struct pvrdma_sge sge[4] = { { 0 } };
+	const struct pvrdma_sge sge[4] = { { 0 } };
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct fg_wr wr = { .wr_id = i,
-				    .opcode = PVRDMA_WR_SEND,
-				    .sge = sge,
-				    .num_sge = bad[i],
-				    .av = &av,
-				    .remote_qpn = env->b.qp.qpn,
-				    .remote_qkey = FG_QKEY };
-
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		expect_send_error(env, i, PVRDMA_WC_LOC_QP_OP_ERR);
-	}
+	POST(env, .flags = 0, .sge = sge, .num_sge = row->value);
+	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(ud_ready, test_forbidden_memory_fails_the_send_queue)
 {
-	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
-	struct pvrdma_sge sge = { FG_USER_VA, 10, 0xbad };
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .av = &av,
-			    .remote_qpn = env->b.qp.qpn,
-			    .remote_qkey = FG_QKEY };
-
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST(env, .flags = 0, .sge = &T_BAD_SGE, .num_sge = 1);
 	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
@@ -462,44 +404,33 @@ TEST(ud_ready, test_address_of_another_pd_fails_the_send_queue)
 {
 	struct fg_pd other;
 	struct pvrdma_av av;
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .av = &av,
-			    .remote_qpn = env->b.qp.qpn,
-			    .remote_qkey = FG_QKEY };
 
 	expect_ok(fg_pd_create(&env->g[0]->kernel, &other));
 	av = fg_av(&other, env->b.gid, 0);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST(env, .flags = 0, .av = &av);
 	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-TEST(ud_ready, test_source_gid_that_is_not_bound_sends_nothing)
+static const struct t_case bad_source_gids[] = {
+	{ "not bound", 1 },
+	{ "last of the table", 127 },
+	{ "behind the table", 128 },
+	{ "greatest", 255 },
+};
+
+TEST_CASES(ud_ready, test_source_gid_that_is_not_bound_sends_nothing, bad_source_gids)
 {
-	static const uint8_t bad[] = { 1, 127, 128, 255 };
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, row->value);
 
 	t_recv(&env->b, 1, 0, 200);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, bad[i]);
-		struct fg_wr wr = { .wr_id = i,
-				    .opcode = PVRDMA_WR_SEND,
-				    .flags = PVR_SEND_SIGNALED,
-				    .av = &av,
-				    .remote_qpn = env->b.qp.qpn,
-				    .remote_qkey = FG_QKEY };
-
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		fg_run(env->host);
-		fg_cq_drain(&env->a.scq);
-		expect_no_cqe(&env->b.rcq);
-	}
+	POST(env, .av = &av);
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
 }
 
 TEST(ud_ready, test_bad_receive_request_fails_the_receiver_alone)
 {
-	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
-
-	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv_sge(&env->b, 1, T_BAD_SGE);
 	t_recv(&env->b, 2, 0, 200);
 	t_send_ud(&env->a, &env->b, 3, 0, 10);
 	fg_run(env->host);
@@ -512,17 +443,9 @@ TEST(ud_ready, test_bad_receive_request_fails_the_receiver_alone)
 
 TEST(guest, test_datagrams_do_not_cross_fabrics)
 {
-	struct fg_guest_config config;
-
-	fg_guest_config_init(&config, 2);
-	config.fabric = "tenant2";
-	env->g[1] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[1]));
-	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
-	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
-	fg_end_ready(&env->a);
-	fg_end_ready(&env->b);
+	t_guest_in_fabric(env, 2, "tenant2");
+	t_open_ready(&env->a, env->g[0]);
+	t_open_ready(&env->b, env->g[1]);
 	t_recv(&env->b, 1, 0, 200);
 	t_send_ud(&env->a, &env->b, 2, 0, 10);
 	t_run_ud(env->host);
@@ -562,18 +485,12 @@ TEST(ud_ready, test_flood_to_a_slow_receiver_loses_but_does_not_block)
 TEST(guests, test_srq_can_receive_datagrams)
 {
 	struct fg_srq srq;
-	struct fg_qp_spec spec = { .type = PVR_QPT_UD, .srq = &srq };
 	struct pvrdma_sge sge;
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
-	fg_end_ready(&env->a);
+	t_open_ready(&env->a, env->g[0]);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
-	expect_ok(fg_qp_destroy(&env->b.qp));
 	expect_ok(fg_srq_create(&env->b.pd, 16, 2, &srq));
-	spec.pd = &env->b.pd;
-	spec.scq = &env->b.scq;
-	spec.rcq = &env->b.rcq;
-	expect_ok(fg_qp_create(&spec, &env->b.qp));
+	t_replace_qp(&env->b, (struct fg_qp_spec){ .type = PVR_QPT_UD, .srq = &srq });
 	fg_end_ready(&env->b);
 	sge = fg_sge(&env->b.mr, 0, 100);
 	for (uint32_t i = 0; i < 40; i++) {

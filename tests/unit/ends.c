@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Fixtures, guests and ends of a kind that only some tests need. */
+#include "ends.h"
+
+int t_setup_rc_self(void **state)
+{
+	struct t_env *env;
+
+	t_setup_guest(state);
+	env = *state;
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->a, NULL);
+	return 0;
+}
+
+int t_setup_uc_connected(void **state)
+{
+	struct t_env *env;
+
+	t_setup_uc(state);
+	env = *state;
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
+struct fg_guest *t_guest_as(struct t_env *env, uint32_t number,
+			    const struct fg_guest_config *config)
+{
+	struct fg_guest *guest = fg_guest_create(env->host, config);
+	uint8_t gid[16];
+
+	env->g[number - 1] = guest;
+	expect_ok(fg_guest_boot(guest));
+	fg_gid_from_mac(gid, config->mac);
+	expect_ok(fg_bind_gid(guest, 0, gid));
+	return guest;
+}
+
+struct fg_guest *t_guest_with_ext(struct t_env *env, uint32_t number, uint32_t ext)
+{
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, number);
+	config.ext = ext;
+	return t_guest_as(env, number, &config);
+}
+
+struct fg_guest *t_guest_in_fabric(struct t_env *env, uint32_t number, const char *fabric)
+{
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, number);
+	config.fabric = fabric;
+	return t_guest_as(env, number, &config);
+}
+
+void t_open_ready(struct fg_end *end, struct fg_guest *guest)
+{
+	fg_end_open(end, guest, PVR_QPT_UD);
+	fg_end_ready(end);
+}
+
+void t_open_user(struct fg_end *end, struct fg_ctx *ctx, struct fg_guest *guest,
+		 const struct fg_qp_spec *spec)
+{
+	expect_ok(fg_ctx_create(guest, ctx));
+	fg_end_open_spec(end, ctx, spec, FG_END_PAGES);
+}
+
+void t_add_qp(struct fg_end *end, struct fg_qp_spec spec, struct fg_qp *qp)
+{
+	spec.pd = spec.pd ? spec.pd : &end->pd;
+	spec.scq = spec.scq ? spec.scq : &end->scq;
+	spec.rcq = spec.rcq ? spec.rcq : &end->rcq;
+	expect_ok(fg_qp_create(&spec, qp));
+}
+
+void t_replace_qp(struct fg_end *end, struct fg_qp_spec spec)
+{
+	expect_ok(fg_qp_destroy(&end->qp));
+	t_add_qp(end, spec, &end->qp);
+}
+
+void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge)
+{
+	assert_true(fg_post_recv(&end->qp, wr_id, &sge, 1));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Fixtures, guests and ends of a kind that only some tests need. */
+#ifndef UNIT_ENDS_H
+#define UNIT_ENDS_H
+
+#include "common.h"
+
+int t_setup_rc_self(void **state); /* one guest, an RC end that is connected to itself */
+int t_setup_uc_connected(void **state);
+
+/*
+ * Guest @number, stored in env->g[@number - 1], on the first host: its driver has come and its
+ * default GID is bound.
+ */
+struct fg_guest *t_guest_with_ext(struct t_env *env, uint32_t number, uint32_t ext);
+struct fg_guest *t_guest_in_fabric(struct t_env *env, uint32_t number, const char *fabric);
+struct fg_guest *t_guest_as(struct t_env *env, uint32_t number,
+			    const struct fg_guest_config *config);
+
+/* A UD end in RTS. */
+void t_open_ready(struct fg_end *end, struct fg_guest *guest);
+/* An end of a new user context of @guest, with buffer pages as FG_END_PAGES. */
+void t_open_user(struct fg_end *end, struct fg_ctx *ctx, struct fg_guest *guest,
+		 const struct fg_qp_spec *spec);
+/* Another QP in the end's place; PD and CQs that @spec does not name are the end's. */
+void t_replace_qp(struct fg_end *end, struct fg_qp_spec spec);
+/* The same beside the end's QP, which stays. */
+void t_add_qp(struct fg_end *end, struct fg_qp_spec spec, struct fg_qp *qp);
+
+/* A row of TEST_CASES() with one value; T_CASE(): the value's expression is its name. */
+struct t_case {
+	const char *label;
+	uint64_t value;
+};
+#define T_CASE(value) ((struct t_case){ #value, value })
+
+/* An SGE by which a receive request fails. */
+#define T_BAD_SGE ((struct pvrdma_sge){ FG_USER_VA, 200, 0xbad })
+void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge);
+
+#endif /* UNIT_ENDS_H */
