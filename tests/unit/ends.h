@@ -27,6 +27,18 @@ void t_replace_qp(struct fg_end *end, struct fg_qp_spec spec);
 /* The same beside the end's QP, which stays. */
 void t_add_qp(struct fg_end *end, struct fg_qp_spec spec, struct fg_qp *qp);
 
+/* TEST_OBJECT() for each row of the array @rows; the body also has row, a pointer to its row. */
+#define TEST_OBJECT_CASES(fixture, type, var, init, test, rows)                                 \
+	static void test##_row(struct t_env *env, type *var, const __typeof__((rows)[0]) *row); \
+	TEST_CASES(fixture, test, rows)                                                         \
+	{                                                                                       \
+		type var;                                                                       \
+                                                                                                \
+		init(&var, env);                                                                \
+		test##_row(env, &var, row);                                                     \
+	}                                                                                       \
+	static void test##_row(struct t_env *env, type *var, const __typeof__((rows)[0]) *row)
+
 /* A row of TEST_CASES() with one value; T_CASE(): the value's expression is its name. */
 struct t_case {
 	const char *label;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A daemon for a directory to be tested in. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "fake_net.h"
+#include "text_file.h"
 
 /* ------------------------------------------------------------------ the engine's part */
 
@@ -183,17 +179,23 @@ struct pvr_directory *fake_net_try(struct fake_net *net,
 	return net->directory;
 }
 
-void fake_net_start(struct fake_net *net, const struct pvr_directory_settings *settings)
+void fake_net_start(struct fake_net *net, const char *peers, struct pvr_directory_settings settings)
 {
 	struct pvr_error err = { "" };
 
 	fake_net_init(net);
-	if (!fake_net_try(net, settings, &err))
+	if (peers) {
+		text_file_create(net->path, peers);
+		settings.peers_file = net->path;
+	}
+	if (!fake_net_try(net, &settings, &err))
 		fail_msg("%s", err.text);
 }
 
 void fake_net_exit(struct fake_net *net)
 {
+	if (net->path[0])
+		unlink(net->path);
 	pvr_directory_destroy(net->directory);
 	pvr_loop_destroy(net->loop);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Checks of keys: PD, range and rights, at the sender, the receiver and remotely. */
-#include "common.h"
+#include "ends.h"
 
 #define LEN 5000u /* crosses a page */
+#define SIZE (FG_END_PAGES * PVR_PAGE_SIZE) /* of each end's region */
 
 struct keys_env {
 	struct t_env *env;
-	struct fg_host *host;
 	struct fg_end *a, *b;
 	/* The request that is tried: a's entry, b's entry (SEND), or b's range (RDMA). */
 	struct pvrdma_sge local, recv;
@@ -16,7 +16,7 @@ struct keys_env {
 
 static void keys_init(struct keys_env *k, struct t_env *env)
 {
-	*k = (struct keys_env){ .env = env, .host = env->host, .a = &env->a, .b = &env->b };
+	*k = (struct keys_env){ .env = env, .a = &env->a, .b = &env->b };
 	k->local = fg_sge(&k->a->mr, 100, LEN);
 	k->recv = fg_sge(&k->b->mr, 200, LEN);
 	k->remote_addr = k->b->mr.start + 300;
@@ -27,20 +27,36 @@ static void keys_init(struct keys_env *k, struct t_env *env)
 
 #define TEST_KEYS(name) TEST_OBJECT(rc_connected, struct keys_env, k, keys_init, name)
 
+#define TEST_KEYS_CASES(name, rows) \
+	TEST_OBJECT_CASES(rc_connected, struct keys_env, k, keys_init, name, rows)
+
 static void post(struct keys_env *k, enum pvrdma_wr_opcode op)
 {
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = op,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &k->local,
-			    .num_sge = 1,
-			    .remote_addr = k->remote_addr,
-			    .rkey = k->rkey };
-
 	if (op == PVRDMA_WR_SEND)
-		assert_true(fg_post_recv(&k->b->qp, 2, &k->recv, 1));
-	assert_true(fg_post_send(&k->a->qp, &wr));
-	fg_run(k->host);
+		t_recv_sge(k->b, 2, k->recv);
+	t_post(k->a, .wr_id = 1, .opcode = op, .sge = &k->local, .num_sge = 1,
+	       .remote_addr = k->remote_addr, .rkey = k->rkey);
+	fg_run(k->env->host);
+}
+
+/* Makes the ends as new, for the next request. */
+static void reconnect(struct keys_env *k)
+{
+	t_reconnect(k->env);
+	fg_run(k->env->host);
+	fg_cq_drain(&k->a->scq);
+	fg_cq_drain(&k->b->rcq);
+	fg_events_count(k->env->g[0], 0, 0);
+	fg_events_count(k->env->g[1], 0, 0);
+	keys_init(k, k->env);
+}
+
+static void expect_good_send(struct keys_env *k, struct pvrdma_sge sge)
+{
+	k->local = sge;
+	post(k, PVRDMA_WR_SEND);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&k->b->rcq, 2, sge.length);
 }
 
 /* Neither buffer may have changed. */
@@ -50,9 +66,10 @@ static void expect_untouched(struct keys_env *k)
 	assert_int_equal(fg_mismatch(k->b->buf.va, k->b->buf.size, 2), k->b->buf.size);
 }
 
-/* The sender's own fault: the peer hears nothing of it. */
-static void expect_local_error(struct keys_env *k, enum pvrdma_wr_opcode op)
+/* The sender's own fault: the peer gets nothing of it. */
+static void expect_local_error(struct keys_env *k, enum pvrdma_wr_opcode op, struct pvrdma_sge sge)
 {
+	k->local = sge;
 	post(k, op);
 	expect_cqe(&k->a->scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_state(k->a, PVR_QPS_ERR);
@@ -60,21 +77,25 @@ static void expect_local_error(struct keys_env *k, enum pvrdma_wr_opcode op)
 	expect_no_cqe(&k->b->rcq);
 	expect_no_event(k->env->g[1]);
 	expect_untouched(k);
+	reconnect(k);
 }
 
 /* The receiver's fault: both ends fail. */
-static void expect_receiver_error(struct keys_env *k)
+static void expect_receiver_error(struct keys_env *k, struct pvrdma_sge sge)
 {
+	k->recv = sge;
 	post(k, PVRDMA_WR_SEND);
 	expect_cqe(&k->b->rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&k->a->scq, 1, PVRDMA_WC_REM_OP_ERR);
 	expect_state(k->a, PVR_QPS_ERR);
 	expect_state(k->b, PVR_QPS_ERR);
 	expect_untouched(k);
+	reconnect(k);
 }
 
-static void expect_remote_error(struct keys_env *k, enum pvrdma_wr_opcode op)
+static void expect_remote_error(struct keys_env *k, enum pvrdma_wr_opcode op, uint32_t rkey)
 {
+	k->rkey = rkey;
 	post(k, op);
 	expect_cqe(&k->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_state(k->a, PVR_QPS_ERR);
@@ -82,114 +103,127 @@ static void expect_remote_error(struct keys_env *k, enum pvrdma_wr_opcode op)
 	expect_one_event(k->env->g[1], PVR_EVENT_QP_ACCESS_ERR, k->b->qp.handle);
 	expect_no_event(k->env->g[0]);
 	expect_untouched(k);
+	reconnect(k);
 }
 
-/* Makes the ends as new, for the next way to be wrong. */
-static void reconnect(struct keys_env *k, struct t_env *env)
+/* A region of the end's buffer. */
+static struct fg_mr mr_with(struct fg_end *end, uint32_t access)
 {
-	expect_ok(fg_qp_to_reset(&k->a->qp));
-	expect_ok(fg_qp_to_reset(&k->b->qp));
-	fg_end_connect(k->a, k->b, NULL);
-	fg_run(k->host);
-	fg_cq_drain(&k->a->scq);
-	fg_cq_drain(&k->b->rcq);
-	fg_events_count(k->env->g[0], 0, 0);
-	fg_events_count(k->env->g[1], 0, 0);
-	keys_init(k, env);
+	struct fg_mr mr;
+
+	expect_ok(fg_mr_create(&end->pd, &end->buf, access, &mr));
+	return mr;
 }
 
-TEST_KEYS(test_the_good_requests_are_good)
+/* Regions whose keys requests of the end cannot use. */
+static struct fg_mr no_mr(struct fg_end *end)
 {
-	post(k, PVRDMA_WR_SEND);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&k->b->rcq, 2, LEN);
+	return (struct fg_mr){ .guest = end->guest };
+}
+
+static struct fg_mr mr_of_another_pd(struct fg_end *end)
+{
+	struct fg_end other;
+
+	fg_end_open(&other, end->guest, PVR_QPT_RC);
+	return other.mr;
+}
+
+static struct fg_mr stale_mr(struct fg_end *end)
+{
+	struct fg_mr mr = mr_with(end, FG_ACCESS_ALL);
+
+	expect_ok(fg_mr_destroy(&mr));
+	return mr;
+}
+
+static struct fg_mr dma_mr(struct fg_end *end)
+{
+	struct fg_mr mr;
+
+	expect_ok(fg_mr_create_dma(&end->pd, &mr));
+	return mr;
+}
+
+TEST_KEYS(test_valid_requests_succeed)
+{
+	expect_good_send(k, k->local);
 	post(k, PVRDMA_WR_RDMA_WRITE);
 	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
 	post(k, PVRDMA_WR_RDMA_READ);
 	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
-TEST_KEYS(test_send_with_wrong_lkeys)
-{
-	const uint32_t flip[] = { 1, 0x80, 0x100, 0x10000, 0x1000000, 0x80000000 };
+static const struct t_case wrong_bits[] = {
+	T_CASE(1),	 T_CASE(0x10),	   T_CASE(0x80),      T_CASE(0x100),	  T_CASE(0x1000),
+	T_CASE(0x10000), T_CASE(0x100000), T_CASE(0x1000000), T_CASE(0x10000000), T_CASE(0x80000000)
+};
 
-	for (size_t i = 0; i < COUNT(flip); i++) {
-		k->local.lkey ^= flip[i];
-		expect_local_error(k, PVRDMA_WR_SEND);
-		reconnect(k, env);
-	}
-	k->local.lkey = 0;
-	expect_local_error(k, PVRDMA_WR_SEND);
-	reconnect(k, env);
-	k->local.lkey = UINT32_MAX;
-	expect_local_error(k, PVRDMA_WR_RDMA_WRITE);
-	reconnect(k, env);
-	k->local.lkey = 0;
-	expect_local_error(k, PVRDMA_WR_RDMA_READ);
+TEST_KEYS_CASES(test_send_with_wrong_lkeys, wrong_bits)
+{
+	k->local.lkey ^= row->value;
+	expect_local_error(k, PVRDMA_WR_SEND, k->local);
+}
+
+TEST_KEYS(test_keys_of_all_zeros_or_ones)
+{
+	struct pvrdma_sge sge = k->local;
+
+	sge.lkey = 0;
+	expect_local_error(k, PVRDMA_WR_SEND, sge);
+	expect_local_error(k, PVRDMA_WR_RDMA_READ, sge);
+	sge.lkey = UINT32_MAX;
+	expect_local_error(k, PVRDMA_WR_RDMA_WRITE, sge);
 }
 
 TEST_KEYS(test_send_from_an_mr_of_another_pd)
 {
-	struct fg_end other;
-
-	fg_end_open(&other, env->g[0], PVR_QPT_RC);
-	k->local.lkey = other.mr.lkey;
-	expect_local_error(k, PVRDMA_WR_SEND);
+	k->local.lkey = mr_of_another_pd(k->a).lkey;
+	expect_local_error(k, PVRDMA_WR_SEND, k->local);
 }
 
 TEST_KEYS(test_send_from_an_mr_of_another_guest)
 {
-	struct fg_mr extra[10];
-
 	for (int i = 0; i < 10; i++)
-		expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, FG_ACCESS_ALL, &extra[i]));
-	k->local.lkey = extra[9].lkey;
-	expect_local_error(k, PVRDMA_WR_SEND);
+		k->local.lkey = mr_with(k->b, FG_ACCESS_ALL).lkey;
+	expect_local_error(k, PVRDMA_WR_SEND, k->local);
 }
 
 TEST_KEYS(test_send_with_a_stale_lkey)
 {
-	struct fg_mr again;
+	const struct pvrdma_sge stale = k->local;
 
 	expect_ok(fg_mr_destroy(&k->a->mr));
 	k->a->mr.length = 0;
-	expect_local_error(k, PVRDMA_WR_SEND);
-	reconnect(k, env);
-	expect_ok(fg_mr_create(&k->a->pd, &k->a->buf, FG_ACCESS_ALL, &again));
-	expect_local_error(k, PVRDMA_WR_SEND);
+	expect_local_error(k, PVRDMA_WR_SEND, stale);
+	mr_with(k->a, FG_ACCESS_ALL);
+	expect_local_error(k, PVRDMA_WR_SEND, stale);
 }
 
-TEST_KEYS(test_send_outside_the_mr)
-{
-	const struct {
-		uint64_t offset;
-		uint32_t len;
-	} bad[] = {
-		{ -1ull, 1 },
-		{ -1ull, LEN },
-		{ FG_END_PAGES * PVR_PAGE_SIZE, 1 },
-		{ FG_END_PAGES * PVR_PAGE_SIZE - 10, 11 },
-		{ 0, FG_END_PAGES * PVR_PAGE_SIZE + 1 },
-		{ 0, UINT32_MAX },
-		{ 1ull << 32, 1 },
-		{ 1ull << 63, 1 },
-		{ -FG_USER_VA, 1 },
-		{ -FG_USER_VA - 1, 2 },
-		{ -FG_USER_VA - 1, UINT32_MAX },
-	};
+static const struct {
+	const char *label;
+	uint64_t offset;
+	uint32_t len;
+} bad_ranges[] = { { "byte before", -1ull, 1 },
+		   { "from the byte before", -1ull, LEN },
+		   { "byte behind", SIZE, 1 },
+		   { "to the byte behind", SIZE - 10, 11 },
+		   { "one byte too long", 0, SIZE + 1 },
+		   { "longest", 0, UINT32_MAX },
+		   { "32 bits higher", 1ull << 32, 1 },
+		   { "63 bits higher", 1ull << 63, 1 },
+		   { "address 0", -FG_USER_VA, 1 },
+		   { "wraps", -FG_USER_VA - 1, 2 },
+		   { "wraps, longest", -FG_USER_VA - 1, UINT32_MAX } };
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		k->local = fg_sge(&k->a->mr, bad[i].offset, bad[i].len);
-		expect_local_error(k, PVRDMA_WR_SEND);
-		reconnect(k, env);
-	}
+TEST_KEYS_CASES(test_send_outside_the_mr, bad_ranges)
+{
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&k->a->mr, row->offset, row->len));
 }
 
 TEST_KEYS(test_send_of_the_last_byte)
 {
-	k->local = fg_sge(&k->a->mr, k->a->buf.size - 1, 1);
-	post(k, PVRDMA_WR_SEND);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	expect_good_send(k, fg_sge(&k->a->mr, SIZE - 1, 1));
 }
 
 TEST_KEYS(test_mr_bounds_are_bytes_not_pages)
@@ -197,149 +231,111 @@ TEST_KEYS(test_mr_bounds_are_bytes_not_pages)
 	struct fg_mr mr;
 
 	expect_ok(fg_mr_create_part(&k->a->pd, &k->a->buf, 77, 5000, FG_ACCESS_ALL, &mr));
-	k->local = fg_sge(&mr, 0, 5000);
-	post(k, PVRDMA_WR_SEND);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
-	reconnect(k, env);
-	k->local = fg_sge(&mr, -1ull, 1);
-	expect_local_error(k, PVRDMA_WR_SEND);
-	reconnect(k, env);
-	k->local = fg_sge(&mr, 5000, 1);
-	expect_local_error(k, PVRDMA_WR_SEND);
-	reconnect(k, env);
-	k->local = fg_sge(&mr, 4999, 2);
-	expect_local_error(k, PVRDMA_WR_SEND);
+	expect_good_send(k, fg_sge(&mr, 0, 5000));
+	reconnect(k);
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&mr, -1ull, 1));
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&mr, 5000, 1));
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&mr, 4999, 2));
 }
 
 TEST_KEYS(test_send_from_read_only_mr_is_fine)
 {
-	struct fg_mr mr;
+	struct fg_mr mr = mr_with(k->a, 0);
 
-	expect_ok(fg_mr_create(&k->a->pd, &k->a->buf, 0, &mr));
-	k->local = fg_sge(&mr, 0, LEN);
-	post(k, PVRDMA_WR_SEND);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	expect_good_send(k, fg_sge(&mr, 0, LEN));
 }
 
 TEST_KEYS(test_read_into_read_only_mr_fails)
 {
-	struct fg_mr mr;
+	struct fg_mr mr = mr_with(k->a, PVR_ACCESS_REMOTE_READ);
 
-	expect_ok(fg_mr_create(&k->a->pd, &k->a->buf, PVR_ACCESS_REMOTE_READ, &mr));
-	k->local = fg_sge(&mr, 0, LEN);
-	expect_local_error(k, PVRDMA_WR_RDMA_READ);
+	expect_local_error(k, PVRDMA_WR_RDMA_READ, fg_sge(&mr, 0, LEN));
 }
 
 TEST_KEYS(test_receive_into_read_only_mr_fails)
 {
-	struct fg_mr mr;
+	struct fg_mr mr = mr_with(k->b, PVR_ACCESS_REMOTE_READ);
 
-	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, PVR_ACCESS_REMOTE_READ, &mr));
-	k->recv = fg_sge(&mr, 0, LEN);
-	expect_receiver_error(k);
+	expect_receiver_error(k, fg_sge(&mr, 0, LEN));
 }
 
-TEST_KEYS(test_receive_with_bad_lkeys_and_ranges)
+static const struct {
+	const char *label;
+	struct fg_mr (*mr)(struct fg_end *end);
+} other_mrs[] = { { "no region", no_mr },
+		  { "region of another PD", mr_of_another_pd },
+		  { "destroyed region", stale_mr } };
+
+TEST_KEYS(test_receive_with_a_wrong_lkey)
 {
-	struct fg_end other;
-	struct fg_mr mr;
-
-	fg_end_open(&other, env->g[1], PVR_QPT_RC);
 	k->recv.lkey ^= 0x100;
-	expect_receiver_error(k);
-	reconnect(k, env);
-	k->recv.lkey = 0;
-	expect_receiver_error(k);
-	reconnect(k, env);
-	k->recv.lkey = other.mr.lkey;
-	expect_receiver_error(k);
-	reconnect(k, env);
-	k->recv.addr = k->b->mr.start - 1;
-	expect_receiver_error(k);
-	reconnect(k, env);
-	k->recv = fg_sge(&k->b->mr, k->b->buf.size - LEN + 1, LEN);
-	expect_receiver_error(k);
-	reconnect(k, env);
-	k->recv = (struct pvrdma_sge){ UINT64_MAX - 10, LEN, k->b->mr.lkey };
-	expect_receiver_error(k);
-	reconnect(k, env);
-	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, FG_ACCESS_ALL, &mr));
-	expect_ok(fg_mr_destroy(&mr));
-	k->recv = fg_sge(&mr, 0, LEN);
-	expect_receiver_error(k);
+	expect_receiver_error(k, k->recv);
 }
 
-static void remote_access(struct t_env *env, enum pvrdma_wr_opcode op)
+TEST_KEYS_CASES(test_receive_with_bad_lkeys, other_mrs)
+{
+	k->recv.lkey = row->mr(&env->b).lkey;
+	expect_receiver_error(k, k->recv);
+}
+
+static const struct t_case bad_offsets[] = {
+	{ "from the byte before", -1ull },	   { "behind the region", SIZE },
+	{ "to the byte behind", SIZE - LEN + 1 },  { "32 bits higher", 1ull << 32 },
+	{ "63 bits higher", 1ull << 63 },	   { "address 0", -FG_USER_VA },
+	{ "wraps after a byte", -FG_USER_VA - 1 }, { "wraps after 11 bytes", -FG_USER_VA - 11 },
+	{ "wraps at the end", -FG_USER_VA - LEN }
+};
+
+TEST_KEYS_CASES(test_receive_with_bad_ranges, bad_offsets)
+{
+	expect_receiver_error(k, fg_sge(&k->b->mr, row->value, LEN));
+}
+
+/* Both requests from @addr of b's memory by @rkey fail. */
+static void expect_no_access(struct t_env *env, uint64_t addr, uint32_t rkey)
 {
 	struct keys_env k;
-	struct fg_end other;
-	struct fg_mr mr;
-	const uint64_t size = FG_END_PAGES * PVR_PAGE_SIZE;
-	const uint64_t bad[] = { -1ull,	     size,	  size - LEN + 1,  1ull << 32,
-				 1ull << 63, -FG_USER_VA, -FG_USER_VA - 1, -FG_USER_VA - LEN };
 
 	keys_init(&k, env);
-	fg_end_open(&other, k.env->g[1], PVR_QPT_RC);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		k.remote_addr = k.b->mr.start + bad[i];
-		expect_remote_error(&k, op);
-		reconnect(&k, env);
-	}
-	for (uint32_t bit = 1; bit; bit <<= 4) {
-		k.rkey ^= bit;
-		expect_remote_error(&k, op);
-		reconnect(&k, env);
-	}
-	k.rkey = 0;
-	expect_remote_error(&k, op);
-	reconnect(&k, env);
-	k.rkey = other.mr.rkey; /* another PD */
-	expect_remote_error(&k, op);
-	reconnect(&k, env);
-	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, FG_ACCESS_ALL, &mr));
-	expect_ok(fg_mr_destroy(&mr));
-	k.rkey = mr.rkey; /* stale */
-	expect_remote_error(&k, op);
-	reconnect(&k, env);
-	expect_ok(fg_mr_create_dma(&k.b->pd, &mr));
-	k.rkey = mr.rkey; /* local use only */
-	k.remote_addr = fg_buf_gpa(&k.b->buf, 0);
-	expect_remote_error(&k, op);
+	k.remote_addr = addr;
+	expect_remote_error(&k, PVRDMA_WR_RDMA_WRITE, rkey);
+	k.remote_addr = addr;
+	expect_remote_error(&k, PVRDMA_WR_RDMA_READ, rkey);
 }
 
-TEST(rc_connected, test_write_needs_a_good_rkey_and_range)
+TEST_CASES(rc_connected, test_write_and_read_need_a_good_range, bad_offsets)
 {
-	remote_access(env, PVRDMA_WR_RDMA_WRITE);
+	expect_no_access(env, env->b.mr.start + row->value, env->b.mr.rkey);
 }
 
-TEST(rc_connected, test_read_needs_a_good_rkey_and_range)
+TEST_CASES(rc_connected, test_write_and_read_need_a_good_rkey, wrong_bits)
 {
-	remote_access(env, PVRDMA_WR_RDMA_READ);
+	expect_no_access(env, env->b.mr.start, env->b.mr.rkey ^ row->value);
+}
+
+TEST_CASES(rc_connected, test_write_and_read_need_the_rkey_of_a_region_of_the_pd, other_mrs)
+{
+	expect_no_access(env, env->b.mr.start, row->mr(&env->b).rkey);
+}
+
+TEST(rc_connected, test_dma_mr_is_for_local_use)
+{
+	expect_no_access(env, fg_buf_gpa(&env->b.buf, 0), dma_mr(&env->b).rkey);
 }
 
 TEST_KEYS(test_remote_rights_of_the_mr)
 {
-	struct fg_mr no_write, no_read, local;
+	const uint32_t local = mr_with(k->b, PVR_ACCESS_LOCAL_WRITE).rkey;
 
-	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, PVR_ACCESS_REMOTE_READ, &no_write));
-	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf,
-			       PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE, &no_read));
-	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, PVR_ACCESS_LOCAL_WRITE, &local));
-	k->rkey = no_write.rkey;
-	expect_remote_error(k, PVRDMA_WR_RDMA_WRITE);
-	reconnect(k, env);
-	k->rkey = no_read.rkey;
-	expect_remote_error(k, PVRDMA_WR_RDMA_READ);
-	reconnect(k, env);
-	k->rkey = local.rkey;
-	expect_remote_error(k, PVRDMA_WR_RDMA_READ);
-	reconnect(k, env);
-	k->rkey = local.rkey;
-	expect_remote_error(k, PVRDMA_WR_RDMA_WRITE);
+	expect_remote_error(k, PVRDMA_WR_RDMA_WRITE, mr_with(k->b, PVR_ACCESS_REMOTE_READ).rkey);
+	expect_remote_error(k, PVRDMA_WR_RDMA_READ,
+			    mr_with(k->b, PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE).rkey);
+	expect_remote_error(k, PVRDMA_WR_RDMA_READ, local);
+	expect_remote_error(k, PVRDMA_WR_RDMA_WRITE, local);
 }
 
 /* The QP's own permission comes first. */
-static void qp_right(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t missing)
+static void expect_qp_refuses(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t missing)
 {
 	struct keys_env k;
 	struct fg_conn conn = fg_conn_default;
@@ -356,19 +352,19 @@ static void qp_right(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t missi
 
 TEST(rc, test_write_needs_permission_of_the_qp)
 {
-	qp_right(env, PVRDMA_WR_RDMA_WRITE, PVR_ACCESS_REMOTE_WRITE);
+	expect_qp_refuses(env, PVRDMA_WR_RDMA_WRITE, PVR_ACCESS_REMOTE_WRITE);
 }
 
 TEST(rc, test_write_with_imm_needs_permission_of_the_qp)
 {
 	t_recv(&env->b, 2, 0, 0);
-	qp_right(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_ACCESS_REMOTE_WRITE);
+	expect_qp_refuses(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_ACCESS_REMOTE_WRITE);
 	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 TEST(rc, test_read_needs_permission_of_the_qp)
 {
-	qp_right(env, PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ);
+	expect_qp_refuses(env, PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ);
 }
 
 TEST_KEYS(test_pages_are_translated_at_registration)
@@ -382,49 +378,33 @@ TEST_KEYS(test_pages_are_translated_at_registration)
 
 TEST_KEYS(test_dma_mr_reaches_all_of_ram_and_nothing_else)
 {
-	struct fg_mr dma;
-	const struct fg_ram_region *region;
+	const struct fg_mr dma = dma_mr(k->a);
 
-	expect_ok(fg_mr_create_dma(&k->a->pd, &dma));
 	for (int i = 0; i < FG_RAM_REGIONS; i++) {
-		region = &env->g[0]->ram.region[i];
-		k->local = (struct pvrdma_sge){ region->gpa + region->size - 10, 10, dma.lkey };
-		post(k, PVRDMA_WR_SEND);
-		expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
-		reconnect(k, env);
-		k->local = (struct pvrdma_sge){ region->gpa + region->size - 10, 11, dma.lkey };
-		expect_local_error(k, PVRDMA_WR_SEND);
-		reconnect(k, env);
-		k->local = (struct pvrdma_sge){ region->gpa - 1, 2, dma.lkey };
-		expect_local_error(k, PVRDMA_WR_SEND);
-		reconnect(k, env);
+		const struct fg_ram_region *region = &env->g[0]->ram.region[i];
+		const uint64_t end = region->gpa + region->size;
+
+		expect_good_send(k, fg_sge(&dma, end - 10, 10));
+		reconnect(k);
+		expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&dma, end - 10, 11));
+		expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&dma, region->gpa - 1, 2));
 	}
-	k->local = (struct pvrdma_sge){ FG_MMIO_HOLE, 10, dma.lkey };
-	expect_local_error(k, PVRDMA_WR_SEND);
-	reconnect(k, env);
-	k->local = (struct pvrdma_sge){ FG_BAR2_GPA, 10, dma.lkey };
-	expect_local_error(k, PVRDMA_WR_SEND);
-	reconnect(k, env);
-	k->local = (struct pvrdma_sge){ UINT64_MAX, 10, dma.lkey };
-	expect_local_error(k, PVRDMA_WR_SEND);
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&dma, FG_MMIO_HOLE, 10));
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&dma, FG_BAR2_GPA, 10));
+	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&dma, UINT64_MAX, 10));
 }
 
 TEST_KEYS(test_dma_mr_respects_read_only_memory)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct fg_mr dma;
+	const struct fg_mr dma = dma_mr(k->a);
 
 	fg_fill(rom, sizeof(rom), 5);
 	expect_ok((uint32_t)pvr_adapter_map_ram(env->g[0]->adapter, 0xf0000000, sizeof(rom), rom,
 						false));
-	expect_ok(fg_mr_create_dma(&k->a->pd, &dma));
-	k->local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
-	post(k, PVRDMA_WR_SEND);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&k->b->rcq, 2, 4096);
+	expect_good_send(k, fg_sge(&dma, 0xf0000000, 4096));
 	assert_int_equal(fg_mismatch(k->b->mr.va + 200, 4096, 5), 4096);
-	reconnect(k, env);
-	k->local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
-	expect_local_error(k, PVRDMA_WR_RDMA_READ);
+	reconnect(k);
+	expect_local_error(k, PVRDMA_WR_RDMA_READ, fg_sge(&dma, 0xf0000000, 4096));
 	assert_int_equal(fg_mismatch(rom, sizeof(rom), 5), sizeof(rom));
 }
