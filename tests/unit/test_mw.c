@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * PVR_EXT_MW: memory windows of type 1 and 2B: exposed range and lifetime (IBTA 10.6.7).
- */
-#include "rndv.h"
+/* PVR_EXT_MW: memory windows of type 1 and 2B (IBTA vol. 1, 10.6.7). */
+#include "ends.h"
+#include "fast_reg.h"
 
-#define TEST_EXPOSE(flag, name) TEST_OBJECT(rc_connected, struct expose, l, expose_init, name, flag)
+#define TEST_EXPOSE_ON(fixture, flag, name) \
+	TEST_OBJECT(fixture, struct expose, l, expose_init, name, flag)
+#define TEST_EXPOSE(flag, name) TEST_EXPOSE_ON(rc_connected, flag, name)
 
 /* ------------------------------------------------------------------- bounds */
 
@@ -13,31 +14,26 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
 }
 
-TEST(rc_connected, test_window_exposes_its_part_and_no_more)
+static const struct t_case types[] = { T_CASE(PVR_MR_FLAG_MW1), T_CASE(PVR_MR_FLAG_MW2) };
+
+TEST_CASES(rc_connected, test_window_exposes_its_part_and_no_more, types)
 {
-	static const uint32_t flags[] = { PVR_MR_FLAG_MW1, PVR_MR_FLAG_MW2 };
+	struct expose l;
+	uint64_t first, end;
 
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t first, end;
-		struct expose l;
-
-		expose_init(&l, env, flags[i]);
-		expose_reconnect(&l);
-		first = l.bind.addr;
-		end = first + BOUND_LEN;
-		expose_bind(&l);
-		expose_all_ok(&l);
-		expose_write_ok(&l, end - 1, BOUND_FROM + BOUND_LEN - 1, 1);
-		expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, first - 1, 2);
-		expose_reconnect(&l);
-		expose_bind(&l);
-		expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, end - 1, 2);
-		expose_reconnect(&l);
-		expose_bind(&l);
-		expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, UINT64_MAX, 2);
-		expect_ok(fg_mr_destroy(&l.mw));
-		expect_ok(fg_mr_destroy(&l.region));
-	}
+	expose_init(&l, env, row->value);
+	first = l.bind.addr;
+	end = first + BOUND_LEN;
+	expose_bind(&l);
+	expose_all_ok(&l);
+	expose_write_ok(&l, end - 1, BOUND_FROM + BOUND_LEN - 1, 1);
+	expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, first - 1, 2);
+	expose_reconnect(&l);
+	expose_bind(&l);
+	expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, end - 1, 2);
+	expose_reconnect(&l);
+	expose_bind(&l);
+	expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, UINT64_MAX, 2);
 }
 
 TEST_EXPOSE(PVR_MR_FLAG_MW1, test_new_window_is_not_bound)
@@ -72,26 +68,29 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_window_of_a_region_whose_address_is_free)
 	expose_write_ok(l, iova + 60, 160, 8000);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_rights_are_the_windows_own)
-{
-	static const struct {
-		uint32_t access;
-		enum pvrdma_wr_opcode allowed, refused;
-	} cases[] = {
-		{ PVR_ACCESS_REMOTE_READ, PVRDMA_WR_RDMA_READ, PVRDMA_WR_RDMA_WRITE },
-		{ PVR_ACCESS_REMOTE_WRITE, PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_READ },
-		{ PVR_ACCESS_REMOTE_ATOMIC, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, PVRDMA_WR_RDMA_READ },
-		{ PVR_ACCESS_REMOTE_READ, PVRDMA_WR_RDMA_READ, PVRDMA_WR_ATOMIC_FETCH_AND_ADD },
-	};
+static const struct {
+	const char *label;
+	uint32_t access;
+	enum pvrdma_wr_opcode allowed, refused;
+} rights[] = {
+	{ "READ, no WRITE", PVR_ACCESS_REMOTE_READ, PVRDMA_WR_RDMA_READ, PVRDMA_WR_RDMA_WRITE },
+	{ "WRITE, no READ", PVR_ACCESS_REMOTE_WRITE, PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_READ },
+	{ "atomics, no READ", PVR_ACCESS_REMOTE_ATOMIC, PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	  PVRDMA_WR_RDMA_READ },
+	{ "READ, no atomics", PVR_ACCESS_REMOTE_READ, PVRDMA_WR_RDMA_READ,
+	  PVRDMA_WR_ATOMIC_FETCH_AND_ADD },
+};
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		l->bind.access_flags = cases[i].access;
-		expose_bind(l);
-		expose_access(l, cases[i].allowed, l->mw.rkey, l->bind.addr, 8);
-		expect_cqe(&l->a->scq, 1, PVRDMA_WC_SUCCESS);
-		expose_refused(l, cases[i].refused, l->mw.rkey, l->bind.addr, 8);
-		expose_reconnect(l);
-	}
+TEST_CASES(rc_connected, test_rights_are_the_windows_own, rights)
+{
+	struct expose l;
+
+	expose_init(&l, env, PVR_MR_FLAG_MW1);
+	l.bind.access_flags = row->access;
+	expose_bind(&l);
+	expose_access(&l, row->allowed, l.mw.rkey, l.bind.addr, 8);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	expose_refused(&l, row->refused, l.mw.rkey, l.bind.addr, 8);
 }
 
 TEST_EXPOSE(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
@@ -137,10 +136,10 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
 	expose_all_ok(l);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_everybodys_of_its_domain)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_for_all_of_its_domain)
 {
 	expose_bind(l);
-	/* Neither does it go when the QP goes that bound it. */
+	/* It also stays when the QP that has bound it is reset. */
 	expose_reconnect(l);
 	expose_all_ok(l);
 }
@@ -235,13 +234,24 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_that_is_not_bound_cannot_be_invalidated
 /* Another QP of the same PD, connected to one of a's guest. */
 static void other_pair(struct expose *l, struct fg_end *near, struct fg_end *far)
 {
-	struct fg_qp_spec spec = {
-		.type = PVR_QPT_RC, .pd = &l->b->pd, .scq = &l->b->scq, .rcq = &l->b->rcq
-	};
-
 	fg_end_open(far, l->a->guest, PVR_QPT_RC);
 	*near = *l->b;
-	expect_ok(fg_qp_create(&spec, &near->qp));
+	t_add_qp(l->b, (struct fg_qp_spec){ .type = PVR_QPT_RC }, &near->qp);
+	fg_end_connect(near, far, NULL);
+}
+
+/* @far writes through the window of @rkey; a failure leaves the pair connected anew. */
+static void write_from(struct expose *l, struct fg_end *near, struct fg_end *far, uint32_t rkey,
+		       uint32_t status)
+{
+	l->region.rkey = rkey;
+	t_rdma(far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
+	fg_run(l->env->host);
+	expect_cqe(&far->scq, 7, status);
+	if (status == PVRDMA_WC_SUCCESS)
+		return;
+	expect_ok(fg_qp_to_reset(&near->qp));
+	expect_ok(fg_qp_to_reset(&far->qp));
 	fg_end_connect(near, far, NULL);
 }
 
@@ -251,13 +261,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 
 	other_pair(l, &near, &far);
 	expose_bind(l);
-	l->region.rkey = l->mw.rkey;
-	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
-	fg_run(env->host);
-	expect_cqe(&far.scq, 7, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_ok(fg_qp_to_reset(&near.qp));
-	expect_ok(fg_qp_to_reset(&far.qp));
-	fg_end_connect(&near, &far, NULL);
+	write_from(l, &near, &far, l->mw.rkey, PVRDMA_WC_REM_ACCESS_ERR);
 	expose_invalidate(l, &near, l->mw.rkey);
 	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
 	expose_all_ok(l);
@@ -269,11 +273,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 	expose_put_bind(&near, BIND_ID, &l->bind);
 	expose_run(l, &near);
 	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
-	l->region.rkey = l->bind.new_rkey;
-	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
-	fg_run(env->host);
-	expect_done(&far.scq, 7, PVRDMA_WC_RDMA_WRITE);
-	expect_ok(fg_qp_destroy(&near.qp));
+	write_from(l, &near, &far, l->bind.new_rkey, PVRDMA_WC_SUCCESS);
 }
 
 TEST_EXPOSE(PVR_MR_FLAG_MW2, test_reset_frees_windows_of_type_2)
@@ -406,9 +406,8 @@ TEST(rc, test_user_space_binds_windows)
 	struct fg_ctx ctx;
 	struct expose l;
 
-	expect_ok(fg_ctx_create(env->g[1], &ctx));
 	fg_end_close(&env->b);
-	fg_end_open_spec(&env->b, &ctx, &spec, FG_END_PAGES);
+	t_open_user(&env->b, &ctx, env->g[1], &spec);
 	expose_init(&l, env, PVR_MR_FLAG_MW2);
 	fg_end_connect(l.a, l.b, NULL);
 	expose_bind(&l);
@@ -423,20 +422,12 @@ TEST(rc, test_user_space_binds_windows)
 
 TEST_EXPOSE(PVR_MR_FLAG_MW1, test_windows_need_the_extension)
 {
-	struct fg_guest_config config;
-	struct fg_guest *stock;
+	struct fg_guest *stock = t_guest_with_ext(env, 3, PVR_EXT_ALL & ~PVR_EXT_MW);
 	struct fg_end end;
 	struct fg_mr mw;
-	uint8_t gid[16];
 
 	assert_int_equal(env->g[0]->dsr->caps.max_mw, env->g[0]->dsr->caps.max_mr);
-	fg_guest_config_init(&config, 3);
-	config.ext = PVR_EXT_ALL & ~PVR_EXT_MW;
-	env->g[2] = stock = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(stock));
 	assert_int_equal(stock->dsr->caps.max_mw, 0);
-	fg_gid_from_mac(gid, config.mac);
-	expect_ok(fg_bind_gid(stock, 0, gid));
 	fg_end_open(&end, stock, PVR_QPT_RC);
 	assert_int_equal(fg_mw_create(&end.pd, PVR_MR_FLAG_MW1, &mw), EINVAL);
 	assert_int_equal(fg_mw_create(&end.pd, PVR_MR_FLAG_MW2, &mw), EINVAL);
@@ -447,12 +438,177 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_windows_need_the_extension)
 			 PVRDMA_WC_SEND);
 }
 
-TEST(rc_connected, test_window_is_of_one_type)
+static const struct t_case bad_types[] = { T_CASE(PVR_MR_FLAG_MW1 | PVR_MR_FLAG_MW2),
+					   T_CASE(PVR_MR_FLAG_MW1 | PVR_MR_FLAG_LAYOUT),
+					   T_CASE(PVR_MR_FLAG_MW2 | PVR_MR_FLAG_FRMR) };
+
+TEST_CASES(rc_connected, test_window_is_of_one_type, bad_types)
 {
 	struct fg_mr mw;
 
-	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1 | PVR_MR_FLAG_MW2, &mw), EINVAL);
-	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1 | PVR_MR_FLAG_LAYOUT, &mw),
-			 EINVAL);
-	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW2 | PVR_MR_FLAG_FRMR, &mw), EINVAL);
+	assert_int_equal(fg_mw_create(&env->b.pd, row->value, &mw), EINVAL);
+}
+
+/* --------------------------------------------------- binds that are refused (10.6.7.2) */
+
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_region_must_allow_windows)
+{
+	l->bind.mr_lkey = l->b->mr.lkey; /* all access but that */
+	expose_bind_refused(l);
+}
+
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_writing_windows_need_local_write_of_the_region)
+{
+	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, PVR_ACCESS_MW_BIND, &l->region));
+	l->bind.mr_lkey = l->region.lkey;
+	l->bind.access_flags = PVR_ACCESS_REMOTE_WRITE;
+	expose_bind_refused(l);
+	l->bind.access_flags = PVR_ACCESS_REMOTE_ATOMIC;
+	expose_bind_refused(l);
+	l->bind.access_flags = PVR_ACCESS_REMOTE_READ;
+	expose_bind(l);
+	expose_access(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, l->bind.addr, 8);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_READ);
+}
+
+/* One field of the request is wrong; nothing must be bound then. */
+#define EXPECT_BAD_BIND(l, field, value)                                             \
+	do {                                                                         \
+		const struct pvr_wqe_bind_mw good = (l)->bind;                       \
+                                                                                     \
+		(l)->bind.field = (value);                                           \
+		expose_bind_refused(l);                                              \
+		(l)->bind = good;                                                    \
+		assert_int_equal(fg_stats((l)->b->guest).mws, 1);                    \
+		expose_refused(l, PVRDMA_WR_RDMA_READ, good.new_rkey, good.addr, 1); \
+		expose_reconnect(l);                                                 \
+	} while (0)
+
+static void expect_bad_binds(struct expose *l)
+{
+	const uint64_t start = l->region.start, length = l->region.length;
+	struct fg_mr dma;
+
+	expect_ok(fg_mr_create_dma(&l->b->pd, &dma));
+	EXPECT_BAD_BIND(l, addr, start - 1);
+	EXPECT_BAD_BIND(l, addr, start + length - BOUND_LEN + 1);
+	EXPECT_BAD_BIND(l, addr, start + length);
+	EXPECT_BAD_BIND(l, addr, 0);
+	EXPECT_BAD_BIND(l, addr, UINT64_MAX);
+	EXPECT_BAD_BIND(l, length, length - BOUND_FROM + 1);
+	EXPECT_BAD_BIND(l, length, UINT64_MAX);
+	EXPECT_BAD_BIND(l, length, -(uint64_t)BOUND_FROM);
+	EXPECT_BAD_BIND(l, mw_rkey, l->mw.rkey ^ 0x100);
+	EXPECT_BAD_BIND(l, mw_rkey, l->region.rkey);
+	EXPECT_BAD_BIND(l, mw_rkey, 0);
+	EXPECT_BAD_BIND(l, new_rkey, l->bind.new_rkey ^ 0x100);
+	EXPECT_BAD_BIND(l, new_rkey, 0);
+	EXPECT_BAD_BIND(l, mr_lkey, l->region.lkey ^ 1);
+	EXPECT_BAD_BIND(l, mr_lkey, l->mw.rkey);
+	EXPECT_BAD_BIND(l, mr_lkey, UINT32_MAX);
+	EXPECT_BAD_BIND(l, mr_lkey, dma.lkey);
+	EXPECT_BAD_BIND(l, access_flags, PVR_ACCESS_LOCAL_WRITE);
+	EXPECT_BAD_BIND(l, access_flags, PVR_ACCESS_MW_BIND);
+	EXPECT_BAD_BIND(l, access_flags, 1u << 31);
+	expose_bind(l);
+	expose_all_ok(l);
+}
+
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_bad_binds_of_type_1_fail)
+{
+	EXPECT_BAD_BIND(l, mw_rkey, l->mw.rkey ^ 1);
+	expect_bad_binds(l);
+}
+
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_bad_binds_of_type_2_fail)
+{
+	expect_bad_binds(l);
+}
+
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_bind_in_another_domain_fails)
+{
+	struct fg_mr region, mw;
+	struct fg_pd pd;
+
+	expect_ok(fg_pd_create(&l->b->guest->kernel, &pd));
+	expect_ok(fg_mr_create(&pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &region));
+	expect_ok(fg_mw_create(&pd, PVR_MR_FLAG_MW1, &mw));
+	l->bind.mr_lkey = region.lkey;
+	expose_bind_refused(l);
+	l->bind.mr_lkey = l->region.lkey;
+	l->bind.mw_rkey = mw.rkey;
+	l->bind.new_rkey = mw.rkey;
+	expose_bind_refused(l);
+}
+
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
+{
+	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					 .pd_handle = l->b->pd.handle,
+					 .start = l->region.start,
+					 .length = l->region.length,
+					 .flags = PVR_MR_FLAG_FRMR,
+					 .access_flags = FG_ACCESS_ALL | PVR_ACCESS_MW_BIND,
+					 .nchunks = 4 };
+	struct fg_mr fast; /* as if the bind were within it and permitted */
+
+	expect_ok(fg_mr_create_as(&l->b->pd, &req, &fast));
+	l->bind.mw_rkey = l->bind.new_rkey = l->b->mr.rkey;
+	expose_bind_refused(l);
+	l->bind.mw_rkey = l->bind.new_rkey = fast.rkey;
+	expose_bind_refused(l);
+	/* Nor is a window a region to bind to, or one that has no memory of its own yet. */
+	l->bind.mw_rkey = l->bind.new_rkey = l->mw.rkey;
+	l->bind.mr_lkey = fast.lkey;
+	expose_bind_refused(l);
+	l->bind.mr_lkey = l->mw.rkey;
+	expose_bind_refused(l);
+	/* The region is what it was. */
+	t_rdma(l->a, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->b->mr, 0, 8);
+	fg_run(env->host);
+	expect_done(&l->a->scq, 7, PVRDMA_WC_RDMA_WRITE);
+}
+
+TEST_CASES(rc_connected, test_window_of_another_domain_is_refused, types)
+{
+	struct fg_end near, far;
+	struct expose l;
+
+	t_open_pair(&far, env->g[0], &near, env->g[1]);
+	expose_init(&l, env, row->value);
+	expose_bind(&l);
+	write_from(&l, &near, &far, l.mw.rkey, PVRDMA_WC_REM_ACCESS_ERR);
+	expose_all_ok(&l);
+}
+
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_failed_bind_leaves_type_1_as_it_was)
+{
+	expose_bind(l);
+	l->bind.length = UINT64_MAX;
+	expose_bind_refused(l);
+	expose_all_ok(l);
+}
+
+/* IBTA table 38: UC supports binds, but reports no refused access. */
+TEST_EXPOSE_ON(uc_connected, PVR_MR_FLAG_MW2, test_unreliable_connections_bind_windows)
+{
+	expose_bind(l);
+	expose_all_ok(l);
+	memset(l->b->buf.va, 0, l->b->buf.size);
+	l->a->mr.va[0] = 1;
+	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM - 1, 1);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(l->b->buf.va[BOUND_FROM - 1], 0);
+	expose_invalidated(l);
+	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(l->b->buf.va[BOUND_FROM], 0);
+	expect_state(l->b, PVR_QPS_RTS);
+}
+
+TEST_EXPOSE_ON(ud_ready, PVR_MR_FLAG_MW1, test_datagram_queue_pairs_bind_nothing)
+{
+	expose_put_bind(l->b, BIND_ID, &l->bind);
+	expose_run(l, l->b);
+	expect_cqe(&l->b->scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR);
 }
