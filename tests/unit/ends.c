@@ -85,3 +85,13 @@ void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge)
 {
 	assert_true(fg_post_recv(&end->qp, wr_id, &sge, 1));
 }
+
+void t_write_to(struct t_env *env, uint32_t rkey, uint64_t addr, uint32_t len, uint32_t status)
+{
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&env->a.mr, 0, len),
+	       .remote_addr = addr, .rkey = rkey);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, status);
+	if (status != PVRDMA_WC_SUCCESS)
+		t_reconnect(env);
+}

@@ -46,6 +46,9 @@ struct t_case {
 };
 #define T_CASE(value) ((struct t_case){ #value, value })
 
+/* a writes @len bytes of its buffer to @addr by @rkey. After a failure the pair is connected anew. */
+void t_write_to(struct t_env *env, uint32_t rkey, uint64_t addr, uint32_t len, uint32_t status);
+
 /* An SGE by which a receive request fails. */
 #define T_BAD_SGE ((struct pvrdma_sge){ FG_USER_VA, 200, 0xbad })
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge);

@@ -31,7 +31,10 @@ static const struct pvr_directory_timing absent_expires = {
 	.absent = 2 * PVR_SEC,
 };
 
-static const struct pvr_directory_timing one_round = { .round = 600 * PVR_SEC };
+static const struct pvr_directory_timing one_round = {
+	.round = 600 * PVR_SEC,
+	.absent = 600 * PVR_SEC,
+};
 
 static int start(void **state, const char *peers, struct pvr_directory_settings settings)
 {

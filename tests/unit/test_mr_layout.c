@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_MR_LAYOUT: regions whose address, offset, page size and size are free. */
-#include "common.h"
+#include "ends.h"
 
 #define IOVA 0x123456000000ull
 #define KIB64_SHIFT 16
@@ -28,29 +28,22 @@ static int t_setup_big(void **state)
 {
 	struct fg_guest_config config;
 	struct t_env *env;
-	uint8_t gid[16];
 
 	t_setup_host(state);
 	env = *state;
 	fg_guest_config_init(&config, 1);
 	config.linear_mib = LINEAR_MIB;
-	env->g[0] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[0]));
-	fg_gid_from_mac(gid, env->g[0]->config.mac);
-	expect_ok(fg_bind_gid(env->g[0], 0, gid));
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_guest_as(env, 1, &config);
+	t_open_pair(&env->a, env->g[0], &env->b, env->g[0]);
 	return 0;
 }
 
 static void layout_init(struct layout *l, struct t_env *env, uint32_t shift)
 {
+	memset(l, 0, sizeof(*l));
 	l->env = env;
-	l->g = l->env->b.guest;
+	l->g = env->b.guest;
 	l->shift = shift;
-	l->npages = 0;
-	memset(&l->mr, 0, sizeof(l->mr));
 }
 
 #define TEST_LAYOUT(shift, name) TEST_OBJECT(big, struct layout, l, layout_init, name, shift)
@@ -65,6 +58,15 @@ static void add_scattered(struct layout *l, uint32_t n)
 {
 	while (n--)
 		add_page(l, fg_page_gpa(&l->g->ram, fg_ram_get_page(&l->g->ram)));
+}
+
+/* @n pages that follow each other, and one behind them that is not of the region. */
+static void add_run(struct layout *l, uint32_t n)
+{
+	uint32_t first = fg_ram_get_run(&l->g->ram, n + 1);
+
+	while (n--)
+		add_page(l, fg_page_gpa(&l->g->ram, first++));
 }
 
 /* Large pages, the last one first in memory, so that no two follow each other. */
@@ -89,11 +91,6 @@ static void created(struct layout *l)
 	expect_ok(fg_mr_create_as(&l->env->b.pd, &l->req, &l->mr));
 }
 
-static void destroyed(struct layout *l)
-{
-	expect_ok(fg_mr_destroy(&l->mr));
-}
-
 static void refused(struct layout *l, uint32_t err)
 {
 	struct pvr_resp_create_mr resp;
@@ -111,17 +108,7 @@ static const uint8_t *byte_va(const struct layout *l, uint64_t at)
 
 static void write_raw(struct layout *l, uint64_t addr, uint32_t len)
 {
-	struct pvrdma_sge sge = fg_sge(&l->env->a.mr, 0, len);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = addr,
-			    .rkey = l->mr.rkey };
-
-	assert_true(fg_post_send(&l->env->a.qp, &wr));
-	fg_run(l->env->host);
+	t_write_to(l->env, l->mr.rkey, addr, len, PVRDMA_WC_SUCCESS);
 }
 
 /* a writes @len bytes at byte @at of the region, and they are where they belong. */
@@ -131,7 +118,6 @@ static void write_ok(struct layout *l, uint64_t at, uint32_t len, uint32_t seed)
 
 	fg_fill(l->env->a.mr.va, len, seed);
 	write_raw(l, l->req.start + at, len);
-	expect_done(&l->env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	for (uint32_t i = 0; i < len; i++)
 		got[i] = *byte_va(l, at + i);
 	assert_int_equal(fg_mismatch(got, len, seed), len);
@@ -140,22 +126,16 @@ static void write_ok(struct layout *l, uint64_t at, uint32_t len, uint32_t seed)
 
 static void write_refused(struct layout *l, uint64_t addr, uint32_t len)
 {
-	write_raw(l, addr, len);
-	expect_cqe(&l->env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_ok(fg_qp_to_reset(&l->env->a.qp));
-	expect_ok(fg_qp_to_reset(&l->env->b.qp));
-	fg_end_connect(&l->env->a, &l->env->b, NULL);
+	t_write_to(l->env, l->mr.rkey, addr, len, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 /* All of the region byte by byte, in pieces of an odd length; and nothing around it. */
 static void write_all(struct layout *l)
 {
-	const uint32_t piece = 50021;
-	uint64_t at;
+	const uint64_t piece = 50021;
 
-	for (at = 0; at < l->req.length; at += piece)
-		write_ok(l, at, l->req.length - at < piece ? (uint32_t)(l->req.length - at) : piece,
-			 (uint32_t)at);
+	for (uint64_t at = 0; at < l->req.length; at += piece)
+		write_ok(l, at, (uint32_t)fg_sooner(l->req.length - at, piece), (uint32_t)at);
 	write_refused(l, l->req.start - 1, 2);
 	write_refused(l, l->req.start + l->req.length - 1, 2);
 }
@@ -213,15 +193,9 @@ TEST_LAYOUT(MIB2_SHIFT, test_region_that_begins_deep_in_a_huge_page)
 /* Runs of many lengths are found by halving; those of one length by the first guess. */
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_uneven_runs)
 {
-	uint32_t run;
-
-	for (run = 1; run < 30; run += 2) {
-		uint32_t n = run == 29 ? 330 : run;
-		uint32_t first = fg_ram_get_run(&l->g->ram, n + 1);
-
-		while (n--)
-			add_page(l, fg_page_gpa(&l->g->ram, first++));
-	}
+	for (uint32_t run = 1; run < 29; run += 2)
+		add_run(l, run);
+	add_run(l, 330);
 	request(l, IOVA, 3000, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 3000);
 	created(l);
 	write_all(l);
@@ -230,11 +204,7 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_uneven_runs)
 /* The translation of the first pages is rebuilt when scattered pages follow. */
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_runs_before_scattered_pages)
 {
-	uint32_t first;
-
-	first = fg_ram_get_run(&l->g->ram, 100);
-	for (uint32_t i = 0; i < 100; i++)
-		add_page(l, fg_page_gpa(&l->g->ram, first + i));
+	add_run(l, 100);
 	add_scattered(l, 450);
 	request(l, IOVA, 1, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 1);
 	created(l);
@@ -265,21 +235,17 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_three_levels_beyond_two)
 	l->req = fg_layout_request(&env->b.pd, fg_pdir(&l->g->ram, 3, gpa, npages), l->shift, IOVA,
 				   0, (uint64_t)npages * PVR_PAGE_SIZE);
 	l->req.pdir_levels = 3;
+	test_free(gpa);
 	created(l);
 	fg_fill(env->a.mr.va, 3 * PVR_PAGE_SIZE, 9);
 	last = IOVA + (uint64_t)(npages - 1) * PVR_PAGE_SIZE;
 	write_raw(l, last, 100);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(fg_mismatch(fg_gpa_va(&l->g->ram, l->gpa[1]), 100, 9), 100);
 	write_raw(l, IOVA + (uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(fg_mismatch(fg_gpa_va(&l->g->ram, l->gpa[0]), PVR_PAGE_SIZE, 9),
-			 PVR_PAGE_SIZE);
+	assert_memory_equal(fg_gpa_va(&l->g->ram, l->gpa[0]), env->a.mr.va, PVR_PAGE_SIZE);
 	assert_memory_equal(fg_gpa_va(&l->g->ram, l->gpa[1]), env->a.mr.va + PVR_PAGE_SIZE,
 			    PVR_PAGE_SIZE);
 	write_refused(l, last + PVR_PAGE_SIZE, 1);
-	destroyed(l);
-	test_free(gpa);
 }
 
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_access_is_checked_as_elsewhere)
@@ -321,13 +287,11 @@ static struct halves *halves_map(struct layout *l, bool writable)
 
 TEST_LAYOUT(KIB64_SHIFT, test_large_page_spans_ram_regions)
 {
-	struct halves *halves;
+	struct halves *halves = halves_map(l, true);
 
-	halves = halves_map(l, true);
 	created(l);
 	fg_fill(env->a.mr.va, 1000, 11);
 	write_raw(l, IOVA + PIECE_SIZE - 500, 1000);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_memory_equal(halves->low + PIECE_SIZE - 500, env->a.mr.va, 500);
 	assert_memory_equal(halves->high, env->a.mr.va + 500, 500);
 	assert_int_equal(halves->low[PIECE_SIZE], 0);
@@ -335,16 +299,15 @@ TEST_LAYOUT(KIB64_SHIFT, test_large_page_spans_ram_regions)
 
 TEST_LAYOUT(KIB64_SHIFT, test_unplugged_ram_region_breaks_the_mr)
 {
-	struct halves *halves;
+	struct halves *halves = halves_map(l, true);
 
-	halves = halves_map(l, true);
 	created(l);
 	pvr_adapter_unmap_ram(l->g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
 	env->a.mr.va[0] = 1;
 	write_refused(l, IOVA + PIECE_SIZE, 1);
 	write_refused(l, IOVA, 1);
 	assert_int_equal(halves->high[0], 0);
-	destroyed(l);
+	expect_ok(fg_mr_destroy(&l->mr));
 }
 
 TEST_LAYOUT(KIB64_SHIFT, test_hole_in_a_large_page_is_refused)
@@ -357,17 +320,15 @@ TEST_LAYOUT(KIB64_SHIFT, test_hole_in_a_large_page_is_refused)
 	refused(l, EFAULT);
 	l->req.length = PIECE_SIZE;
 	created(l);
-	destroyed(l);
 }
 
-TEST_LAYOUT(KIB64_SHIFT, test_hole_before_the_first_byte_is_of_no_interest)
+TEST_LAYOUT(KIB64_SHIFT, test_hole_before_the_first_byte_does_not_matter)
 {
 	halves_map(l, true);
 	pvr_adapter_unmap_ram(l->g->adapter, PIECE_GPA, PIECE_SIZE);
 	l->req.offset = PIECE_SIZE + 10;
 	l->req.length = PIECE_SIZE - 10;
 	created(l);
-	destroyed(l);
 	l->req.offset = PIECE_SIZE - 1;
 	l->req.length = 2;
 	refused(l, EFAULT);
@@ -379,47 +340,48 @@ TEST_LAYOUT(KIB64_SHIFT, test_read_only_part_of_a_large_page)
 	refused(l, EFAULT);
 	l->req.access_flags = PVR_ACCESS_REMOTE_READ;
 	created(l);
-	destroyed(l);
 }
 
 /* ------------------------------------------------------------ what is wrong */
 
-TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_page_shifts_are_refused)
+/* A valid request for 100 bytes. */
+static void layout_init_4k(struct layout *l, struct t_env *env)
 {
-	static const uint32_t bad[] = { 0, 11, 31, 32, 63, 64, UINT32_MAX };
-
-	add_scattered(l, 1);
+	layout_init(l, env, PVR_PAGE_SHIFT);
+	add_scattered(l, 2);
 	request(l, IOVA, 0, 100);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		l->req.page_shift = bad[i];
-		refused(l, EINVAL);
-	}
 }
 
-TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_numbers_of_levels_are_refused)
-{
-	static const uint32_t bad[] = { 0, 1, 4, UINT32_MAX };
+#define TEST_LAYOUT_CASES(name, rows) \
+	TEST_OBJECT_CASES(big, struct layout, l, layout_init_4k, name, rows)
 
-	add_scattered(l, 1);
-	request(l, IOVA, 0, 100);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		l->req.pdir_levels = bad[i];
-		refused(l, EINVAL);
-	}
+static const struct t_case bad_page_shifts[] = { T_CASE(0),	    T_CASE(11), T_CASE(31),
+						 T_CASE(32),	    T_CASE(63), T_CASE(64),
+						 T_CASE(UINT32_MAX) };
+
+TEST_LAYOUT_CASES(test_bad_page_shifts_are_refused, bad_page_shifts)
+{
+	l->req.page_shift = row->value;
+	refused(l, EINVAL);
 }
 
-TEST_LAYOUT(PVR_PAGE_SHIFT, test_offset_beyond_the_first_page_is_refused)
-{
-	static const uint64_t bad[] = { PVR_PAGE_SIZE, 1ull << 32, 1ull << 63, UINT64_MAX };
+static const struct t_case bad_levels[] = { T_CASE(0), T_CASE(1), T_CASE(4), T_CASE(UINT32_MAX) };
 
-	add_scattered(l, 3);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		request(l, IOVA, 0, 100);
-		l->req.offset = bad[i];
-		refused(l, EINVAL);
-		l->req.nchunks = (uint32_t)((bad[i] + 99) / PVR_PAGE_SIZE + 1);
-		refused(l, EINVAL);
-	}
+TEST_LAYOUT_CASES(test_bad_numbers_of_levels_are_refused, bad_levels)
+{
+	l->req.pdir_levels = row->value;
+	refused(l, EINVAL);
+}
+
+static const struct t_case bad_offsets[] = { T_CASE(PVR_PAGE_SIZE), T_CASE(1ull << 32),
+					     T_CASE(1ull << 63), T_CASE(UINT64_MAX) };
+
+TEST_LAYOUT_CASES(test_offset_beyond_the_first_page_is_refused, bad_offsets)
+{
+	l->req.offset = row->value;
+	refused(l, EINVAL);
+	l->req.nchunks = (uint32_t)((row->value + 99) / PVR_PAGE_SIZE + 1);
+	refused(l, EINVAL);
 }
 
 TEST_LAYOUT(KIB64_SHIFT, test_page_counts_that_do_not_match_are_refused)
@@ -435,23 +397,27 @@ TEST_LAYOUT(KIB64_SHIFT, test_page_counts_that_do_not_match_are_refused)
 	}
 }
 
-TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_lengths_are_refused)
+static const struct t_case bad_lengths[] = { { "beyond max_mr_size",
+					       (uint64_t)PVR_PDIR3_MAX_PAGES *PVR_PAGE_SIZE + 1 },
+					     T_CASE(1ull << 63),
+					     T_CASE(UINT64_MAX) };
+
+TEST_LAYOUT_CASES(test_bad_lengths_are_refused, bad_lengths)
 {
-	uint64_t max;
+	request(l, 0, 0, 1);
+	l->req.length = row->value;
+	refused(l, EINVAL);
+	l->req.nchunks = (uint32_t)((row->value + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
+	refused(l, EINVAL);
+}
 
+/* Without pages it would be a region of no bytes. */
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_pages_without_bytes_are_refused)
+{
 	add_scattered(l, 1);
-	max = l->g->dsr->caps.max_mr_size;
-	const uint64_t bad[] = { 0, max + 1, 1ull << 63, UINT64_MAX };
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		request(l, 0, 0, 1);
-		l->req.length = bad[i];
-		refused(l, EINVAL);
-		if (!bad[i]) /* without pages it would be a region of no bytes */
-			continue;
-		l->req.nchunks = (uint32_t)((bad[i] + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
-		refused(l, EINVAL);
-	}
+	request(l, 0, 0, 1);
+	l->req.length = 0;
+	refused(l, EINVAL);
 }
 
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_range_that_wraps_is_refused)
@@ -463,18 +429,13 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_range_that_wraps_is_refused)
 	refused(l, EINVAL);
 }
 
-TEST_LAYOUT(PVR_PAGE_SHIFT, test_layout_goes_with_no_other_flag)
-{
-	static const uint32_t bad[] = { PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_DMA,
-					PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_FRMR,
-					PVR_MR_FLAG_LAYOUT | 1u << 31 };
+static const struct t_case bad_flags[] = { T_CASE(PVR_MR_FLAG_DMA), T_CASE(PVR_MR_FLAG_FRMR),
+					   T_CASE(1u << 31) };
 
-	add_scattered(l, 1);
-	request(l, IOVA, 0, 100);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		l->req.flags = bad[i];
-		refused(l, EINVAL);
-	}
+TEST_LAYOUT_CASES(test_layout_goes_with_no_other_flag, bad_flags)
+{
+	l->req.flags |= row->value;
+	refused(l, EINVAL);
 }
 
 TEST_LAYOUT(KIB64_SHIFT, test_large_pages_must_be_aligned)
@@ -485,30 +446,24 @@ TEST_LAYOUT(KIB64_SHIFT, test_large_pages_must_be_aligned)
 	refused(l, EFAULT);
 }
 
-TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_addresses_at_every_level_are_refused)
-{
-	static const uint64_t bad[] = { 0,	    8,		FG_MMIO_HOLE,
-					FG_NOWHERE, UINT64_MAX, -(uint64_t)PVR_PAGE_SIZE };
+static const struct t_case bad_addresses[] = {
+	T_CASE(0),	    T_CASE(8),		T_CASE(FG_MMIO_HOLE),
+	T_CASE(FG_NOWHERE), T_CASE(UINT64_MAX), T_CASE(-(uint64_t)PVR_PAGE_SIZE)
+};
 
-	add_scattered(l, 2);
-	request(l, IOVA, 0, 2 * PVR_PAGE_SIZE);
+TEST_LAYOUT_CASES(test_bad_addresses_at_every_level_are_refused, bad_addresses)
+{
+	__u64 *entry = &l->req.pdir_dma;
+
 	l->req.pdir_dma = fg_pdir(&l->g->ram, 3, l->gpa, l->npages);
 	l->req.pdir_levels = 3;
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		const uint64_t root = l->req.pdir_dma;
-		uint64_t *entry = fg_gpa_va(&l->g->ram, root);
+	for (int level = 0; level <= 3; level++) {
+		const uint64_t good = *entry;
 
-		l->req.pdir_dma = bad[i];
+		*entry = row->value;
 		refused(l, EFAULT);
-		l->req.pdir_dma = root;
-		for (int level = 0; level < 3; level++) {
-			const uint64_t good = *entry;
-
-			*entry = bad[i];
-			refused(l, EFAULT);
-			*entry = good;
-			entry = fg_gpa_va(&l->g->ram, good);
-		}
+		*entry = good;
+		entry = fg_gpa_va(&l->g->ram, good);
 	}
 	created(l);
 }
@@ -527,49 +482,33 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_two_levels_hold_no_more_pages_than_ever)
 
 TEST(big, test_caps_grow_with_the_extension_only)
 {
-	struct fg_guest_config config;
-	struct fg_guest *stock;
+	const struct pvr_caps *stock = &t_guest_with_ext(env, 2, 0)->dsr->caps;
+	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
 
-	fg_guest_config_init(&config, 2);
-	config.ext = 0;
-	stock = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(stock));
-	assert_true(stock->dsr->caps.max_mr_size == 1ull << 30);
-	assert_true(stock->dsr->caps.page_size_cap == PVR_PAGE_SIZE);
-	assert_true(env->g[0]->dsr->caps.max_mr_size ==
-		    (uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE);
-	assert_true(env->g[0]->dsr->caps.page_size_cap == 0x7ffff000);
-	fg_guest_destroy(stock);
+	assert_true(stock->max_mr_size == 1ull << 30);
+	assert_true(stock->page_size_cap == PVR_PAGE_SIZE);
+	assert_true(caps->max_mr_size == (uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE);
+	assert_true(caps->page_size_cap == 0x7ffff000);
 }
 
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_stock_drivers_have_no_layouts)
 {
-	struct fg_guest_config config;
-	struct pvr_resp_create_mr resp;
 	struct fg_pd pd;
 
-	fg_guest_config_init(&config, 2);
-	config.ext = PVR_EXT_ALL & ~PVR_EXT_MR_LAYOUT;
-	l->g = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(l->g));
+	l->g = t_guest_with_ext(env, 2, PVR_EXT_ALL & ~PVR_EXT_MR_LAYOUT);
 	expect_ok(fg_pd_create(&l->g->kernel, &pd));
 	add_scattered(l, 1);
 	l->req = fg_layout_request(&pd, fg_pdir(&l->g->ram, 2, l->gpa, 1), PVR_PAGE_SHIFT, IOVA, 0,
 				   100);
 	refused(l, EINVAL);
 	l->req.flags = 0;
-	expect_ok(fg_create_mr(l->g, &l->req, &resp));
-	fg_guest_destroy(l->g);
+	expect_ok(fg_mr_create_as(&pd, &l->req, &l->mr));
 }
 
 /* With one pointer a page, these would cost more than the whole budget. */
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_contiguous_regions_cost_next_to_nothing)
 {
-	uint32_t first;
-
-	first = fg_ram_get_run(&l->g->ram, 512);
-	for (uint32_t i = 0; i < 512; i++)
-		add_page(l, fg_page_gpa(&l->g->ram, first + i));
+	add_run(l, 512);
 	request(l, IOVA, 0, 512 * PVR_PAGE_SIZE);
 	for (int i = 0; i < 4000; i++)
 		created(l);
@@ -587,7 +526,6 @@ TEST_LAYOUT(KIB64_SHIFT, test_large_pages_cost_by_the_page)
 
 TEST_LAYOUT(KIB64_SHIFT, test_scattered_regions_do_not_eat_the_hosts_memory)
 {
-	struct pvr_resp_create_mr resp;
 	uint32_t n = 0;
 
 	add_large(l, 1);
@@ -595,23 +533,20 @@ TEST_LAYOUT(KIB64_SHIFT, test_scattered_regions_do_not_eat_the_hosts_memory)
 		add_page(l, l->gpa[0]);
 	request(l, IOVA, 0, 500ull << KIB64_SHIFT);
 	/* 8000 bytes each: the guest has 40 MiB, so 2.6 MiB may be spent on it. */
-	while (n < 5000 && !fg_create_mr(l->g, &l->req, &resp))
+	while (n < 5000 && !fg_mr_create_as(&env->b.pd, &l->req, &l->mr))
 		n++;
 	assert_in_range(n, 200, 360);
 	refused(l, ENOSPC);
-	expect_ok(fg_cmd_destroy(l->g, PVR_CMD_DESTROY_MR, resp.mr_handle));
+	expect_ok(fg_mr_destroy(&l->mr));
 	created(l);
-	destroyed(l);
 }
 
 /* 2^27 pages cost the guest three pages of tables: the device refuses them unread. */
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_of_many_times_the_guests_memory_is_refused)
 {
-	uint64_t gpa, *dir;
+	uint64_t gpa = fg_page_gpa(&l->g->ram, fg_ram_get_page(&l->g->ram));
+	uint64_t *dir = fg_gpa_va(&l->g->ram, gpa);
 
-	add_scattered(l, 1);
-	gpa = fg_page_gpa(&l->g->ram, fg_ram_get_page(&l->g->ram));
-	dir = fg_gpa_va(&l->g->ram, gpa);
 	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
 		dir[i] = gpa; /* a page of entries that lead to itself, at all levels */
 	l->req = fg_layout_request(&env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0,
@@ -621,5 +556,4 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_of_many_times_the_guests_memory_is_refus
 	l->req = fg_layout_request(&env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0, 1 << 20);
 	l->req.pdir_levels = 3;
 	created(l);
-	destroyed(l);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_MR_FLAG_REPLACE: a region becomes another one and keeps its keys. */
-#include "common.h"
+#include "ends.h"
 
 TEST_INIT
 {
@@ -22,23 +22,18 @@ static void swap_init(struct swap *s, struct t_env *env)
 
 	memset(s, 0, sizeof(*s));
 	s->env = env;
-	s->g = s->env->b.guest;
+	s->g = env->b.guest;
 	fg_buf_init(&s->buf, &s->g->ram, 4, FG_SCATTERED);
-	s->req = fg_layout_request(&s->env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
+	s->req = fg_layout_request(&env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
 				   4 * PVR_PAGE_SIZE);
-	two = fg_layout_request(&s->env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
+	two = fg_layout_request(&env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
 				2 * PVR_PAGE_SIZE);
-	expect_ok(fg_mr_create_as(&s->env->b.pd, &two, &s->mr));
+	expect_ok(fg_mr_create_as(&env->b.pd, &two, &s->mr));
 	s->req.flags |= PVR_MR_FLAG_REPLACE;
 	s->req.mr_handle = s->mr.handle;
 }
 
 #define TEST_SWAP(name) TEST_OBJECT(rc_connected, struct swap, s, swap_init, name)
-
-static void swap_exit(struct swap *s)
-{
-	fg_buf_exit(&s->buf);
-}
 
 static uint32_t replace(struct swap *s)
 {
@@ -55,24 +50,7 @@ static uint32_t replace(struct swap *s)
 
 static void write_to(struct swap *s, uint64_t addr, enum pvrdma_wc_status status)
 {
-	struct fg_end *a = &s->env->a, *b = &s->env->b;
-	struct pvrdma_sge sge = fg_sge(&a->mr, 0, 64);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = addr,
-			    .rkey = s->mr.rkey };
-
-	assert_true(fg_post_send(&a->qp, &wr));
-	fg_run(s->env->host);
-	expect_cqe(&a->scq, 1, status);
-	if (status == PVRDMA_WC_SUCCESS)
-		return;
-	expect_ok(fg_qp_to_reset(&a->qp));
-	expect_ok(fg_qp_to_reset(&b->qp));
-	fg_end_connect(a, b, NULL);
+	t_write_to(s->env, s->mr.rkey, addr, 64, status);
 }
 
 #define LAST (FG_USER_VA + 4 * PVR_PAGE_SIZE - 64)
@@ -83,7 +61,6 @@ TEST_SWAP(test_region_grows_under_its_key)
 	expect_ok(replace(s));
 	write_to(s, LAST, PVRDMA_WC_SUCCESS);
 	write_to(s, FG_USER_VA, PVRDMA_WC_SUCCESS);
-	swap_exit(s);
 }
 
 TEST_SWAP(test_old_addresses_are_gone)
@@ -92,7 +69,6 @@ TEST_SWAP(test_old_addresses_are_gone)
 	expect_ok(replace(s));
 	write_to(s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
 	write_to(s, FG_USER_VA + (1ull << 32), PVRDMA_WC_SUCCESS);
-	swap_exit(s);
 }
 
 TEST_SWAP(test_rights_are_the_new_ones)
@@ -100,7 +76,6 @@ TEST_SWAP(test_rights_are_the_new_ones)
 	s->req.access_flags = PVR_ACCESS_LOCAL_WRITE;
 	expect_ok(replace(s));
 	write_to(s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
-	swap_exit(s);
 }
 
 TEST_SWAP(test_region_moves_to_another_pd)
@@ -116,7 +91,6 @@ TEST_SWAP(test_region_moves_to_another_pd)
 	expect_ok(replace(s));
 	write_to(s, FG_USER_VA, PVRDMA_WC_SUCCESS);
 	expect_ok(fg_pd_destroy(&pd));
-	swap_exit(s);
 }
 
 TEST_SWAP(test_pages_are_not_counted_twice)
@@ -125,7 +99,6 @@ TEST_SWAP(test_pages_are_not_counted_twice)
 		expect_ok(replace(s));
 	assert_int_equal(fg_stats(s->g).mrs, 2); /* of the end, and this one */
 	expect_ok(fg_mr_destroy(&s->mr));
-	swap_exit(s);
 }
 
 static void expect_unchanged(struct swap *s, uint32_t err)
@@ -137,9 +110,8 @@ static void expect_unchanged(struct swap *s, uint32_t err)
 
 TEST_SWAP(test_failure_leaves_the_region_as_it_was)
 {
-	struct pvr_cmd_create_mr valid;
+	const struct pvr_cmd_create_mr valid = s->req;
 
-	valid = s->req;
 	s->req.pdir_dma = 0xdead000;
 	expect_unchanged(s, EFAULT);
 	s->req = valid;
@@ -148,10 +120,9 @@ TEST_SWAP(test_failure_leaves_the_region_as_it_was)
 	s->req = valid;
 	s->req.pd_handle = 0xffff;
 	expect_unchanged(s, EINVAL);
-	swap_exit(s);
 }
 
-TEST_SWAP(test_what_cannot_be_replaced)
+TEST_SWAP(test_only_regions_of_pages_can_be_replaced)
 {
 	struct fg_mr dma, mw;
 
@@ -163,7 +134,6 @@ TEST_SWAP(test_what_cannot_be_replaced)
 		s->req.mr_handle = bad[i];
 		assert_int_equal(replace(s), EINVAL);
 	}
-	swap_exit(s);
 }
 
 TEST_SWAP(test_region_of_another_context_stays)
@@ -175,7 +145,6 @@ TEST_SWAP(test_region_of_another_context_stays)
 	expect_ok(fg_pd_create(&ctx, &pd));
 	s->req.pd_handle = pd.handle;
 	expect_unchanged(s, EINVAL);
-	swap_exit(s);
 }
 
 TEST_SWAP(test_replace_needs_a_layout)
@@ -184,18 +153,13 @@ TEST_SWAP(test_replace_needs_a_layout)
 	assert_int_equal(replace(s), EINVAL);
 	s->req.flags = PVR_MR_FLAG_REPLACE | PVR_MR_FLAG_DMA;
 	assert_int_equal(replace(s), EINVAL);
-	swap_exit(s);
 }
 
 TEST_SWAP(test_region_of_no_bytes)
 {
-	struct fg_mr empty;
-
 	s->req = fg_layout_request(&env->b.pd, 0, PVR_PAGE_SHIFT, 0, 0, 0);
 	s->req.nchunks = 0;
-	expect_ok(fg_mr_create_as(&env->b.pd, &s->req, &empty));
-	s->mr.rkey = empty.rkey;
+	expect_ok(fg_mr_create_as(&env->b.pd, &s->req, &s->mr));
 	write_to(s, 0, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_ok(fg_mr_destroy(&empty));
-	swap_exit(s);
+	expect_ok(fg_mr_destroy(&s->mr));
 }
