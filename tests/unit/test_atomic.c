@@ -2,7 +2,7 @@
 /* Compare-and-swap and fetch-and-add. */
 #include <pthread.h>
 
-#include "common.h"
+#include "ends.h"
 
 #define CAS PVRDMA_WR_ATOMIC_CMP_AND_SWP
 #define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
@@ -25,7 +25,7 @@ struct atomic {
 	uint64_t compare_add, swap;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	struct pvrdma_sge sge[2];
+	struct pvrdma_sge sge[4]; /* as many as the queue takes */
 	uint32_t num_sge;
 };
 
@@ -45,30 +45,33 @@ static struct atomic valid(struct t_env *env, enum pvrdma_wr_opcode op)
 				.num_sge = 1 };
 }
 
-static void run(struct t_env *env, const struct atomic *atomic)
-{
-	struct fg_wr wr = {
-		.wr_id = 1,
-		.opcode = atomic->op,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = atomic->sge,
-		.num_sge = atomic->num_sge,
-		.remote_addr = atomic->remote_addr,
-		.rkey = atomic->rkey,
-		.compare_add = atomic->compare_add,
-		.swap = atomic->swap,
-	};
-
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
-}
-
 static void expect_values(struct t_env *env, uint64_t new, uint64_t old)
 {
 	assert_true(*target(env) == new);
 	assert_true(*result(env) == old);
 	assert_true(target(env)[-1] == GUARD && target(env)[1] == GUARD);
 	assert_true(result(env)[-1] == GUARD && result(env)[1] == GUARD);
+}
+
+static void run(struct t_env *env, const struct atomic *atomic)
+{
+	t_post(&env->a, .wr_id = 1, .opcode = atomic->op, .sge = atomic->sge,
+	       .num_sge = atomic->num_sge, .remote_addr = atomic->remote_addr, .rkey = atomic->rkey,
+	       .compare_add = atomic->compare_add, .swap = atomic->swap);
+	fg_run(env->host);
+}
+
+/* The target becomes @new, and the result @old. */
+static struct pvrdma_cqe expect_success(struct t_env *env, const struct atomic *atomic,
+					uint64_t new, uint64_t old)
+{
+	struct pvrdma_cqe cqe;
+
+	run(env, atomic);
+	cqe = expect_done(&env->a.scq, 1,
+			  atomic->op == CAS ? PVRDMA_WC_COMP_SWAP : PVRDMA_WC_FETCH_ADD);
+	expect_values(env, new, old);
+	return cqe;
 }
 
 static void expect_failure(struct t_env *env, const struct atomic *atomic, uint32_t status)
@@ -83,9 +86,7 @@ static void expect_failure(struct t_env *env, const struct atomic *atomic, uint3
 		expect_one_event(env->g[1], PVR_EVENT_QP_REQ_ERR, env->b.qp.handle);
 	else
 		expect_state(&env->b, PVR_QPS_RTS);
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_reconnect(env);
 }
 
 TEST(rc_connected, test_atomics_are_offered)
@@ -98,12 +99,8 @@ TEST(rc_connected, test_atomics_are_offered)
 TEST(rc_connected, test_compare_and_swap_that_matches)
 {
 	struct atomic atomic = valid(env, CAS);
-	struct pvrdma_cqe cqe;
 
-	run(env, &atomic);
-	cqe = expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
-	assert_int_equal(cqe.byte_len, 8);
-	expect_values(env, 77, 100);
+	assert_int_equal(expect_success(env, &atomic, 77, 100).byte_len, 8);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -112,22 +109,16 @@ TEST(rc_connected, test_compare_and_swap_that_does_not_match)
 	struct atomic atomic = valid(env, CAS);
 
 	atomic.compare_add = 101;
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
-	expect_values(env, 100, 100);
+	expect_success(env, &atomic, 100, 100);
 }
 
 TEST(rc_connected, test_fetch_and_add)
 {
 	struct atomic atomic = valid(env, FAA);
 
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-	expect_values(env, 105, 100);
+	expect_success(env, &atomic, 105, 100);
 	atomic.compare_add = -105ull;
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-	expect_values(env, 0, 105);
+	expect_success(env, &atomic, 0, 105);
 }
 
 TEST(rc_connected, test_all_64_bits_take_part)
@@ -136,33 +127,18 @@ TEST(rc_connected, test_all_64_bits_take_part)
 
 	*target(env) = 0x8000000000000001ull;
 	atomic.compare_add = 1;
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
-	expect_values(env, 0x8000000000000001ull, 0x8000000000000001ull);
+	expect_success(env, &atomic, 0x8000000000000001ull, 0x8000000000000001ull);
 	atomic.compare_add = 0x8000000000000001ull;
 	atomic.swap = 0xfedcba9876543210ull;
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
-	expect_values(env, 0xfedcba9876543210ull, 0x8000000000000001ull);
+	expect_success(env, &atomic, 0xfedcba9876543210ull, 0x8000000000000001ull);
 }
 
 TEST(rc_connected, test_atomics_run_in_order)
 {
-	struct fg_wr wr = { .opcode = FAA,
-			    .flags = PVR_SEND_SIGNALED,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start + TARGET,
-			    .rkey = env->b.mr.rkey,
-			    .compare_add = 3 };
-
 	*target(env) = 0;
-	for (uint32_t i = 0; i < 60; i++) {
-		struct pvrdma_sge sge = fg_sge(&env->a.mr, 8 * i, 8);
-
-		wr.wr_id = i;
-		wr.sge = &sge;
-		assert_true(fg_post_send(&env->a.qp, &wr));
-	}
+	for (uint32_t i = 0; i < 60; i++)
+		t_post(&env->a, .wr_id = i, .opcode = FAA, T_SGE(&env->a.mr, 8 * i, 8),
+		       T_REMOTE(&env->b.mr, TARGET), .compare_add = 3);
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 60; i++) {
 		expect_done(&env->a.scq, i, PVRDMA_WC_FETCH_ADD);
@@ -170,20 +146,19 @@ TEST(rc_connected, test_atomics_run_in_order)
 	}
 }
 
-TEST(rc_connected, test_result_at_any_offset)
+static const struct t_case result_offsets[] = { T_CASE(1),    T_CASE(7),    T_CASE(4089),
+						T_CASE(4092), T_CASE(4095), T_CASE(8190) };
+
+TEST_CASES(rc_connected, test_result_at_any_offset, result_offsets)
 {
-	static const uint32_t offsets[] = { 1, 7, 4089, 4092, 4095, 8190 };
+	struct atomic atomic = valid(env, FAA);
+	uint64_t old;
 
-	for (size_t i = 0; i < COUNT(offsets); i++) {
-		struct atomic atomic = valid(env, FAA);
-		uint64_t old;
-
-		atomic.sge[0] = fg_sge(&env->a.mr, offsets[i], 8);
-		run(env, &atomic);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-		memcpy(&old, env->a.mr.va + offsets[i], 8);
-		assert_true(old == 100);
-	}
+	atomic.sge[0] = fg_sge(&env->a.mr, row->value, 8);
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	memcpy(&old, env->a.mr.va + row->value, 8);
+	assert_true(old == 100);
 }
 
 TEST(rc_connected, test_target_in_an_unaligned_mr)
@@ -195,9 +170,7 @@ TEST(rc_connected, test_target_in_an_unaligned_mr)
 	expect_ok(fg_mr_create_part(&env->b.pd, &env->b.buf, 4091, 1000, FG_ACCESS_ALL, &mr));
 	atomic.rkey = mr.rkey;
 	atomic.remote_addr = mr.start + 5;
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-	expect_values(env, 105, 100);
+	expect_success(env, &atomic, 105, 100);
 }
 
 TEST(rc_connected, test_unaligned_targets_are_refused)
@@ -210,17 +183,19 @@ TEST(rc_connected, test_unaligned_targets_are_refused)
 	}
 }
 
-TEST(rc_connected, test_target_outside_the_mr_is_refused)
+static const struct t_case bad_targets[] = { { "word before", -8ull },
+					     { "word behind", FG_END_PAGES *PVR_PAGE_SIZE },
+					     { "next", FG_END_PAGES *PVR_PAGE_SIZE + 8 },
+					     T_CASE(1ull << 32),
+					     T_CASE(1ull << 63),
+					     { "last address", -FG_USER_VA - 8 } };
+
+TEST_CASES(rc_connected, test_target_outside_the_mr_is_refused, bad_targets)
 {
-	const uint64_t size = env->b.mr.length;
-	const uint64_t bad[] = { -8ull, size, size + 8, 1ull << 32, 1ull << 63, -FG_USER_VA - 8 };
+	struct atomic atomic = valid(env, FAA);
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct atomic atomic = valid(env, FAA);
-
-		atomic.remote_addr = env->b.mr.start + bad[i];
-		expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
-	}
+	atomic.remote_addr = env->b.mr.start + row->value;
+	expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 TEST(rc_connected, test_target_that_ends_one_byte_behind_the_mr_is_refused)
@@ -275,29 +250,26 @@ static int t_setup_all_extensions(void **state)
 /* Neither offered nor done, by stock providers or with all extensions. */
 TEST(all_extensions, test_masked_atomics_are_refused)
 {
-	static const uint32_t opcodes[] = { 12, 13 };
-
 	assert_int_equal(env->g[0]->dsr->caps.atomic_ops &
 				 (PVR_ATOMIC_MASKED_CMP_SWAP | PVR_ATOMIC_MASKED_FETCH_ADD),
 			 0);
-	for (size_t i = 0; i < COUNT(opcodes); i++) {
+	for (uint32_t opcode = 12; opcode <= 13; opcode++) {
 		struct atomic atomic = valid(env, CAS);
 
-		atomic.op = opcodes[i];
+		atomic.op = opcode;
 		expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
 	}
 }
 
-TEST(rc_connected, test_wrong_lengths_are_refused)
+static const struct t_case bad_lengths[] = { T_CASE(0), T_CASE(1),  T_CASE(4),	 T_CASE(7),
+					     T_CASE(9), T_CASE(16), T_CASE(4096) };
+
+TEST_CASES(rc_connected, test_wrong_lengths_are_refused, bad_lengths)
 {
-	static const uint32_t bad[] = { 0, 1, 4, 7, 9, 16, 4096 };
+	struct atomic atomic = valid(env, FAA);
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct atomic atomic = valid(env, FAA);
-
-		atomic.sge[0].length = bad[i];
-		expect_failure(env, &atomic, PVRDMA_WC_LOC_LEN_ERR);
-	}
+	atomic.sge[0].length = row->value;
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_LEN_ERR);
 }
 
 TEST(rc_connected, test_no_entry_for_the_result_is_refused)
@@ -308,28 +280,14 @@ TEST(rc_connected, test_no_entry_for_the_result_is_refused)
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_LEN_ERR);
 }
 
-TEST(rc_connected, test_too_many_entries_are_refused)
+static const struct t_case bad_numbers[] = { T_CASE(5), T_CASE(255), T_CASE(UINT32_MAX) };
+
+TEST_CASES(rc_connected, test_too_many_entries_are_refused, bad_numbers)
 {
-	static const uint32_t bad[] = { 5, 255, UINT32_MAX };
+	struct atomic atomic = valid(env, FAA);
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct atomic atomic = valid(env, FAA);
-		struct pvrdma_sge sge[4] = { atomic.sge[0] };
-		struct fg_wr wr = { .wr_id = 1,
-				    .opcode = FAA,
-				    .sge = sge,
-				    .num_sge = bad[i],
-				    .remote_addr = atomic.remote_addr,
-				    .rkey = atomic.rkey };
-
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		fg_run(env->host);
-		expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
-		expect_values(env, 100, GUARD);
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
-		fg_end_connect(&env->a, &env->b, NULL);
-	}
+	atomic.num_sge = row->value;
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(rc_connected, test_result_in_two_entries)
@@ -339,9 +297,7 @@ TEST(rc_connected, test_result_in_two_entries)
 	atomic.sge[0] = fg_sge(&env->a.mr, RESULT, 3);
 	atomic.sge[1] = fg_sge(&env->a.mr, RESULT + 3, 5);
 	atomic.num_sge = 2;
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-	expect_values(env, 105, 100);
+	expect_success(env, &atomic, 105, 100);
 }
 
 TEST(rc, test_qp_must_permit_atomics)
@@ -370,17 +326,13 @@ TEST(rc, test_atomics_need_read_resources)
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-TEST(guest, test_atomic_on_ones_own_memory)
+TEST(rc_self, test_atomic_on_ones_own_memory)
 {
 	struct atomic atomic;
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->a, NULL);
 	env->b = env->a; /* the target is a's own */
 	atomic = valid(env, FAA);
-	run(env, &atomic);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-	expect_values(env, 105, 100);
+	expect_success(env, &atomic, 105, 100);
 	/* The result may even be the target. */
 	atomic.sge[0] = fg_sge(&env->a.mr, TARGET, 8);
 	run(env, &atomic);
@@ -400,19 +352,14 @@ static void *add_ones(void *opaque)
 TEST(rc_connected, test_atomics_are_atomic_against_the_guests_cpus)
 {
 	struct atomic atomic = valid(env, FAA);
-	struct fg_wr wr = { .opcode = FAA,
-			    .sge = atomic.sge,
-			    .num_sge = 1,
-			    .remote_addr = atomic.remote_addr,
-			    .rkey = atomic.rkey,
-			    .compare_add = 1ull << 32 };
 	pthread_t thread;
 
 	*target(env) = 0;
 	assert_int_equal(pthread_create(&thread, NULL, add_ones, target(env)), 0);
 	for (int round = 0; round < 500; round++) {
 		for (int i = 0; i < 60; i++)
-			assert_true(fg_post_send(&env->a.qp, &wr));
+			t_post(&env->a, .opcode = FAA, .flags = 0, .sge = atomic.sge, .num_sge = 1,
+			       T_REMOTE(&env->b.mr, TARGET), .compare_add = 1ull << 32);
 		fg_run(env->host);
 	}
 	pthread_join(thread, NULL);
