@@ -2,19 +2,9 @@
 /* RDMA READ. */
 #include "transfer.h"
 
-TEST(rc_big, test_read_at_all_offsets)
+TEST_CASES(rc_big, test_read_of_all_shapes, t_transfer_shapes)
 {
-	t_transfer_offsets(env, PVRDMA_WR_RDMA_READ);
-}
-
-TEST(rc_big, test_read_of_all_lengths)
-{
-	t_transfer_lengths(env, PVRDMA_WR_RDMA_READ);
-}
-
-TEST(rc_big, test_read_with_all_list_lengths)
-{
-	t_transfer_lists(env, PVRDMA_WR_RDMA_READ);
+	row->run(env, PVRDMA_WR_RDMA_READ);
 }
 
 TEST(rc_connected, test_read_completes_with_its_length)
@@ -28,13 +18,8 @@ TEST(rc_connected, test_read_completes_with_its_length)
 
 TEST(rc_connected, test_zero_length_read_needs_no_valid_key)
 {
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_READ,
-			    .flags = PVR_SEND_SIGNALED,
-			    .remote_addr = 0xdead,
-			    .rkey = 0xbad };
-
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_READ, .remote_addr = 0xdead,
+	       .rkey = 0xbad);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 }
@@ -53,18 +38,12 @@ TEST(rc_connected, test_read_sees_what_was_written_before)
 
 TEST(rc_connected, test_fenced_send_waits_for_the_read)
 {
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 4000);
-	struct fg_wr wr = { .wr_id = 2,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE,
-			    .sge = &sge,
-			    .num_sge = 1 };
-
 	fg_fill(env->b.mr.va, 4000, 1);
 	memset(env->a.mr.va, 0, 4000);
 	t_recv(&env->b, 3, 8192, 4000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 4000);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 2, .opcode = PVRDMA_WR_SEND,
+	       .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE, T_SGE(&env->a.mr, 0, 4000));
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
@@ -107,10 +86,8 @@ TEST(rc, test_read_without_initiator_depth_fails)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-TEST(guest, test_read_from_oneself_with_overlap)
+TEST(rc_self, test_read_from_oneself_with_overlap)
 {
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->a, NULL);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->a.mr, 77, 20000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 77, &env->a.mr, 0, 20000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->a.mr, 0, 20000);

@@ -2,35 +2,19 @@
 /* RC SEND and SEND_WITH_IMM. */
 #include "transfer.h"
 
-TEST(rc_big, test_send_at_all_offsets)
+TEST_CASES(rc_big, test_send_of_all_shapes, t_transfer_shapes)
 {
-	t_transfer_offsets(env, PVRDMA_WR_SEND);
-}
-
-TEST(rc_big, test_send_of_all_lengths)
-{
-	t_transfer_lengths(env, PVRDMA_WR_SEND);
-}
-
-TEST(rc_big, test_send_with_all_list_lengths)
-{
-	t_transfer_lists(env, PVRDMA_WR_SEND);
+	row->run(env, PVRDMA_WR_SEND);
 }
 
 TEST(rc_connected, test_send_with_imm_carries_data_and_imm)
 {
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 100, 50);
-	struct fg_wr wr = { .wr_id = 5,
-			    .opcode = PVRDMA_WR_SEND_WITH_IMM,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .imm = 0xdeadbeef };
 	struct pvrdma_cqe cqe;
 
 	fg_fill(env->a.mr.va, 200, 4);
 	t_recv(&env->b, 6, 0, 100);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 5, .opcode = PVRDMA_WR_SEND_WITH_IMM, T_SGE(&env->a.mr, 100, 50),
+	       .imm = 0xdeadbeef);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 5, PVRDMA_WC_SEND);
 	cqe = expect_recv(&env->b.rcq, 6, 50);
@@ -60,6 +44,15 @@ TEST(rc_connected, test_receive_buffer_may_be_larger_than_the_message)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
 }
 
+/* Completions 0 to @num - 1 of messages of @len bytes. */
+static void expect_messages(struct fg_end *from, struct fg_end *to, uint32_t num, uint32_t len)
+{
+	for (uint32_t i = 0; i < num; i++) {
+		expect_done(&from->scq, i, PVRDMA_WC_SEND);
+		expect_recv(&to->rcq, i, len);
+	}
+}
+
 TEST(rc_connected, test_messages_arrive_in_order)
 {
 	for (uint32_t i = 0; i < 60; i++)
@@ -79,24 +72,22 @@ TEST(rc_connected, test_messages_arrive_in_order)
 TEST(rc_connected, test_one_doorbell_for_many_requests)
 {
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 10);
-	struct fg_wr wr = {
-		.opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1
-	};
 
 	for (uint32_t i = 0; i < 30; i++) {
 		struct pvrdma_sge rsge = fg_sge(&env->b.mr, i * 64, 64);
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = PVRDMA_WR_SEND,
+				    .flags = PVR_SEND_SIGNALED,
+				    .sge = &sge,
+				    .num_sge = 1 };
 
 		assert_true(fg_put_recv(&env->b.qp, i, &rsge, 1));
-		wr.wr_id = i;
 		assert_true(fg_put_send(&env->a.qp, &wr));
 	}
 	fg_ring_recv(&env->b.qp);
 	fg_ring_send(&env->a.qp);
 	fg_run(env->host);
-	for (uint32_t i = 0; i < 30; i++) {
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
-		expect_recv(&env->b.rcq, i, 10);
-	}
+	expect_messages(&env->a, &env->b, 30, 10);
 }
 
 /* The stock driver rings no doorbell after a partial failure; the next one covers it. */
@@ -125,13 +116,9 @@ TEST(rc, test_receives_posted_in_init_are_used)
 
 TEST(rc_connected, test_unsignaled_sends_complete_silently)
 {
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND };
-
 	for (uint32_t i = 0; i < 200; i++) {
-		t_recv(&env->b, i, 0, 0);
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		fg_run(env->host);
-		expect_recv(&env->b.rcq, i, 0);
+		t_message(env, 0);
+		expect_recv(&env->b.rcq, 7, 0);
 	}
 	expect_no_cqe(&env->a.scq);
 }
@@ -139,26 +126,18 @@ TEST(rc_connected, test_unsignaled_sends_complete_silently)
 TEST(guests, test_sq_sig_all_signals_every_send)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sig_all = true };
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND };
 
 	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
-	t_recv(&env->b, 2, 0, 0);
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	t_message(env, 0);
+	expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
 }
 
 TEST(rc_connected, test_consumer_index_advances_so_that_the_ring_can_be_reused)
 {
-	for (uint32_t i = 0; i < 64 * 5; i++) {
-		t_recv(&env->b, i, 0, 16);
-		t_send(&env->a, i, 0, 16);
-		fg_run(env->host);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
-		expect_recv(&env->b.rcq, i, 16);
-	}
+	for (uint32_t i = 0; i < 64 * 5; i++)
+		t_exchange(env, i, 16);
 	assert_int_equal(fg_sq_space(&env->a.qp), 64);
 	assert_int_equal(fg_rq_space(&env->b.qp), 64);
 }
@@ -171,10 +150,7 @@ TEST(rc_connected, test_full_queues_are_processed)
 	}
 	assert_int_equal(fg_sq_space(&env->a.qp) + fg_rq_space(&env->b.qp), 0);
 	fg_run(env->host);
-	for (uint32_t i = 0; i < 64; i++) {
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
-		expect_recv(&env->b.rcq, i, 16);
-	}
+	expect_messages(&env->a, &env->b, 64, 16);
 }
 
 TEST(guests, test_queues_of_one_element_work)
@@ -201,12 +177,8 @@ TEST(rc_connected, test_both_directions_at_once)
 		t_send(&env->b, i, 0, 100);
 	}
 	fg_run(env->host);
-	for (uint32_t i = 0; i < 50; i++) {
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
-		expect_done(&env->b.scq, i, PVRDMA_WC_SEND);
-		expect_recv(&env->a.rcq, i, 100);
-		expect_recv(&env->b.rcq, i, 100);
-	}
+	expect_messages(&env->a, &env->b, 50, 100);
+	expect_messages(&env->b, &env->a, 50, 100);
 }
 
 TEST(rc_loopback, test_loopback_within_one_adapter)
@@ -215,20 +187,16 @@ TEST(rc_loopback, test_loopback_within_one_adapter)
 		t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(guest, test_qp_connected_to_itself)
+TEST(rc_self, test_qp_connected_to_itself)
 {
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->a, NULL);
 	for (int i = 0; i < 10; i++)
 		t_ping_pong(env->host, &env->a, &env->a);
 }
 
-TEST(guest, test_overlapping_source_and_target)
+TEST(rc_self, test_overlapping_source_and_target)
 {
 	uint8_t want[9000];
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->a, NULL);
 	fg_fill(env->a.mr.va, 20000, 1);
 	memcpy(want, env->a.mr.va, sizeof(want));
 	t_recv(&env->a, 1, 100, sizeof(want));
@@ -243,15 +211,13 @@ TEST(guest, test_overlapping_source_and_target)
 	expect_recv(&env->a.rcq, 3, sizeof(want));
 }
 
-TEST(guests, test_user_contexts_talk_through_their_own_pages)
+TEST(guests, test_user_contexts_send_through_their_own_pages)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_ctx a, b;
 
-	expect_ok(fg_ctx_create(env->g[0], &a));
-	expect_ok(fg_ctx_create(env->g[1], &b));
-	fg_end_open_spec(&env->a, &a, &spec, 4);
-	fg_end_open_spec(&env->b, &b, &spec, 4);
+	t_open_user(&env->a, &a, env->g[0], &spec);
+	t_open_user(&env->b, &b, env->g[1], &spec);
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
@@ -284,55 +250,49 @@ TEST(guests, test_driver_of_version_19_can_talk)
 	assert_int_equal(fg_qp_state(&end->qp), PVR_QPS_RTS);
 }
 
-TEST(guest, test_adapters_of_different_fabrics_never_meet)
+/* A message from @from to b fails, and b receives nothing. */
+static void expect_not_answered(struct t_env *env, struct fg_end *from)
 {
-	struct fg_guest_config config;
-
-	fg_guest_config_init(&config, 2);
-	config.fabric = "tenant2";
-	env->g[1] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[1]));
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
-	fg_end_connect(&env->a, &env->b, NULL);
 	t_recv(&env->b, 1, 0, 10);
-	t_send(&env->a, 2, 0, 10);
+	t_send(from, 2, 0, 10);
 	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&from->scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* A QP that is connected to another QP does not accept our messages. */
-TEST(rc, test_responder_takes_messages_from_its_peer_only)
+TEST(guest, test_adapters_of_different_fabrics_never_meet)
 {
-	struct fg_end c;
+	t_open_pair(&env->a, env->g[0], &env->b, t_guest_in_fabric(env, 2, "tenant2"));
+	expect_not_answered(env, &env->a);
+}
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
-	expect_ok(fg_qp_connect(&c.qp, NULL, env->b.gid, env->b.qp.qpn));
-	t_recv(&env->b, 1, 0, 10);
-	t_send(&c, 2, 0, 10);
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&c.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
-	expect_no_cqe(&env->b.rcq);
+/* A QP that is connected to another QP does not accept messages of @c. */
+static void expect_no_peer(struct t_env *env, struct fg_end *c)
+{
+	expect_ok(fg_qp_connect(&c->qp, NULL, env->b.gid, env->b.qp.qpn));
+	expect_not_answered(env, c);
 	t_send(&env->a, 3, 0, 10);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 1, 10);
 }
 
+TEST(rc_connected, test_responder_takes_messages_from_its_peer_only)
+{
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	expect_no_peer(env, &c);
+}
+
 TEST(rc_big, test_one_queue_does_not_starve_another)
 {
 	struct fg_end c, d;
-	const uint32_t big = 1 << 20;
 	bool done = false;
 
 	t_one_host_only(env, "it runs one engine by hand");
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	for (uint32_t i = 0; i < 60; i++)
-		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, big);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 1 << 20);
 	t_recv(&d, 1, 0, 8);
 	t_send(&c, 2, 0, 8);
 	for (int i = 0; i < 100000 && !done; i++) {
@@ -357,41 +317,24 @@ TEST(rc_big, test_one_run_does_a_bounded_amount_of_work)
 }
 
 /* QP numbers of different guests are often the same: the GID identifies the peer. */
-TEST(rc, test_another_guests_qp_of_the_same_number_is_not_the_peer)
+TEST(rc_connected, test_another_guests_qp_of_the_same_number_is_not_the_peer)
 {
 	struct fg_end c;
 
 	env->g[2] = fg_guest_start(env->host, 3);
 	fg_end_open(&c, env->g[2], PVR_QPT_RC);
 	assert_int_equal(c.qp.qpn, env->a.qp.qpn);
-	fg_end_connect(&env->a, &env->b, NULL);
-	expect_ok(fg_qp_connect(&c.qp, NULL, env->b.gid, env->b.qp.qpn));
-	t_recv(&env->b, 1, 0, 10);
-	t_send(&c, 2, 0, 10);
-	fg_settle(env->host, 100 * FG_SEC);
-	expect_cqe(&c.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
-	expect_no_cqe(&env->b.rcq);
-	t_send(&env->a, 3, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 10);
+	expect_no_peer(env, &c);
 }
 
 /* Of what a connection takes nothing may stay behind, or there would soon be none left. */
-TEST(rc, test_thousands_of_connections_in_a_row)
+TEST(guests, test_thousands_of_connections_in_a_row)
 {
-	struct fg_end c, d;
-
 	for (unsigned int i = 0; i < 2000; i++) {
-		fg_end_open(&c, env->g[0], PVR_QPT_RC);
-		fg_end_open(&d, env->g[1], PVR_QPT_RC);
-		fg_end_connect(&c, &d, NULL);
-		t_recv(&d, i, 0, 8);
-		t_send(&c, i, 0, 8);
-		fg_run(env->host);
-		expect_done(&c.scq, i, PVRDMA_WC_SEND);
-		expect_recv(&d.rcq, i, 8);
-		fg_end_close(&c);
-		fg_end_close(&d);
+		t_open_pair(&env->a, env->g[0], &env->b, env->g[1]);
+		t_exchange(env, i, 8);
+		fg_end_close(&env->a);
+		fg_end_close(&env->b);
 	}
 	expect_no_event(env->g[0]);
 	expect_no_event(env->g[1]);

@@ -2,19 +2,9 @@
 /* RDMA WRITE and WRITE_WITH_IMM. */
 #include "transfer.h"
 
-TEST(rc_big, test_write_at_all_offsets)
+TEST_CASES(rc_big, test_write_of_all_shapes, t_transfer_shapes)
 {
-	t_transfer_offsets(env, PVRDMA_WR_RDMA_WRITE);
-}
-
-TEST(rc_big, test_write_of_all_lengths)
-{
-	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE);
-}
-
-TEST(rc_big, test_write_with_all_list_lengths)
-{
-	t_transfer_lists(env, PVRDMA_WR_RDMA_WRITE);
+	row->run(env, PVRDMA_WR_RDMA_WRITE);
 }
 
 TEST(rc_big, test_write_with_imm_of_all_lengths)
@@ -53,11 +43,9 @@ TEST(rc_connected, test_write_with_imm_consumes_a_receive_request)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
 }
 
-TEST(rc_connected, test_write_with_imm_does_not_look_at_the_receive_buffer)
+TEST(rc_connected, test_write_with_imm_ignores_the_receive_buffer)
 {
-	struct pvrdma_sge bad = { 0x1234, 10, 0xbad };
-
-	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv_sge(&env->b, 1, T_BAD_SGE);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 64);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
@@ -75,10 +63,8 @@ TEST(rc_connected, test_write_with_imm_without_receive_request_waits)
 	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
 }
 
-TEST(guest, test_write_to_oneself_with_overlap)
+TEST(rc_self, test_write_to_oneself_with_overlap)
 {
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->a, NULL);
 	fg_fill(env->a.mr.va, 30000, 1);
 	for (uint32_t shift = 0; shift < 3; shift++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->a.mr, shift * 50, 20000);
@@ -91,13 +77,8 @@ TEST(guest, test_write_to_oneself_with_overlap)
 
 TEST(rc_connected, test_zero_length_write_needs_no_valid_key)
 {
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .remote_addr = 0xdead,
-			    .rkey = 0xbad };
-
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .remote_addr = 0xdead,
+	       .rkey = 0xbad);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -121,21 +102,14 @@ TEST(rc_connected, test_write_then_send_keep_their_order)
 TEST(rc_connected, test_write_through_a_dma_mr)
 {
 	struct pvrdma_sge sge[3];
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = sge,
-			    .num_sge = 3,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
 	struct fg_mr dma;
 
 	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
 	fg_fill(env->a.buf.va, 3 * PVR_PAGE_SIZE, 1);
 	for (uint32_t i = 0; i < 3; i++)
-		sge[i] = (struct pvrdma_sge){ fg_buf_gpa(&env->a.buf, i * PVR_PAGE_SIZE),
-					      PVR_PAGE_SIZE, dma.lkey };
-	assert_true(fg_post_send(&env->a.qp, &wr));
+		sge[i] = fg_sge(&dma, fg_buf_gpa(&env->a.buf, i * PVR_PAGE_SIZE), PVR_PAGE_SIZE);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .sge = sge, .num_sge = 3,
+	       T_REMOTE(&env->b.mr, 0));
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 3 * PVR_PAGE_SIZE, 1), 3 * PVR_PAGE_SIZE);
@@ -143,17 +117,11 @@ TEST(rc_connected, test_write_through_a_dma_mr)
 
 TEST(rc_connected, test_inline_flag_of_a_stock_provider_is_harmless)
 {
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 32);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED | PVR_SEND_INLINE,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
 	struct pvrdma_cqe cqe;
 
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
+	       .flags = PVR_SEND_SIGNALED | PVR_SEND_INLINE, T_SGE(&env->a.mr, 0, 32),
+	       T_REMOTE(&env->b.mr, 0));
 	fg_run(env->host);
 	assert_true(fg_cq_poll(&env->a.scq, &cqe));
 	assert_true(cqe.status == PVRDMA_WC_SUCCESS || cqe.status == PVRDMA_WC_LOC_QP_OP_ERR);

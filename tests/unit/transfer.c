@@ -126,16 +126,6 @@ void t_transfer(struct t_env *env, const struct t_transfer *t)
 	struct piece local[MAX_PIECES], host[MAX_PIECES];
 	struct pvrdma_sge sge[MAX_PIECES];
 	struct model model;
-	struct fg_wr wr = {
-		.wr_id = 1,
-		.opcode = t->op,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = sge,
-		.num_sge = sges,
-		.imm = 0x01020304,
-		.remote_addr = env->b.mr.start + t->remote_offset,
-		.rkey = env->b.mr.rkey,
-	};
 
 	split(local, sges, t->len, t->offset);
 	split(host, remote_sges, t->len, t->remote_offset);
@@ -147,7 +137,8 @@ void t_transfer(struct t_env *env, const struct t_transfer *t)
 		assert_true(fg_post_recv(&env->b.qp, 2, NULL, 0));
 	}
 	sge_list(sge, &env->a.mr, local, sges);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = t->op, .sge = sge, .num_sge = sges, .imm = 0x01020304,
+	       T_REMOTE(&env->b.mr, t->remote_offset));
 	fg_run(env->host);
 
 	expect_done(&env->a.scq, 1, wc_opcode(t->op));
@@ -161,14 +152,14 @@ void t_transfer(struct t_env *env, const struct t_transfer *t)
 	model_check(&model, env);
 }
 
-void t_transfer_offsets(struct t_env *env, enum pvrdma_wr_opcode op)
+static void transfer_offsets(struct t_env *env, enum pvrdma_wr_opcode op)
 {
 	static const uint32_t offsets[] = { 0, 1, 7, 2048, 4095, 4096, 4097, 8191, 12289 };
 	static const uint32_t lens[] = { 1, 64, 4096, 9000 };
 
-	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
-		for (size_t k = 0; k < sizeof(lens) / sizeof(lens[0]); k++) {
-			struct t_transfer t = {
+	for (size_t i = 0; i < COUNT(offsets); i++) {
+		for (size_t k = 0; k < COUNT(lens); k++) {
+			const struct t_transfer t = {
 				.op = op,
 				.len = lens[k],
 				.offset = offsets[i],
@@ -188,9 +179,9 @@ void t_transfer_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 				  65535, 65536, 65537, 1 << 18, 1 << 20, (1 << 20) + 1, max - 100,
 				  max };
 
-	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+	for (size_t i = 0; i < COUNT(lens); i++) {
 		uint32_t room = max - lens[i];
-		struct t_transfer t = {
+		const struct t_transfer t = {
 			.op = op,
 			.len = lens[i],
 			.offset = room < 777 ? room : 777,
@@ -206,8 +197,8 @@ void t_transfer_lists(struct t_env *env, enum pvrdma_wr_opcode op)
 	static const uint32_t lens[] = { 0, 5, 1000, 70001, 600001 };
 
 	for (uint32_t sges = 1; sges <= MAX_PIECES; sges += sges < 8 ? 1 : 3) {
-		for (size_t k = 0; k < sizeof(lens) / sizeof(lens[0]); k++) {
-			struct t_transfer t = {
+		for (size_t k = 0; k < COUNT(lens); k++) {
+			const struct t_transfer t = {
 				.op = op,
 				.len = lens[k], /* the last one is cut into pieces */
 				.offset = 4000 + sges,
@@ -220,3 +211,9 @@ void t_transfer_lists(struct t_env *env, enum pvrdma_wr_opcode op)
 		}
 	}
 }
+
+const struct t_transfer_shape t_transfer_shapes[3] = {
+	{ "offsets", transfer_offsets },
+	{ "lengths", t_transfer_lengths },
+	{ "lists", t_transfer_lists },
+};

@@ -3,7 +3,7 @@
 #ifndef UNIT_TRANSFER_H
 #define UNIT_TRANSFER_H
 
-#include "common.h"
+#include "ends.h"
 
 #define T_BIG_PAGES 320 /* of each end's buffer with t_setup_rc_big() */
 
@@ -25,11 +25,15 @@ int t_setup_rc_big(void **state);
  */
 void t_transfer(struct t_env *env, const struct t_transfer *transfer);
 
-/* The transfer at many offsets around page boundaries. */
-void t_transfer_offsets(struct t_env *env, enum pvrdma_wr_opcode op);
 /* The transfer at many lengths, up to nearly all of the buffer. */
 void t_transfer_lengths(struct t_env *env, enum pvrdma_wr_opcode op);
 /* The transfer with 1 to 32 entries. */
 void t_transfer_lists(struct t_env *env, enum pvrdma_wr_opcode op);
+
+/* Rows of TEST_CASES(): these two, and many offsets around page boundaries. */
+extern const struct t_transfer_shape {
+	const char *label;
+	void (*run)(struct t_env *env, enum pvrdma_wr_opcode op);
+} t_transfer_shapes[3];
 
 #endif /* UNIT_TRANSFER_H */
