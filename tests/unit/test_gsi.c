@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* QP1, as ib_mad and rdma_cm use it. */
-#include "common.h"
+#include "ends.h"
 
 #define GRH 40u
 #define MAD 256u
@@ -15,16 +15,19 @@ static void send_mad(struct fg_end *from, const struct fg_end *to, uint64_t wr_i
 {
 	struct pvrdma_av av = fg_av(&from->pd, to->gid, 0);
 	struct pvrdma_sge sge[2] = { fg_sge(&from->mr, 0, 64), fg_sge(&from->mr, 8192, 192) };
-	struct fg_wr wr = { .wr_id = wr_id,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = sge,
-			    .num_sge = 2,
-			    .av = &av,
-			    .remote_qpn = 1,
-			    .remote_qkey = FG_GSI_QKEY };
 
-	assert_true(fg_post_send(&from->qp, &wr));
+	t_post(from, .wr_id = wr_id, .opcode = PVRDMA_WR_SEND, .sge = sge, .num_sge = 2, .av = &av,
+	       .remote_qpn = 1, .remote_qkey = FG_GSI_QKEY);
+}
+
+/* A MAD from a arrives at b. */
+static struct pvrdma_cqe exchange_mad(struct t_env *env)
+{
+	t_recv(&env->b, 1, 0, GRH + MAD);
+	send_mad(&env->a, &env->b, 2);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	return expect_recv(&env->b.rcq, 1, GRH + MAD);
 }
 
 TEST(gsi_ready, test_mads_travel_between_qp1s)
@@ -33,11 +36,7 @@ TEST(gsi_ready, test_mads_travel_between_qp1s)
 
 	fg_fill(env->a.mr.va, 64, 1);
 	fg_fill(env->a.mr.va + 8192, 192, 2);
-	t_recv(&env->b, 1, 0, GRH + MAD);
-	send_mad(&env->a, &env->b, 2);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
-	cqe = expect_recv(&env->b.rcq, 1, GRH + MAD);
+	cqe = exchange_mad(env);
 	assert_int_equal(cqe.src_qp, 1);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_GRH, PVRDMA_WC_GRH);
 	assert_int_equal(cqe.wc_flags & (PVRDMA_WC_WITH_SMAC | PVRDMA_WC_WITH_VLAN), 0);
@@ -83,21 +82,12 @@ TEST(gsi_ready, test_mad_to_a_guest_without_qp1_is_dropped)
 
 TEST(gsi_ready, test_ud_qps_do_not_reach_qp1_without_its_qkey)
 {
-	struct pvrdma_av av;
 	struct fg_end ud;
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .av = &av,
-			    .remote_qpn = 1,
-			    .remote_qkey = FG_GSI_QKEY };
 
-	fg_end_open(&ud, env->g[0], PVR_QPT_UD);
-	fg_end_ready(&ud);
-	av = fg_av(&ud.pd, env->b.gid, 0);
+	t_open_ready(&ud, env->g[0]);
 	t_recv(&env->b, 2, 0, GRH + MAD);
 	/* The top bit of its Q_Key makes it the UD QP's own, which is another. */
-	assert_true(fg_post_send(&ud.qp, &wr));
+	t_send_ud(&ud, &env->b, 1, 0, 0);
 	fg_run(env->host);
 	expect_done(&ud.scq, 1, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
@@ -117,92 +107,74 @@ TEST(guest, test_user_contexts_get_no_qp1)
 	expect_refused(fg_qp_create(&spec, &qp));
 }
 
-TEST(gsi_ready, test_qp1_survives_reset_and_comes_again)
+TEST(gsi_ready, test_qp1_can_be_created_again_after_reset)
 {
 	expect_ok(fg_guest_boot(env->g[1]));
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 	fg_end_open(&env->b, env->g[1], PVR_QPT_GSI);
 	assert_int_equal(env->b.qp.qpn, 1);
 	fg_end_ready(&env->b);
-	t_recv(&env->b, 1, 0, GRH + MAD);
-	send_mad(&env->a, &env->b, 2);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, GRH + MAD);
+	exchange_mad(env);
 }
 
 #define VLAN_INDEX 7 /* in the GID table */
 
 /* b has an address more, and is sent a MAD there. */
-static struct pvrdma_cqe at_vlan(struct t_env *env, uint8_t gid[16], uint32_t vlan)
+/* b has another address, which is of @vlan, and receives a MAD there. */
+static struct pvrdma_cqe at_vlan(struct t_env *env, uint32_t vlan)
 {
-	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
-	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, vlan));
-	memcpy(env->b.gid, gid, sizeof(env->b.gid));
-	t_recv(&env->b, 1, 0, GRH + MAD);
-	send_mad(&env->a, &env->b, 2);
-	fg_run(env->host);
-	return expect_recv(&env->b.rcq, 1, GRH + MAD);
+	fg_gid_from_ipv4(env->b.gid, 10, 78, 0, 2);
+	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, env->b.gid, vlan));
+	return exchange_mad(env);
 }
 
-static void expect_vlan(const struct pvrdma_cqe *cqe, uint16_t want)
+static void expect_vlan(struct pvrdma_cqe cqe, uint16_t want)
 {
 	uint16_t vlan;
 
-	assert_true(cqe->wc_flags & PVRDMA_WC_WITH_VLAN);
-	memcpy(&vlan, cqe->reserved2 + PVR_CQE_VLAN, sizeof(vlan));
+	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_VLAN);
+	memcpy(&vlan, cqe.reserved2 + PVR_CQE_VLAN, sizeof(vlan));
 	assert_int_equal(vlan, want);
 }
 
-static void expect_no_vlan(const struct pvrdma_cqe *cqe)
+static void expect_no_vlan(struct pvrdma_cqe cqe)
 {
-	static const uint8_t zeros[sizeof(cqe->reserved2)];
+	static const uint8_t zeros[sizeof(cqe.reserved2)];
 
-	assert_false(cqe->wc_flags & PVRDMA_WC_WITH_VLAN);
-	assert_memory_equal(cqe->reserved2, zeros, sizeof(zeros));
+	assert_false(cqe.wc_flags & PVRDMA_WC_WITH_VLAN);
+	assert_memory_equal(cqe.reserved2, zeros, sizeof(zeros));
 }
 
-TEST(gsi_ready, test_mad_says_by_which_vlan_it_came)
+TEST(gsi_ready, test_mad_has_the_vlan_of_its_gid)
 {
-	uint8_t gid[16];
-	struct pvrdma_cqe cqe = at_vlan(env, gid, 4094);
-
-	expect_vlan(&cqe, 4094);
+	expect_vlan(at_vlan(env, 4094), 4094);
 	/* The index may become that of another VLAN. */
-	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
-	cqe = at_vlan(env, gid, 0);
-	expect_vlan(&cqe, 0);
-	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
-	cqe = at_vlan(env, gid, PVR_VLAN_NONE);
-	expect_no_vlan(&cqe);
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, env->b.gid));
+	expect_vlan(at_vlan(env, 0), 0);
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, env->b.gid));
+	expect_no_vlan(at_vlan(env, PVR_VLAN_NONE));
 }
 
 /* As link-local ones: the sender's VLAN is not known, and the NIC itself comes first. */
 TEST(gsi_ready, test_gid_of_a_nic_and_its_vlan_has_none)
 {
-	struct pvrdma_cqe cqe;
-	uint8_t gid[16];
-
-	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
-	expect_ok(fg_bind_gid(env->g[1], VLAN_INDEX + 1, gid));
-	cqe = at_vlan(env, gid, 5);
-	expect_no_vlan(&cqe);
+	fg_gid_from_ipv4(env->b.gid, 10, 78, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], VLAN_INDEX + 1, env->b.gid));
+	expect_no_vlan(at_vlan(env, 5));
 	/* Once the NIC has lost it, the VLAN has it alone. */
-	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX + 1, gid));
-	t_recv(&env->b, 1, 0, GRH + MAD);
-	send_mad(&env->a, &env->b, 2);
-	fg_run(env->host);
-	cqe = expect_recv(&env->b.rcq, 1, GRH + MAD);
-	expect_vlan(&cqe, 5);
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX + 1, env->b.gid));
+	expect_vlan(exchange_mad(env), 5);
 }
 
-TEST(gsi_ready, test_vlans_that_there_are_not_are_rejected)
+static const struct t_case bad_vlans[] = { T_CASE(PVR_VLAN_NONE + 1), T_CASE(0x10005),
+					   T_CASE(UINT32_MAX) };
+
+TEST_CASES(gsi_ready, test_vlans_that_do_not_exist_are_rejected, bad_vlans)
 {
-	static const uint32_t bad[] = { PVR_VLAN_NONE + 1, 0x10005, UINT32_MAX };
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
-	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, bad[i]), EINVAL);
+	assert_int_equal(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, row->value), EINVAL);
 }
 
 static int t_setup_stock(void **state)
@@ -211,12 +183,9 @@ static int t_setup_stock(void **state)
 }
 
 /* They write what they like there. */
-TEST(stock, test_vlan_of_a_stock_driver_is_not_looked_at)
+TEST(stock, test_vlan_of_a_stock_driver_is_ignored)
 {
-	uint8_t gid[16];
-	struct pvrdma_cqe cqe = at_vlan(env, gid, 5);
-
-	expect_no_vlan(&cqe);
-	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
-	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, UINT32_MAX));
+	expect_no_vlan(at_vlan(env, 5));
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, env->b.gid));
+	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, env->b.gid, UINT32_MAX));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_INLINE: requests that bring their data along. */
-#include "common.h"
+#include "ends.h"
+#include "fast_reg.h"
 
 #define GRH 40u
 #define MAX_INLINE 256u
@@ -24,20 +25,11 @@ static void open_ends(struct t_env *env, enum pvr_qp_type type, uint32_t max_inl
 	}
 }
 
-static struct fg_wr inline_wr(struct t_env *env, enum pvrdma_wr_opcode op, const void *data,
-			      uint32_t len)
-{
-	return (struct fg_wr){
-		.wr_id = 1,
-		.opcode = op,
-		.flags = PVR_SEND_SIGNALED | PVR_SEND_INLINE,
-		.data = data,
-		.data_len = len,
-		.imm = 0x01020304,
-		.remote_addr = env->b.mr.start + 100,
-		.rkey = env->b.mr.rkey,
-	};
-}
+/* Inline data for b: a message, or a WRITE to byte 100 of its buffer. */
+#define POST_INLINE(env, op, bytes, len, ...)                                                    \
+	t_post(&(env)->a, .wr_id = 1, .opcode = (op),                                            \
+	       .flags = PVR_SEND_SIGNALED | PVR_SEND_INLINE, .data = (bytes), .data_len = (len), \
+	       .imm = 0x01020304, T_REMOTE(&(env)->b.mr, 100), ##__VA_ARGS__)
 
 /* b's buffer holds the message at @offset and nothing else has changed. */
 static void expect_only(struct t_env *env, uint32_t offset, const uint8_t *data, uint32_t len)
@@ -56,13 +48,11 @@ static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 	uint8_t data[PVR_MAX_INLINE];
 
 	for (uint32_t len = 0; len <= env->a.qp.max_inline; len += len < 20 ? 1 : 59) {
-		struct fg_wr wr = inline_wr(env, op, data, len);
-
 		fg_fill(data, sizeof(data), len + 1);
 		memset(env->b.buf.va, 0xcc, 2048);
 		if (op != PVRDMA_WR_RDMA_WRITE)
 			t_recv(&env->b, 2, 100, 1500);
-		assert_true(fg_post_send(&env->a.qp, &wr));
+		POST_INLINE(env, op, data, len);
 		fg_run(env->host);
 		expect_done(&env->a.scq, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
 		if (op != PVRDMA_WR_RDMA_WRITE)
@@ -72,72 +62,60 @@ static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 	}
 }
 
-TEST(guests, test_inline_of_all_lengths_on_rc)
-{
-	open_ends(env, PVR_QPT_RC, PVR_MAX_INLINE);
-	send_all_lengths(env, PVRDMA_WR_SEND);
-	send_all_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
-	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE);
-	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
-}
+static const struct {
+	const char *label;
+	enum pvr_qp_type type;
+	enum pvrdma_wr_opcode op;
+} messages[] = { { "RC, SEND", PVR_QPT_RC, PVRDMA_WR_SEND },
+		 { "RC, SEND_WITH_IMM", PVR_QPT_RC, PVRDMA_WR_SEND_WITH_IMM },
+		 { "RC, WRITE", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE },
+		 { "RC, WRITE_WITH_IMM", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE_WITH_IMM },
+		 { "UC, SEND", PVR_QPT_UC, PVRDMA_WR_SEND },
+		 { "UC, SEND_WITH_IMM", PVR_QPT_UC, PVRDMA_WR_SEND_WITH_IMM },
+		 { "UC, WRITE", PVR_QPT_UC, PVRDMA_WR_RDMA_WRITE },
+		 { "UC, WRITE_WITH_IMM", PVR_QPT_UC, PVRDMA_WR_RDMA_WRITE_WITH_IMM } };
 
-TEST(guests, test_inline_of_all_lengths_on_uc)
+TEST_CASES(guests, test_inline_of_all_lengths, messages)
 {
-	open_ends(env, PVR_QPT_UC, PVR_MAX_INLINE);
-	send_all_lengths(env, PVRDMA_WR_SEND);
-	send_all_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
-	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE);
-	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+	open_ends(env, row->type, PVR_MAX_INLINE);
+	send_all_lengths(env, row->op);
 }
 
 /* A region of b's buffer, registered by a work request. */
+/* A page of b's buffer, registered by a work request. */
 static uint32_t register_fast(struct t_env *env)
 {
-	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
-					 .pd_handle = env->b.pd.handle,
-					 .flags = PVR_MR_FLAG_FRMR,
-					 .nchunks = 1 };
-	const struct fg_wr wr = { .opcode = PVRDMA_WR_FAST_REG_MR, .flags = PVR_SEND_SIGNALED };
-	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->b.qp, env->b.qp.sq_tail);
-	struct pvr_resp_create_mr resp;
+	struct pvrdma_sq_wqe_hdr *wqe;
+	struct fg_mr mr;
 
-	expect_ok(fg_create_mr(env->g[1], &req, &resp));
-	assert_true(fg_put_send(&env->b.qp, &wr));
-	memset(&wqe->wr, 0, sizeof(wqe->wr));
-	wqe->wr.fast_reg.pl_pdir_dma = env->b.buf.pdir;
-	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	expect_ok(fast_mr_create(&env->b.pd, 1, &mr));
+	wqe = put_fast_reg(&env->b, 0, &env->b.buf, mr.rkey);
 	wqe->wr.fast_reg.page_list_len = 1;
 	wqe->wr.fast_reg.length = PVR_PAGE_SIZE;
-	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
-	wqe->wr.fast_reg.rkey = resp.rkey;
 	fg_ring_send(&env->b.qp);
 	fg_run(env->host);
 	expect_cqe(&env->b.scq, 0, PVRDMA_WC_SUCCESS);
-	return resp.rkey;
+	return mr.rkey;
 }
 
 TEST(guests, test_inline_send_that_invalidates)
 {
 	uint8_t data[64];
-	struct fg_wr wr;
 	uint32_t key;
 
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
 	key = register_fast(env);
 	fg_fill(data, sizeof(data), 3);
-	wr = inline_wr(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data));
-	wr.imm = key;
-	for (int i = 0; i < 2; i++) {
-		t_recv(&env->b, 2, 0, 100);
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		fg_run(env->host);
-		if (!i) {
-			expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
-			expect_recv(&env->b.rcq, 2, sizeof(data));
-			assert_memory_equal(env->b.buf.va, data, sizeof(data));
-		}
-	}
+	t_recv(&env->b, 2, 0, 100);
+	t_recv(&env->b, 3, 0, 100);
+	POST_INLINE(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data), .imm = key);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, sizeof(data));
+	assert_memory_equal(env->b.buf.va, data, sizeof(data));
 	/* It is invalid now. */
+	POST_INLINE(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data), .imm = key);
+	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
@@ -149,14 +127,9 @@ TEST(guests, test_inline_datagrams)
 	open_ends(env, PVR_QPT_UD, MAX_INLINE);
 	av = fg_av(&env->a.pd, env->b.gid, 0);
 	for (uint32_t len = 0; len <= MAX_INLINE; len += 64) {
-		struct fg_wr wr = inline_wr(env, PVRDMA_WR_SEND_WITH_IMM, data, len);
-
-		wr.av = &av;
-		wr.remote_qpn = env->b.qp.qpn;
-		wr.remote_qkey = FG_QKEY;
 		fg_fill(data, sizeof(data), len + 1);
 		t_recv(&env->b, 2, 0, 1000);
-		assert_true(fg_post_send(&env->a.qp, &wr));
+		POST_INLINE(env, PVRDMA_WR_SEND_WITH_IMM, data, len, T_UD(&av, &env->b));
 		fg_run(env->host);
 		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 		assert_int_equal(expect_recv(&env->b.rcq, 2, GRH + len).imm_data, 0x01020304);
@@ -182,10 +155,8 @@ TEST(guests, test_inline_and_lists_share_the_stride)
 		fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
 		fg_end_connect(&env->a, &env->b, NULL);
 		for (int k = 0; k < 20; k++) {
-			struct fg_wr wr = inline_wr(env, PVRDMA_WR_SEND, data, spec.max_inline);
-
 			t_recv(&env->b, 2, 0, 1000);
-			assert_true(fg_post_send(&env->a.qp, &wr));
+			POST_INLINE(env, PVRDMA_WR_SEND, data, spec.max_inline);
 			fg_run(env->host);
 			expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 			expect_recv(&env->b.rcq, 2, spec.max_inline);
@@ -197,7 +168,7 @@ TEST(guests, test_inline_and_lists_share_the_stride)
 	}
 }
 
-TEST(guests, test_query_tells_the_maximum)
+TEST(guests, test_query_has_the_maximum)
 {
 	struct pvr_qp_attr attr;
 
@@ -248,10 +219,7 @@ TEST(guest, test_create_needs_the_pages_of_the_stride)
 
 TEST(host, test_without_the_extension_there_is_none)
 {
-	fg_default_ext = 0;
-	env->g[0] = fg_guest_start(env->host, 1);
-	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->a, t_guest_with_ext(env, 1, 0), PVR_QPT_RC);
 	assert_int_equal(create_with(env, 1, 0), EINVAL);
 	expect_ok(create_with(env, 0, 0));
 }
@@ -259,94 +227,69 @@ TEST(host, test_without_the_extension_there_is_none)
 /* As for stock drivers and providers: the flag is ignored, the SGE list counts. */
 TEST(guests, test_flag_without_inline_data_changes_nothing)
 {
-	struct pvrdma_sge sge;
-	struct fg_wr wr;
-
 	open_ends(env, PVR_QPT_RC, 0);
-	sge = fg_sge(&env->a.mr, 0, 77);
-	wr = inline_wr(env, PVRDMA_WR_SEND, NULL, 50);
-	wr.sge = &sge;
-	wr.num_sge = 1;
 	fg_fill(env->a.buf.va, 77, 5);
 	t_recv(&env->b, 2, 0, 100);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST_INLINE(env, PVRDMA_WR_SEND, NULL, 50, T_SGE(&env->a.mr, 0, 77));
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 77);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 77, 5), 77);
 }
 
-static void expect_refused_request(struct t_env *env, const struct fg_wr *wr)
+/* The posted request fails at the sender alone. */
+static void expect_failed_request(struct t_env *env)
 {
-	assert_true(fg_post_send(&env->a.qp, wr));
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
 	expect_no_cqe(&env->b.rcq);
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-TEST(guests, test_more_than_the_maximum_fails)
+static const uint8_t zeros[MAX_INLINE];
+
+static const struct t_case bad_lengths[] = { T_CASE(MAX_INLINE + 1),	 T_CASE(512),
+					     T_CASE(PVR_MAX_INLINE + 1), T_CASE(4096),
+					     T_CASE(0x80000000),	 T_CASE(UINT32_MAX) };
+
+TEST_CASES(guests, test_more_than_the_maximum_fails, bad_lengths)
 {
-	static const uint32_t bad[] = { MAX_INLINE + 1, 512,	    PVR_MAX_INLINE + 1,
-					4096,		0x80000000, UINT32_MAX };
-	uint8_t data[MAX_INLINE] = { 0 };
-
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct fg_wr wr = inline_wr(env, PVRDMA_WR_RDMA_WRITE, data, bad[i]);
-
-		expect_refused_request(env, &wr);
-	}
+	POST_INLINE(env, PVRDMA_WR_RDMA_WRITE, zeros, row->value);
+	expect_failed_request(env);
 }
 
-TEST(guests, test_entries_beside_inline_data_fail)
+static const struct t_case bad_numbers[] = { T_CASE(1), T_CASE(4), T_CASE(5), T_CASE(UINT32_MAX) };
+
+TEST_CASES(guests, test_entries_beside_inline_data_fail, bad_numbers)
 {
-	static const uint32_t bad[] = { 1, 4, 5, UINT32_MAX };
-	uint8_t data[8] = { 0 };
-
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct fg_wr wr = inline_wr(env, PVRDMA_WR_RDMA_WRITE, data, sizeof(data));
-
-		wr.num_sge = bad[i];
-		expect_refused_request(env, &wr);
-	}
+	POST_INLINE(env, PVRDMA_WR_RDMA_WRITE, zeros, 8, .num_sge = row->value);
+	expect_failed_request(env);
 }
 
-TEST(guests, test_requests_without_data_to_send_fail_with_inline)
+static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_READ),
+					     T_CASE(PVRDMA_WR_ATOMIC_CMP_AND_SWP),
+					     T_CASE(PVRDMA_WR_ATOMIC_FETCH_AND_ADD),
+					     T_CASE(PVRDMA_WR_LOCAL_INV),
+					     T_CASE(PVRDMA_WR_FAST_REG_MR) };
+
+TEST_CASES(guests, test_requests_without_data_to_send_fail_with_inline, bad_opcodes)
 {
-	static const enum pvrdma_wr_opcode bad[] = {
-		PVRDMA_WR_RDMA_READ, PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-		PVRDMA_WR_LOCAL_INV, PVRDMA_WR_FAST_REG_MR,
-	};
-	uint8_t data[8] = { 0 };
-
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct fg_wr wr = inline_wr(env, bad[i], data, sizeof(data));
-
-		expect_refused_request(env, &wr);
-	}
+	POST_INLINE(env, row->value, zeros, 8);
+	expect_failed_request(env);
 }
 
 TEST(guests, test_too_much_inline_fails_a_datagram)
 {
-	uint8_t data[MAX_INLINE] = { 0 };
 	struct pvrdma_av av;
-	struct fg_wr wr;
 
 	open_ends(env, PVR_QPT_UD, MAX_INLINE);
 	av = fg_av(&env->a.pd, env->b.gid, 0);
-	wr = inline_wr(env, PVRDMA_WR_SEND, data, MAX_INLINE + 1);
-	wr.av = &av;
-	wr.remote_qpn = env->b.qp.qpn;
-	wr.remote_qkey = FG_QKEY;
 	t_recv(&env->b, 2, 0, 1000);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST_INLINE(env, PVRDMA_WR_SEND, zeros, MAX_INLINE + 1, T_UD(&av, &env->b));
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&env->a, PVR_QPS_SQE);
@@ -356,13 +299,9 @@ TEST(guests, test_too_much_inline_fails_a_datagram)
 /* A flushed request completes as any other, and its data is not sent. */
 TEST(guests, test_inline_requests_are_flushed)
 {
-	uint8_t data[MAX_INLINE] = { 0 };
-	struct fg_wr wr;
-
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
 	expect_ok(fg_qp_to_err(&env->a.qp));
-	wr = inline_wr(env, PVRDMA_WR_SEND, data, UINT32_MAX);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST_INLINE(env, PVRDMA_WR_SEND, zeros, UINT32_MAX);
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
@@ -371,12 +310,10 @@ TEST(guests, test_inline_requests_are_flushed)
 TEST(guests, test_data_is_read_for_each_try)
 {
 	uint8_t data[64];
-	struct fg_wr wr;
 
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
 	fg_fill(data, sizeof(data), 1);
-	wr = inline_wr(env, PVRDMA_WR_SEND, data, sizeof(data));
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	POST_INLINE(env, PVRDMA_WR_SEND, data, sizeof(data));
 	fg_run(env->host);
 	fg_fill(data, sizeof(data), 2);
 	memcpy(fg_sq_wqe(&env->a.qp, 0) + 1, data, sizeof(data));

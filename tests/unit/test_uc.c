@@ -18,16 +18,6 @@ static void open_big(struct t_env *env)
 	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-static int t_setup_uc_connected(void **state)
-{
-	struct t_env *env;
-
-	t_setup_uc(state);
-	env = *state;
-	fg_end_connect(&env->a, &env->b, NULL);
-	return 0;
-}
-
 /* a's request completes, though it was dropped: no side gets an error. */
 static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 {
@@ -42,13 +32,19 @@ static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-TEST(guests, test_messages_of_all_lengths)
+static const struct t_case messages[] = { T_CASE(PVRDMA_WR_SEND), T_CASE(PVRDMA_WR_SEND_WITH_IMM),
+					  T_CASE(PVRDMA_WR_RDMA_WRITE),
+					  T_CASE(PVRDMA_WR_RDMA_WRITE_WITH_IMM) };
+
+TEST_CASES(guests, test_messages_of_all_lengths, messages)
 {
 	open_big(env);
-	t_transfer_lengths(env, PVRDMA_WR_SEND);
-	t_transfer_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
-	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE);
-	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+	t_transfer_lengths(env, row->value);
+}
+
+TEST(guests, test_messages_with_all_list_lengths)
+{
+	open_big(env);
 	t_transfer_lists(env, PVRDMA_WR_SEND);
 }
 
@@ -164,9 +160,7 @@ TEST(uc_connected, test_message_that_does_not_fit_is_dropped)
 
 TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
 {
-	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
-
-	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv_sge(&env->b, 1, T_BAD_SGE);
 	t_recv(&env->b, 2, 0, 200);
 	t_send(&env->a, 3, 0, 10);
 	t_send(&env->a, 4, 0, 10);
@@ -200,37 +194,29 @@ static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(uc_connected, test_opcodes_that_uc_does_not_have_fail_the_send_queue)
-{
-	static const uint32_t bad[] = { PVRDMA_WR_RDMA_READ,
-					PVRDMA_WR_ATOMIC_CMP_AND_SWP,
-					PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-					PVRDMA_WR_SEND_WITH_INV,
-					PVRDMA_WR_LSO,
-					99,
-					UINT32_MAX };
+static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_READ),
+					     T_CASE(PVRDMA_WR_ATOMIC_CMP_AND_SWP),
+					     T_CASE(PVRDMA_WR_ATOMIC_FETCH_AND_ADD),
+					     T_CASE(PVRDMA_WR_SEND_WITH_INV),
+					     T_CASE(PVRDMA_WR_LSO),
+					     T_CASE(99),
+					     T_CASE(UINT32_MAX) };
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		t_rdma(&env->a, bad[i], i, 0, &env->b.mr, 0, 8);
-		expect_send_error(env, i, PVRDMA_WC_LOC_QP_OP_ERR);
-	}
+TEST_CASES(uc_connected, test_opcodes_that_uc_does_not_have_fail_the_send_queue, bad_opcodes)
+{
+	t_rdma(&env->a, row->value, 1, 0, &env->b.mr, 0, 8);
+	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(uc_connected, test_forbidden_memory_fails_the_send_queue)
 {
-	struct fg_mr good = env->a.mr;
-
-	env->a.mr.lkey ^= 0x100;
-	t_send(&env->a, 1, 0, 8);
-	env->a.mr = good;
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = &T_BAD_SGE, .num_sge = 1);
 	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 TEST(uc_connected, test_failed_local_operation_fails_the_send_queue)
 {
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .imm = 0xbad };
-
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .flags = 0, .imm = 0xbad);
 	expect_send_error(env, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
@@ -269,19 +255,13 @@ TEST(guests, test_interrupted_message_is_dropped_as_a_whole)
 TEST(guests, test_srq_request_of_a_dropped_message_is_not_lost)
 {
 	struct fg_srq srq;
-	struct fg_qp_spec spec = { .type = PVR_QPT_UC, .srq = &srq };
 	struct pvrdma_sge sge;
 
 	t_one_host_only(env, "it runs one engine by hand");
 	open_big(env);
-	expect_ok(fg_qp_destroy(&env->b.qp));
 	expect_ok(fg_srq_create(&env->b.pd, 4, 1, &srq));
-	spec.pd = &env->b.pd;
-	spec.scq = &env->b.scq;
-	spec.rcq = &env->b.rcq;
-	expect_ok(fg_qp_create(&spec, &env->b.qp));
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_replace_qp(&env->b, (struct fg_qp_spec){ .type = PVR_QPT_UC, .srq = &srq });
+	t_reconnect(env);
 	sge = fg_sge(&env->b.mr, 0, BIG);
 	assert_true(fg_post_srq_recv(&srq, 1, &sge, 1));
 	interrupt_message(env);
@@ -325,27 +305,30 @@ TEST(uc_connected, test_qp_connected_to_itself)
 }
 
 /* Of the attributes that RC needs, those of acknowledgement and of READ are none of UC. */
-TEST(uc, test_attributes_of_reliability_are_rejected)
+static const struct t_case rc_attributes[] = { T_CASE(PVR_QPA_TIMEOUT),
+					       T_CASE(PVR_QPA_RETRY_CNT),
+					       T_CASE(PVR_QPA_RNR_RETRY),
+					       T_CASE(PVR_QPA_MAX_RD_ATOMIC),
+					       T_CASE(PVR_QPA_MIN_RNR_TIMER),
+					       T_CASE(PVR_QPA_MAX_DEST_RD_ATOMIC),
+					       { "no SQ PSN", 0 } };
+
+TEST_CASES(uc, test_attributes_of_reliability_are_rejected, rc_attributes)
 {
-	static const uint32_t bad[] = { PVR_QPA_TIMEOUT,       PVR_QPA_RETRY_CNT,
-					PVR_QPA_RNR_RETRY,     PVR_QPA_MAX_RD_ATOMIC,
-					PVR_QPA_MIN_RNR_TIMER, PVR_QPA_MAX_DEST_RD_ATOMIC };
+	const uint32_t mask = PVR_QPA_STATE | (row->value ? PVR_QPA_SQ_PSN | row->value : 0);
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS, .min_rnr_timer = 1 };
 
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
-	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(
-			fg_qp_modify(&env->a.qp, PVR_QPA_STATE | PVR_QPA_SQ_PSN | bad[i], &attr),
-			EINVAL);
-	assert_int_equal(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr), EINVAL);
+	assert_int_equal(fg_qp_modify(&env->a.qp, mask, &attr), EINVAL);
 	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
 }
 
-TEST(uc, test_rtr_needs_its_attributes)
+static const struct t_case rtr_attributes[] = { T_CASE(PVR_QPA_AV), T_CASE(PVR_QPA_PATH_MTU),
+						T_CASE(PVR_QPA_DEST_QPN), T_CASE(PVR_QPA_RQ_PSN) };
+
+TEST_CASES(uc, test_rtr_needs_its_attributes, rtr_attributes)
 {
-	static const uint32_t need[] = { PVR_QPA_AV, PVR_QPA_PATH_MTU, PVR_QPA_DEST_QPN,
-					 PVR_QPA_RQ_PSN };
 	const uint32_t all = PVR_QPA_STATE | PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN |
 			     PVR_QPA_RQ_PSN;
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTR,
@@ -353,24 +336,17 @@ TEST(uc, test_rtr_needs_its_attributes)
 				    .ah_attr = { .ah_flags = PVR_AH_GRH, .port_num = 1 } };
 
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
-	for (size_t i = 0; i < COUNT(need); i++)
-		assert_int_equal(fg_qp_modify(&env->a.qp, all & ~need[i], &attr), EINVAL);
+	assert_int_equal(fg_qp_modify(&env->a.qp, all & ~row->value, &attr), EINVAL);
 	expect_ok(fg_qp_modify(&env->a.qp, all, &attr));
 }
 
-static int t_setup_stock(void **state)
-{
-	return t_setup_ext(state, 0, t_setup_guest);
-}
-
-TEST(stock, test_without_the_extension_there_is_none)
+TEST(host, test_without_the_extension_there_is_none)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_UC };
 	struct fg_qp qp;
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->a, t_guest_with_ext(env, 1, 0), PVR_QPT_RC);
 	spec.pd = &env->a.pd;
-	spec.scq = &env->a.scq;
-	spec.rcq = &env->a.rcq;
+	spec.scq = spec.rcq = &env->a.scq;
 	assert_int_equal(fg_qp_create(&spec, &qp), EOPNOTSUPP);
 }
