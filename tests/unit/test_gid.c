@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* GIDs: CREATE_BIND, DESTROY_BIND, and the owners of GIDs. */
-#include "common.h"
+#include "ends.h"
+
+/* 10.0.0.1 and 10.0.0.2 */
+static const uint8_t ip1[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+static const uint8_t ip2[16] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
 
 TEST(guest, test_bind_the_default_gid)
 {
@@ -9,13 +13,12 @@ TEST(guest, test_bind_the_default_gid)
 
 TEST(guest, test_bind_ipv4_and_ipv6_gids)
 {
-	uint8_t v4[16], v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
+	static const uint8_t v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
 
-	fg_gid_from_ipv4(v4, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, v4));
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
 	expect_ok(fg_bind_gid(env->g[0], 2, v6));
 	assert_int_equal(fg_stats(env->g[0]).gids, 3);
-	expect_ok(fg_unbind_gid(env->g[0], 1, v4));
+	expect_ok(fg_unbind_gid(env->g[0], 1, ip1));
 	expect_ok(fg_unbind_gid(env->g[0], 2, v6));
 	assert_int_equal(fg_stats(env->g[0]).gids, 1);
 }
@@ -35,22 +38,17 @@ TEST(guest, test_bind_beyond_the_table_is_rejected)
 {
 	const uint32_t len = env->g[0]->dsr->caps.gid_tbl_len;
 	const uint32_t bad[] = { len, len + 1, 256, 0x10000, 0x80000000, UINT32_MAX };
-	uint8_t gid[16];
 
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		assert_int_equal(fg_bind_gid(env->g[0], bad[i], gid), EINVAL);
-		assert_int_equal(fg_unbind_gid(env->g[0], bad[i], gid), EINVAL);
+		assert_int_equal(fg_bind_gid(env->g[0], bad[i], ip1), EINVAL);
+		assert_int_equal(fg_unbind_gid(env->g[0], bad[i], ip1), EINVAL);
 	}
 }
 
 TEST(guests, test_gid_of_another_adapter_is_rejected)
 {
-	uint8_t gid[16];
-
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
-	assert_int_equal(fg_bind_gid(env->g[1], 1, gid), EADDRINUSE);
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
+	assert_int_equal(fg_bind_gid(env->g[1], 1, ip1), EADDRINUSE);
 	assert_int_equal(fg_stats(env->g[1]).gids, 1);
 }
 
@@ -73,132 +71,106 @@ TEST(guests, test_gid_from_the_mac_of_another_adapter_is_rejected)
 	assert_int_equal(fg_bind_gid(env->g[0], 1, gid), EPERM);
 }
 
-TEST(guests, test_unbound_gid_is_free_for_others)
+static void unbind(struct fg_guest *guest)
 {
-	uint8_t gid[16];
-
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
-	expect_ok(fg_unbind_gid(env->g[0], 1, gid));
-	expect_ok(fg_bind_gid(env->g[1], 1, gid));
+	expect_ok(fg_unbind_gid(guest, 1, ip1));
 }
 
-TEST(guests, test_gid_of_a_reset_adapter_is_free_for_others)
+static void reset(struct fg_guest *guest)
 {
-	uint8_t gid[16];
-
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
-	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
-	expect_ok(fg_bind_gid(env->g[1], 1, gid));
+	fg_reg_write(guest, PVR_REG_CTL, PVR_CTL_RESET);
 }
 
-TEST(guests, test_gid_of_an_unplugged_adapter_is_free_for_others)
-{
-	uint8_t gid[16];
+static const struct {
+	const char *label;
+	void (*release)(struct fg_guest *guest);
+} releases[] = { { "unbound", unbind },
+		 { "reset adapter", reset },
+		 { "unplugged adapter", fg_guest_unplug } };
 
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
-	fg_guest_unplug(env->g[0]);
-	expect_ok(fg_bind_gid(env->g[1], 1, gid));
+TEST_CASES(guests, test_released_gid_is_free_for_others, releases)
+{
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
+	row->release(env->g[0]);
+	expect_ok(fg_bind_gid(env->g[1], 1, ip1));
 }
 
 TEST(guest, test_another_fabric_may_use_the_same_gids)
 {
 	struct fg_guest_config config;
-	uint8_t gid[16];
 
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
 	fg_guest_config_init(&config, 1);
 	config.name = "other";
 	config.fabric = "tenant2";
-	env->g[2] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[2]));
-	expect_ok(fg_bind_gid(env->g[2], 1, gid));
-	fg_gid_from_mac(gid, config.mac);
-	expect_ok(fg_bind_gid(env->g[2], 0, gid));
+	t_guest_as(env, 3, &config); /* binds the same default GID, too */
+	expect_ok(fg_bind_gid(env->g[2], 1, ip1));
 }
 
 TEST(guests, test_binding_another_gid_at_a_used_index_is_rejected)
 {
-	uint8_t a[16], b[16];
-
-	fg_gid_from_ipv4(a, 10, 0, 0, 1);
-	fg_gid_from_ipv4(b, 10, 0, 0, 2);
-	expect_ok(fg_bind_gid(env->g[0], 1, a));
-	expect_ok(fg_bind_gid(env->g[0], 1, a));
-	assert_int_equal(fg_bind_gid(env->g[0], 1, b), EBUSY);
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
+	assert_int_equal(fg_bind_gid(env->g[0], 1, ip2), EBUSY);
 	assert_int_equal(fg_stats(env->g[0]).gids, 2);
-	expect_ok(fg_bind_gid(env->g[1], 1, b));
-	assert_int_equal(fg_bind_gid(env->g[1], 2, a), EADDRINUSE);
+	expect_ok(fg_bind_gid(env->g[1], 1, ip2));
+	assert_int_equal(fg_bind_gid(env->g[1], 2, ip1), EADDRINUSE);
 	/* Twice bound at one index is once bound. */
-	expect_ok(fg_unbind_gid(env->g[0], 1, a));
-	expect_ok(fg_bind_gid(env->g[1], 2, a));
+	expect_ok(fg_unbind_gid(env->g[0], 1, ip1));
+	expect_ok(fg_bind_gid(env->g[1], 2, ip1));
 }
 
 /* A VLAN interface has the link-local address of the one under it. */
 TEST(guests, test_one_gid_at_two_indices)
 {
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
+	expect_ok(fg_bind_gid(env->g[0], 2, ip1));
+	expect_ok(fg_unbind_gid(env->g[0], 1, ip1));
+	assert_int_equal(fg_bind_gid(env->g[1], 1, ip1), EADDRINUSE);
+	expect_ok(fg_unbind_gid(env->g[0], 2, ip1));
+	expect_ok(fg_bind_gid(env->g[1], 1, ip1));
+}
+
+static const struct {
+	const char *label;
 	uint8_t gid[16];
+} bad_gids[] = { { "zero", { 0 } },
+		 { "loopback", { [15] = 1 } },
+		 { "multicast", { 0xff, 0x02, [15] = 1 } },
+		 { "IPv4 multicast", { [10] = 0xff, 0xff, 224, 0, 0, 1 } },
+		 { "IPv4 any", { [10] = 0xff, 0xff, 0, 0, 0, 0 } },
+		 { "IPv4 broadcast", { [10] = 0xff, 0xff, 255, 255, 255, 255 } },
+		 { "IPv4 loopback", { [10] = 0xff, 0xff, 127, 0, 0, 1 } } };
 
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 1, gid));
-	expect_ok(fg_bind_gid(env->g[0], 2, gid));
-	expect_ok(fg_unbind_gid(env->g[0], 1, gid));
-	assert_int_equal(fg_bind_gid(env->g[1], 1, gid), EADDRINUSE);
-	expect_ok(fg_unbind_gid(env->g[0], 2, gid));
-	expect_ok(fg_bind_gid(env->g[1], 1, gid));
+TEST_CASES(guest, test_invalid_gids_are_rejected, bad_gids)
+{
+	assert_int_equal(fg_bind_gid(env->g[0], 1, row->gid), EINVAL);
 }
 
-TEST(guest, test_invalid_gids_are_rejected)
-{
-	static const uint8_t zero[16], loopback[16] = { [15] = 1 },
-				       multicast[16] = { 0xff, 0x02, [15] = 1 };
-	uint8_t v4_multicast[16], v4_any[16], v4_broadcast[16], v4_loopback[16];
+static const struct t_case bad_types[] = { T_CASE(0), T_CASE(PVR_GID_TYPE_ROCE_V1), T_CASE(3),
+					   T_CASE(4), T_CASE(255) };
 
-	fg_gid_from_ipv4(v4_multicast, 224, 0, 0, 1);
-	fg_gid_from_ipv4(v4_any, 0, 0, 0, 0);
-	fg_gid_from_ipv4(v4_broadcast, 255, 255, 255, 255);
-	fg_gid_from_ipv4(v4_loopback, 127, 0, 0, 1);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, v4_loopback), EINVAL);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, zero), EINVAL);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, loopback), EINVAL);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, multicast), EINVAL);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, v4_multicast), EINVAL);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, v4_any), EINVAL);
-	assert_int_equal(fg_bind_gid(env->g[0], 1, v4_broadcast), EINVAL);
+TEST_CASES(guest, test_gid_types_that_are_not_offered_are_rejected, bad_types)
+{
+	struct pvr_cmd_create_bind req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_BIND),
+		.mtu = 1024,
+		.vlan = PVR_VLAN_NONE,
+		.index = 1,
+		.gid_type = row->value,
+	};
+
+	memcpy(req.new_gid, ip1, sizeof(req.new_gid));
+	expect_refused(fg_cmd(env->g[0], &req, sizeof(req), NULL, 0));
 }
 
-TEST(guest, test_gid_types_that_are_not_offered_are_rejected)
+TEST(guest, test_unbind_of_an_unbound_gid_is_rejected)
 {
-	static const uint8_t bad[] = { 0, PVR_GID_TYPE_ROCE_V1, 3, 4, 255 };
-
-	for (size_t i = 0; i < sizeof(bad); i++) {
-		struct pvr_cmd_create_bind req = {
-			.hdr = FG_CMD_HDR(PVR_CMD_CREATE_BIND),
-			.mtu = 1024,
-			.vlan = PVR_VLAN_NONE,
-			.index = 1,
-			.gid_type = bad[i],
-		};
-
-		fg_gid_from_ipv4(req.new_gid, 10, 0, 0, 1);
-		expect_refused(fg_cmd(env->g[0], &req, sizeof(req), NULL, 0));
-	}
-}
-
-TEST(guest, test_unbind_of_what_is_not_bound_is_rejected)
-{
-	uint8_t a[16], b[16];
-
-	fg_gid_from_ipv4(a, 10, 0, 0, 1);
-	fg_gid_from_ipv4(b, 10, 0, 0, 2);
-	assert_int_equal(fg_unbind_gid(env->g[0], 1, a), EINVAL);
-	expect_ok(fg_bind_gid(env->g[0], 1, a));
-	assert_int_equal(fg_unbind_gid(env->g[0], 1, b), EINVAL);
-	expect_ok(fg_unbind_gid(env->g[0], 1, a));
-	assert_int_equal(fg_unbind_gid(env->g[0], 1, a), EINVAL);
+	assert_int_equal(fg_unbind_gid(env->g[0], 1, ip1), EINVAL);
+	expect_ok(fg_bind_gid(env->g[0], 1, ip1));
+	assert_int_equal(fg_unbind_gid(env->g[0], 1, ip2), EINVAL);
+	expect_ok(fg_unbind_gid(env->g[0], 1, ip1));
+	assert_int_equal(fg_unbind_gid(env->g[0], 1, ip1), EINVAL);
 }
 
 struct listed {
@@ -220,31 +192,27 @@ static void list_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_
 TEST(guest, test_bound_gids_are_listed)
 {
 	struct listed listed = { 0 };
-	uint8_t mac_gid[16], gid[16];
+	uint8_t mac_gid[16];
 
 	fg_gid_from_mac(mac_gid, env->g[0]->config.mac);
-	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	expect_ok(fg_bind_gid(env->g[0], 9, gid));
+	expect_ok(fg_bind_gid(env->g[0], 9, ip1));
 	pvr_adapter_for_each_gid(env->g[0]->adapter, list_gid, &listed);
 	assert_int_equal(listed.n, 2);
 	assert_int_equal(listed.index[0], 0);
 	assert_int_equal(listed.index[1], 9);
 	assert_memory_equal(listed.gid[0], mac_gid, 16);
-	assert_memory_equal(listed.gid[1], gid, 16);
+	assert_memory_equal(listed.gid[1], ip1, 16);
 }
 
 TEST(rc, test_rc_over_ipv4_gids)
 {
 	struct fg_conn conn = fg_conn_default;
-	uint8_t a[16], b[16];
 
-	fg_gid_from_ipv4(a, 10, 0, 0, 1);
-	fg_gid_from_ipv4(b, 10, 0, 0, 2);
-	expect_ok(fg_bind_gid(env->g[0], 3, a));
-	expect_ok(fg_bind_gid(env->g[1], 3, b));
+	expect_ok(fg_bind_gid(env->g[0], 3, ip1));
+	expect_ok(fg_bind_gid(env->g[1], 3, ip2));
 	conn.sgid_index = 3;
-	expect_ok(fg_qp_connect(&env->a.qp, &conn, b, env->b.qp.qpn));
-	expect_ok(fg_qp_connect(&env->b.qp, &conn, a, env->a.qp.qpn));
+	expect_ok(fg_qp_connect(&env->a.qp, &conn, ip2, env->b.qp.qpn));
+	expect_ok(fg_qp_connect(&env->b.qp, &conn, ip1, env->a.qp.qpn));
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 

@@ -58,7 +58,7 @@ static void expect_at(struct pvr_gid_cache *cache, const struct pvr_gid_key *k,
 	assert_ptr_equal(location.hosts[0], host);
 }
 
-TEST_CACHE(test_last_word_counts)
+TEST_CACHE(test_last_report_counts)
 {
 	struct pvr_gid_location location;
 	uint8_t gid[16];
@@ -173,7 +173,7 @@ TEST_CACHE(test_full_gid_cache_takes_no_more)
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 }
 
-TEST_CACHE(test_questions_are_asked_once_in_a_while)
+TEST_CACHE(test_queries_have_an_interval)
 {
 	uint8_t gid[16], other_gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1), other = key(other_gid, "default", 2);
@@ -197,41 +197,38 @@ static int t_setup_wire(void **state)
 	return 0;
 }
 
-TEST(wire, test_remote_may_speak_for_its_own_gids_only)
+/* Whether @host may be the source of @gid. */
+static enum pvr_gid_state check(struct t_env *env, struct pvr_host *host, const uint8_t gid[16])
 {
+	return pvr_gid_check_host(env->host->engine, host, "default", gid, PVR_GID_TYPE_ROCE_V2);
+}
+
+TEST(wire, test_remote_is_the_source_of_its_own_gids_only)
+{
+	struct pvr_engine *engine = env->host->engine;
 	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
-	struct pvr_host *other = pvr_host_get(env->host->engine, "host9");
 	uint8_t mine[16], its[16], group[16] = { 0xff };
 	const uint8_t v2 = PVR_GID_TYPE_ROCE_V2, v1 = PVR_GID_TYPE_ROCE_V1;
 
 	fg_gid_from_mac(mine, env->g[0]->config.mac);
 	fg_gid_from_mac(its, env->g[1]->config.mac);
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v2),
-			 PVR_GID_AT_HOST);
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v1),
-			 PVR_GID_ABSENT);
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", mine, v2),
-			 PVR_GID_ABSENT);
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", group, v2),
-			 PVR_GID_ABSENT);
+	assert_int_equal(check(env, host, its), PVR_GID_AT_HOST);
+	assert_int_equal(pvr_gid_check_host(engine, host, "default", its, v1), PVR_GID_ABSENT);
+	assert_int_equal(check(env, host, mine), PVR_GID_ABSENT);
+	assert_int_equal(check(env, host, group), PVR_GID_ABSENT);
 	/* A fabric without local adapters answers no query. */
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "tenant2", its, v2),
-			 PVR_GID_ABSENT);
-	assert_int_equal(pvr_gid_check_host(env->host->engine, other, "default", its, v2),
-			 PVR_GID_ABSENT);
+	assert_int_equal(pvr_gid_check_host(engine, host, "tenant2", its, v2), PVR_GID_ABSENT);
+	assert_int_equal(check(env, pvr_host_get(engine, "host9"), its), PVR_GID_ABSENT);
 	its[15] ^= 1;
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 0);
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v2),
-			 PVR_GID_UNKNOWN);
+	assert_int_equal(check(env, host, its), PVR_GID_UNKNOWN);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
 	/* A local adapter takes precedence over the directory. */
-	expect_ok(
-		pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_GID_AT_HOST, host));
-	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", mine, v2),
-			 PVR_GID_ABSENT);
+	expect_ok(pvr_engine_set_gid(engine, "default", mine, v2, PVR_GID_AT_HOST, host));
+	assert_int_equal(check(env, host, mine), PVR_GID_ABSENT);
 }
 
-TEST(wire, test_gid_that_is_gone_is_looked_for_again)
+TEST(wire, test_removed_gid_is_resolved_again)
 {
 	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
 	struct pvr_host *other = pvr_host_get(env->host->engine, "host9");

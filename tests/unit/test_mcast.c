@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_MCAST: multicast groups. */
-#include "common.h"
+#include "ends.h"
+#include "rdma/ud.h"
 
 #define GRH 40u
-#define MULTICAST_QPN 0xffffffu
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 static const uint8_t group_v4[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
@@ -18,24 +18,12 @@ static uint64_t dropped(const struct fg_guest *g)
 	return fg_stats(g).ud_dropped;
 }
 
-static void post_to(struct fg_end *from, const uint8_t mgid[16], uint32_t qpn, uint32_t qkey,
-		    uint32_t len)
+static void post_to(struct fg_end *from, const uint8_t mgid[16], uint32_t qpn, uint32_t len)
 {
 	struct pvrdma_av av = fg_av(&from->pd, mgid, 0);
-	struct pvrdma_sge sge = fg_sge(&from->mr, 0, len);
-	struct fg_wr wr = {
-		.wr_id = 99,
-		.opcode = PVRDMA_WR_SEND_WITH_IMM,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-		.imm = 0x11223344,
-		.av = &av,
-		.remote_qpn = qpn,
-		.remote_qkey = qkey,
-	};
 
-	assert_true(fg_post_send(&from->qp, &wr));
+	t_post(from, .wr_id = 99, .opcode = PVRDMA_WR_SEND_WITH_IMM, T_SGE(&from->mr, 0, len),
+	       .imm = 0x11223344, .av = &av, .remote_qpn = qpn, .remote_qkey = FG_QKEY);
 	t_run_ud(from->guest->host);
 	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
 	expect_state(from, PVR_QPS_RTS);
@@ -43,24 +31,44 @@ static void post_to(struct fg_end *from, const uint8_t mgid[16], uint32_t qpn, u
 
 static void send_group(struct fg_end *from, const uint8_t mgid[16], uint32_t len)
 {
-	post_to(from, mgid, MULTICAST_QPN, FG_QKEY, len);
+	post_to(from, mgid, PVR_MULTICAST_QPN, len);
+}
+
+/* @end becomes a member, with a receive request number 1. */
+static void join(struct fg_end *end, const uint8_t mgid[16])
+{
+	expect_ok(fg_qp_attach(&end->qp, mgid));
+	t_recv(end, 1, 1000, 200);
+}
+
+/* Another member. */
+static void open_member(struct fg_end *end, struct fg_guest *guest)
+{
+	t_open_ready(end, guest);
+	join(end, group);
+}
+
+/* The member has received one datagram of @len bytes. */
+static struct pvrdma_cqe expect_datagram(struct fg_end *end, uint32_t len)
+{
+	struct pvrdma_cqe cqe = expect_recv(&end->rcq, 1, len + GRH);
+
+	expect_no_cqe(&end->rcq);
+	return cqe;
 }
 
 TEST(ud_ready, test_datagram_reaches_all_of_the_group_behind_a_grh)
 {
 	struct fg_end c, *end[3] = { &env->a, &env->b, &c };
 
-	fg_end_open(&c, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&c);
 	fg_fill(env->a.buf.va, 100, 1);
-	for (size_t i = 0; i < COUNT(end); i++) {
-		expect_ok(fg_qp_attach(&end[i]->qp, group));
-		t_recv(end[i], i, 1000, 200);
-	}
+	join(&env->a, group);
+	join(&env->b, group);
+	open_member(&c, env->g[1]);
 	send_group(&env->a, group, 100);
 	/* The sender too, which is attached itself (HCAs loop back). */
 	for (size_t i = 0; i < COUNT(end); i++) {
-		struct pvrdma_cqe cqe = expect_recv(&end[i]->rcq, i, 100 + GRH);
+		struct pvrdma_cqe cqe = expect_datagram(end[i], 100);
 
 		assert_int_equal(cqe.src_qp, env->a.qp.qpn);
 		assert_int_equal(cqe.imm_data, 0x11223344);
@@ -69,61 +77,50 @@ TEST(ud_ready, test_datagram_reaches_all_of_the_group_behind_a_grh)
 		assert_memory_equal(end[i]->buf.va + 1000 + 8, env->a.gid, 16);
 		assert_memory_equal(end[i]->buf.va + 1000 + 24, group, 16);
 		assert_int_equal(fg_mismatch(end[i]->buf.va + 1000 + GRH, 100, 1), 100);
-		expect_no_cqe(&end[i]->rcq);
 	}
 }
 
 TEST(ud_ready, test_ipv4_group)
 {
-	struct pvrdma_cqe cqe;
-
-	expect_ok(fg_qp_attach(&env->b.qp, group_v4));
-	t_recv(&env->b, 1, 0, 200);
+	join(&env->b, group_v4);
 	send_group(&env->a, group_v4, 100);
-	cqe = expect_recv(&env->b.rcq, 1, 100 + GRH);
-	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV4);
-	assert_memory_equal(env->b.buf.va + 36, group_v4 + 12, 4);
+	assert_int_equal(expect_datagram(&env->b, 100).network_hdr_type, PVRDMA_NETWORK_IPV4);
+	assert_memory_equal(env->b.buf.va + 1036, group_v4 + 12, 4);
 }
 
 TEST(ud_ready, test_sender_need_not_be_attached)
 {
-	expect_ok(fg_qp_attach(&env->b.qp, group));
+	join(&env->b, group);
 	t_recv(&env->a, 1, 0, 200);
-	t_recv(&env->b, 2, 0, 200);
 	send_group(&env->a, group, 10);
-	expect_recv(&env->b.rcq, 2, 10 + GRH);
+	expect_datagram(&env->b, 10);
 	expect_no_cqe(&env->a.rcq);
 }
 
 TEST(ud_ready, test_other_groups_get_nothing)
 {
-	uint8_t other[16];
+	static const uint8_t other[16] = { 0xff, 0x12, [14] = 1, [15] = 7 };
 
-	memcpy(other, group, sizeof(other));
-	other[14] = 1;
-	expect_ok(fg_qp_attach(&env->b.qp, other));
-	t_recv(&env->b, 1, 0, 200);
+	join(&env->b, other);
 	send_group(&env->a, group, 10);
 	send_group(&env->a, group_v4, 10);
 	expect_no_cqe(&env->b.rcq);
 	send_group(&env->a, other, 10);
-	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_datagram(&env->b, 10);
 }
 
 TEST(ud_ready, test_other_numbers_than_that_of_multicast_get_nothing)
 {
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
-	post_to(&env->a, group, env->b.qp.qpn, FG_QKEY, 10);
-	post_to(&env->a, group, 0, FG_QKEY, 10);
+	join(&env->b, group);
+	post_to(&env->a, group, env->b.qp.qpn, 10);
+	post_to(&env->a, group, 0, 10);
 	expect_no_cqe(&env->b.rcq);
 }
 
 TEST(ud_ready, test_number_of_multicast_at_a_unicast_gid_gets_nothing)
 {
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
-	post_to(&env->a, env->b.gid, MULTICAST_QPN, FG_QKEY, 10);
+	join(&env->b, group);
+	send_group(&env->a, env->b.gid, 10);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -134,18 +131,12 @@ TEST(ud_ready, test_members_drop_for_themselves)
 	struct pvr_qp_attr attr = { .qkey = FG_QKEY ^ 1 };
 	uint64_t before = dropped(env->g[1]);
 
-	fg_end_open(&c, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&c);
-	fg_end_open(&d, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&d);
+	open_member(&c, env->g[1]);
+	open_member(&d, env->g[1]);
 	expect_ok(fg_qp_modify(&c.qp, PVR_QPA_QKEY, &attr));
 	expect_ok(fg_qp_attach(&env->b.qp, group)); /* no receive request */
-	expect_ok(fg_qp_attach(&c.qp, group)); /* another Q_Key */
-	expect_ok(fg_qp_attach(&d.qp, group));
-	t_recv(&c, 1, 0, 200);
-	t_recv(&d, 2, 0, 200);
 	send_group(&env->a, group, 10);
-	expect_recv(&d.rcq, 2, 10 + GRH);
+	expect_datagram(&d, 10);
 	expect_no_cqe(&c.rcq);
 	assert_int_equal(dropped(env->g[1]) - before, 2);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -153,25 +144,20 @@ TEST(ud_ready, test_members_drop_for_themselves)
 
 TEST(ud_ready, test_member_with_a_bad_receive_request_fails_alone)
 {
-	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
 	struct fg_end c;
 
-	fg_end_open(&c, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&c);
 	expect_ok(fg_qp_attach(&env->b.qp, group));
-	expect_ok(fg_qp_attach(&c.qp, group));
-	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
-	t_recv(&c, 2, 0, 200);
+	t_recv_sge(&env->b, 1, T_BAD_SGE);
+	open_member(&c, env->g[1]);
 	send_group(&env->a, group, 10);
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
-	expect_recv(&c.rcq, 2, 10 + GRH);
+	expect_datagram(&c, 10);
 }
 
-TEST(ud_ready, test_link_down_takes_part_no_more)
+TEST(ud_ready, test_adapter_with_link_down_takes_no_part)
 {
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
+	join(&env->b, group);
 	for (int i = 0; i < 2; i++) {
 		pvr_adapter_set_link(env->g[i]->adapter, false);
 		send_group(&env->a, group, 10);
@@ -179,27 +165,23 @@ TEST(ud_ready, test_link_down_takes_part_no_more)
 		pvr_adapter_set_link(env->g[i]->adapter, true);
 	}
 	send_group(&env->a, group, 10);
-	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_datagram(&env->b, 10);
 }
 
 TEST(ud_ready, test_attaching_twice_is_attaching_once)
 {
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
-	t_recv(&env->b, 2, 0, 200);
+	join(&env->b, group);
+	join(&env->b, group);
 	send_group(&env->a, group, 10);
-	expect_recv(&env->b.rcq, 1, 10 + GRH);
-	expect_no_cqe(&env->b.rcq);
+	expect_datagram(&env->b, 10);
 	expect_ok(fg_qp_detach(&env->b.qp, group));
 	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
 }
 
 TEST(ud_ready, test_detached_qp_gets_nothing)
 {
-	expect_ok(fg_qp_attach(&env->b.qp, group));
+	join(&env->b, group);
 	expect_ok(fg_qp_detach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
 	send_group(&env->a, group, 10);
 	expect_no_cqe(&env->b.rcq);
 }
@@ -213,20 +195,20 @@ TEST(ud_ready, test_detaching_what_is_not_attached_is_rejected)
 	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
 }
 
-TEST(ud_ready, test_gids_that_are_no_groups_are_rejected)
-{
-	static const uint8_t bad[][16] = {
-		{ 0 },
-		{ 0xfe, 0x80, [15] = 1 },
-		{ [10] = 0xff, 0xff, 10, 0, 0, 1 },
-		{ [10] = 0xff, 0xff, 223, 255, 255, 255 },
-		{ [10] = 0xff, 0xff, 240, 0, 0, 1 },
-		{ [10] = 0xff, 0xff, 255, 255, 255, 255 },
-		{ [11] = 0xff, 224, 0, 0, 1 },
-	};
+static const struct {
+	const char *label;
+	uint8_t gid[16];
+} no_groups[] = { { "zero", { 0 } },
+		  { "link-local", { 0xfe, 0x80, [15] = 1 } },
+		  { "10.0.0.1", { [10] = 0xff, 0xff, 10, 0, 0, 1 } },
+		  { "223.255.255.255", { [10] = 0xff, 0xff, 223, 255, 255, 255 } },
+		  { "240.0.0.1", { [10] = 0xff, 0xff, 240, 0, 0, 1 } },
+		  { "broadcast", { [10] = 0xff, 0xff, 255, 255, 255, 255 } },
+		  { "not IPv4-mapped", { [11] = 0xff, 224, 0, 0, 1 } } };
 
-	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(fg_qp_attach(&env->a.qp, bad[i]), EINVAL);
+TEST_CASES(ud_ready, test_gids_that_are_no_groups_are_rejected, no_groups)
+{
+	assert_int_equal(fg_qp_attach(&env->a.qp, row->gid), EINVAL);
 }
 
 TEST(ud_ready, test_only_ud_qps_can_attach)
@@ -251,24 +233,20 @@ TEST(ud_ready, test_qp_stays_attached_through_reset)
 	fg_end_ready(&env->b);
 	t_recv(&env->b, 1, 0, 200);
 	send_group(&env->a, group, 10);
-	expect_recv(&env->b.rcq, 1, 10 + GRH);
-	expect_no_cqe(&env->b.rcq);
+	expect_datagram(&env->b, 10);
 }
 
 TEST(ud_ready, test_destroyed_qp_leaves_its_groups)
 {
 	struct fg_end c;
 
-	fg_end_open(&c, env->g[1], PVR_QPT_UD);
-	fg_end_ready(&c);
-	expect_ok(fg_qp_attach(&c.qp, group));
+	open_member(&c, env->g[1]);
 	expect_ok(fg_qp_attach(&c.qp, group_v4));
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
+	join(&env->b, group);
 	fg_end_close(&c);
 	send_group(&env->a, group, 10);
 	send_group(&env->a, group_v4, 10);
-	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_datagram(&env->b, 10);
 }
 
 TEST(ud_ready, test_reset_adapter_leaves_its_groups)
@@ -285,28 +263,18 @@ TEST(ud_ready, test_roce_v1_and_v2_never_meet)
 {
 	struct fg_guest_config config;
 	struct fg_end v1, near;
-	uint8_t gid[16];
 
 	fg_guest_config_init(&config, 3);
 	config.gid_type = PVR_GID_TYPE_ROCE_V1;
-	env->g[2] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[2]));
-	fg_gid_from_mac(gid, config.mac);
-	expect_ok(fg_bind_gid(env->g[2], 0, gid));
-	fg_end_open(&v1, env->g[2], PVR_QPT_UD);
-	fg_end_open(&near, env->g[2], PVR_QPT_UD);
-	fg_end_ready(&v1);
-	fg_end_ready(&near);
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	expect_ok(fg_qp_attach(&near.qp, group));
-	t_recv(&env->b, 1, 0, 200);
-	t_recv(&near, 2, 0, 200);
+	t_open_ready(&v1, t_guest_as(env, 3, &config));
+	open_member(&near, env->g[2]);
+	join(&env->b, group);
 	send_group(&v1, group, 10);
 	expect_no_cqe(&env->b.rcq);
-	expect_recv(&near.rcq, 2, 10 + GRH);
+	expect_datagram(&near, 10);
 	t_recv(&near, 2, 0, 200);
 	send_group(&env->a, group, 10);
-	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_datagram(&env->b, 10);
 	expect_no_cqe(&near.rcq);
 	expect_ok(fg_qp_detach(&near.qp, group));
 	expect_ok(fg_qp_detach(&env->b.qp, group));
@@ -314,39 +282,23 @@ TEST(ud_ready, test_roce_v1_and_v2_never_meet)
 
 TEST(ud_ready, test_fabrics_never_meet)
 {
-	struct fg_guest_config config;
 	struct fg_end c;
 
-	fg_guest_config_init(&config, 3);
-	config.fabric = "tenant2";
-	env->g[2] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[2]));
-	fg_end_open(&c, env->g[2], PVR_QPT_UD);
-	fg_end_ready(&c);
-	expect_ok(fg_bind_gid(env->g[2], 0, c.gid));
-	expect_ok(fg_qp_attach(&c.qp, group));
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&c, 1, 0, 200);
-	t_recv(&c, 2, 0, 200);
-	t_recv(&env->b, 3, 0, 200);
+	open_member(&c, t_guest_in_fabric(env, 3, "tenant2"));
+	join(&env->b, group);
 	send_group(&env->a, group, 10);
 	expect_no_cqe(&c.rcq);
-	expect_recv(&env->b.rcq, 3, 10 + GRH);
+	expect_datagram(&env->b, 10);
+	t_recv(&env->b, 2, 0, 200);
 	send_group(&c, group, 20);
-	expect_recv(&c.rcq, 1, 20 + GRH);
+	expect_datagram(&c, 20);
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void open_small(struct fg_end *like, struct fg_qp *qp, uint32_t rq_wr)
+/* Another UD QP of @like's objects, with a receive queue of one element. */
+static void open_small(struct fg_end *like, struct fg_qp *qp)
 {
-	struct fg_qp_spec spec = { .pd = &like->pd,
-				   .scq = &like->scq,
-				   .rcq = &like->rcq,
-				   .type = PVR_QPT_UD,
-				   .sq_wr = 1,
-				   .rq_wr = rq_wr };
-
-	expect_ok(fg_qp_create(&spec, qp));
+	t_add_qp(like, (struct fg_qp_spec){ .type = PVR_QPT_UD, .sq_wr = 1, .rq_wr = 1 }, qp);
 	expect_ok(fg_qp_connect(qp, NULL, NULL, 0));
 }
 
@@ -366,14 +318,12 @@ TEST(ud_ready, test_limit_of_a_group_is_each_adapters_own)
 	struct fg_qp qp[65];
 
 	for (uint32_t i = 0; i <= max; i++) {
-		open_small(&env->a, &qp[i], 1);
+		open_small(&env->a, &qp[i]);
 		assert_int_equal(fg_qp_attach(&qp[i], group), i < max ? 0 : ENOMEM);
 	}
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	expect_ok(fg_qp_detach(&qp[0], group));
 	expect_ok(fg_qp_attach(&qp[max], group));
-	for (uint32_t i = 0; i <= max; i++)
-		expect_ok(fg_qp_destroy(&qp[i]));
 }
 
 static void number_group(uint8_t mgid[16], uint32_t n)
@@ -407,7 +357,7 @@ TEST(ud_ready, test_limit_of_attachments)
 	uint8_t mgid[16];
 
 	for (uint32_t i = 0; i < COUNT(qp); i++) {
-		open_small(&env->a, &qp[i], 1);
+		open_small(&env->a, &qp[i]);
 		for (uint32_t k = 0; k < 256; k++, n++) {
 			number_group(mgid, k);
 			assert_int_equal(fg_qp_attach(&qp[i], mgid), n < max ? 0 : ENOMEM);
@@ -431,7 +381,7 @@ TEST(ud_ready, test_fan_out_is_bounded_and_shared_fairly)
 		for (uint32_t k = 0; k < 64; k++) {
 			struct pvrdma_sge sge = fg_sge(&end[i].mr, 0, 100);
 
-			open_small(&end[i], &qp[i][k], 1);
+			open_small(&end[i], &qp[i][k]);
 			expect_ok(fg_qp_attach(&qp[i][k], group));
 			assert_true(fg_post_recv(&qp[i][k], k, &sge, 1));
 		}
@@ -449,44 +399,28 @@ TEST(ud_ready, test_fan_out_is_bounded_and_shared_fairly)
 TEST(ud_ready, test_copies_count_as_work)
 {
 	struct fg_qp qp[64];
-	struct pvrdma_av av = fg_av(&env->a.pd, group, 0);
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 4096);
-	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .av = &av,
-			    .remote_qpn = MULTICAST_QPN,
-			    .remote_qkey = FG_QKEY };
 
 	for (uint32_t i = 0; i < COUNT(qp); i++) {
-		open_small(&env->b, &qp[i], 1);
+		open_small(&env->b, &qp[i]);
 		expect_ok(fg_qp_attach(&qp[i], group));
 	}
 	for (uint32_t i = 0; i < 60; i++)
-		assert_true(fg_post_send(&env->a.qp, &wr));
+		t_send_group(&env->a, group, i, 0, 4096);
 	/* Those on another host are another worker's. */
 	if (!env->wire) {
 		assert_true(pvr_engine_run(env->host->engine, 0));
 		assert_in_range(fg_cq_drain(&env->a.scq), 1, 59);
 	}
 	fg_run(env->host);
-	for (uint32_t i = 0; i < COUNT(qp); i++)
-		expect_ok(fg_qp_destroy(&qp[i]));
 }
 
 TEST(ud_ready, test_without_the_extension_there_are_no_groups)
 {
-	fg_default_ext = 0;
-	env->g[2] = fg_guest_start(env->host, 3);
-	fg_default_ext = PVR_EXT_MCAST;
+	t_open_ready(&env->a, t_guest_with_ext(env, 3, 0));
 	assert_int_equal(env->g[2]->dsr->caps.max_mcast_grp, 0);
-	fg_end_open(&env->a, env->g[2], PVR_QPT_UD);
-	fg_end_ready(&env->a);
 	assert_int_equal(fg_qp_attach(&env->a.qp, group), ENOSYS);
 	assert_int_equal(fg_qp_detach(&env->a.qp, group), ENOSYS);
-	expect_ok(fg_qp_attach(&env->b.qp, group));
-	t_recv(&env->b, 1, 0, 200);
+	join(&env->b, group);
 	send_group(&env->a, group, 10);
 	expect_no_cqe(&env->b.rcq);
 }

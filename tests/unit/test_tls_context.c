@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* TLS keys that are read again: which sessions continue, and which peers are refused. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "net/net_settings.h"
-#include "test.h"
+#include "text_file.h"
 #include "net/tls.h"
 #include "net/tls_psk.h"
 
@@ -21,21 +18,12 @@ struct host {
 	struct pvr_tls_context *context;
 };
 
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 static struct pvr_tls_context *read_keys(struct host *host, const char *text)
 {
 	struct pvr_error err = { "" };
 	struct pvr_tls_context *context;
 
-	write_file(host->path, text);
+	text_file_write(host->path, text);
 	context = pvr_tls_context_create(&host->settings, &err);
 	if (!context)
 		fail_msg("%s", err.text);
@@ -45,18 +33,40 @@ static struct pvr_tls_context *read_keys(struct host *host, const char *text)
 static void init_host(struct host *host, const char *name, const char *text)
 {
 	memset(host, 0, sizeof(*host));
-	strcpy(host->path, "/tmp/test_tls.XXXXXX");
-	close(mkstemp(host->path));
+	text_file_create(host->path, text);
 	strcpy(host->settings.name, name);
 	strcpy(host->settings.tls_psk_file, host->path);
 	host->context = read_keys(host, text);
 }
 
-static void exit_host(struct host *host)
+/* Two hosts with the same key. */
+struct hosts {
+	struct host a, b;
+};
+
+static int setup(void **state)
 {
-	pvr_tls_context_put(host->context);
-	unlink(host->path);
+	struct hosts *hosts = test_malloc(sizeof(*hosts));
+
+	init_host(&hosts->a, "a", "b:" OLD "\n");
+	init_host(&hosts->b, "b", "a:" OLD "\n");
+	*state = hosts;
+	return 0;
 }
+
+static int teardown(void **state)
+{
+	struct hosts *hosts = *state;
+
+	pvr_tls_context_put(hosts->a.context);
+	pvr_tls_context_put(hosts->b.context);
+	unlink(hosts->a.path);
+	unlink(hosts->b.path);
+	test_free(hosts);
+	return 0;
+}
+
+#define TEST_HOSTS(name) TEST_WITH(struct hosts *hosts, setup, teardown, name)
 
 /* ------------------------------------------------------------------- a connection */
 
@@ -73,13 +83,18 @@ static bool step(struct pvr_tls *tls, bool *done, struct pvr_error *err)
 	return result != PVR_TLS_FAILED;
 }
 
+static void begin(struct pair *pair, struct host *a, struct host *b)
+{
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair->fd), 0);
+	pair->a = pvr_tls_create(a->context, pair->fd[0], b->settings.name);
+	pair->b = pvr_tls_create(b->context, pair->fd[1], NULL);
+}
+
 static bool join(struct pair *pair, struct host *a, struct host *b, struct pvr_error *err)
 {
 	bool done_a = false, done_b = false, ok = true;
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair->fd), 0);
-	pair->a = pvr_tls_create(a->context, pair->fd[0], b->settings.name);
-	pair->b = pvr_tls_create(b->context, pair->fd[1], NULL);
+	begin(pair, a, b);
 	while (ok && !(done_a && done_b))
 		ok = step(pair->a, &done_a, err) && step(pair->b, &done_b, err);
 	return ok;
@@ -104,6 +119,12 @@ static void say(struct pvr_tls *from, struct pvr_tls *to)
 	assert_string_equal(heard, text);
 }
 
+static void expect_both_ways(struct pair *pair)
+{
+	say(pair->a, pair->b);
+	say(pair->b, pair->a);
+}
+
 static void assert_joins(struct host *a, struct host *b)
 {
 	struct pvr_error err = { "" };
@@ -113,8 +134,7 @@ static void assert_joins(struct host *a, struct host *b)
 		fail_msg("%s", err.text);
 	assert_true(pvr_tls_is_host(pair.a, b->settings.name, &err));
 	assert_true(pvr_tls_is_host(pair.b, a->settings.name, &err));
-	say(pair.a, pair.b);
-	say(pair.b, pair.a);
+	expect_both_ways(&pair);
 	part(&pair);
 }
 
@@ -139,99 +159,82 @@ static void swap(struct host *host, const char *text)
 
 /* ---------------------------------------------------------------------- the tests */
 
-TEST_PLAIN(test_session_outlives_its_keys)
+TEST_HOSTS(test_session_outlives_its_keys)
 {
-	struct host a, b;
 	struct pair pair;
 	struct pvr_error err;
 
-	init_host(&a, "a", "b:" OLD "\n");
-	init_host(&b, "b", "a:" OLD "\n");
-	assert_true(join(&pair, &a, &b, &err));
-	swap(&a, "b:" NEW "\n");
-	swap(&b, "a:" NEW "\n");
-	say(pair.a, pair.b);
-	say(pair.b, pair.a);
+	assert_true(join(&pair, &hosts->a, &hosts->b, &err));
+	swap(&hosts->a, "b:" NEW "\n");
+	swap(&hosts->b, "a:" NEW "\n");
+	/* The session has the last references to the old contexts. */
+	expect_both_ways(&pair);
 	assert_true(pvr_tls_is_host(pair.a, "b", &err));
 	assert_true(pvr_tls_is_host(pair.b, "a", &err));
-	assert_joins(&a, &b);
-	exit_host(&a);
-	exit_host(&b);
-	/* Their contexts are the last ones' by now. */
-	say(pair.a, pair.b);
+	assert_joins(&hosts->a, &hosts->b);
+	expect_both_ways(&pair);
 	part(&pair);
 }
 
-TEST_PLAIN(test_session_that_begins_before_and_ends_after)
+TEST_HOSTS(test_session_that_begins_before_and_ends_after)
 {
-	struct host a, b;
 	struct pair pair;
 	struct pvr_error err;
 	bool done_a = false, done_b = false;
 
-	init_host(&a, "a", "b:" OLD "\n");
-	init_host(&b, "b", "a:" OLD "\n");
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.fd), 0);
-	pair.a = pvr_tls_create(a.context, pair.fd[0], "b");
-	pair.b = pvr_tls_create(b.context, pair.fd[1], NULL);
+	begin(&pair, &hosts->a, &hosts->b);
 	assert_true(step(pair.a, &done_a, &err));
-	swap(&a, "b:" NEW "\n");
-	swap(&b, "c:" NEW "\n");
+	swap(&hosts->a, "b:" NEW "\n");
+	swap(&hosts->b, "c:" NEW "\n");
 	while (!(done_a && done_b))
 		assert_true(step(pair.b, &done_b, &err) && step(pair.a, &done_a, &err));
 	assert_true(pvr_tls_is_host(pair.b, "a", &err));
-	assert_false(pvr_tls_is_trusted(pair.b, b.context, "a", &err));
+	assert_false(pvr_tls_is_trusted(pair.b, hosts->b.context, "a", &err));
 	assert_non_null(strstr(err.text, "there is no key for host 'a' in /tmp/"));
 	part(&pair);
-	exit_host(&a);
-	exit_host(&b);
 }
 
-TEST_PLAIN(test_peer_is_trusted_by_its_key_only)
+/* @why: part of the error; NULL: the peer is trusted. */
+static void check_trust(struct pvr_tls *tls, struct host *host, const char *peer, const char *keys,
+			const char *why)
 {
-	static const struct {
-		const char *text;
-		bool trusted;
-		const char *why;
-	} files[] = {
-		{ "a:" OLD "\n", true, NULL },
-		{ "c:" ELSE "\na:" OLD "\n", true, NULL },
-		{ "a:" NEW "\na:" OLD "\n", true, NULL },
-		{ OLD "\n", true, NULL }, /* all others' */
-		{ "a:" NEW "\n", false, "the key of host 'a' is not in" },
-		{ "a:" OLD "00\n", false, "the key of host 'a' is not in" },
-		{ "a:" NEW "\n" OLD "\n", false, "the key of host 'a' is not in" },
-		{ "c:" OLD "\n", false, "there is no key for host 'a' in" },
-	};
-	struct host a, b;
-	struct pvr_tls_context *other;
+	struct pvr_tls_context *other = read_keys(host, keys);
+	struct pvr_error err = { "" };
+
+	if (pvr_tls_is_trusted(tls, other, peer, &err) != !why)
+		fail_msg("%s: %s", keys, err.text);
+	assert_true(!why || strstr(err.text, why));
+	pvr_tls_context_put(other);
+}
+
+static const struct {
+	const char *label, *keys, *why;
+} files[] = {
+	{ "same key", "a:" OLD "\n", NULL },
+	{ "among others", "c:" ELSE "\na:" OLD "\n", NULL },
+	{ "second key", "a:" NEW "\na:" OLD "\n", NULL },
+	{ "key of all others", OLD "\n", NULL },
+	{ "other key", "a:" NEW "\n", "the key of host 'a' is not in" },
+	{ "longer key", "a:" OLD "00\n", "the key of host 'a' is not in" },
+	{ "not key of all others", "a:" NEW "\n" OLD "\n", "the key of host 'a' is not in" },
+	{ "key of another host", "c:" OLD "\n", "there is no key for host 'a' in" },
+};
+
+TEST_CASES_WITH(struct hosts *hosts, setup, teardown, test_peer_is_trusted_by_its_key_only, files)
+{
 	struct pvr_error err;
 	struct pair pair;
-	size_t i;
 
-	init_host(&a, "a", "b:" OLD "\n");
-	init_host(&b, "b", "a:" OLD "\n");
-	assert_true(join(&pair, &a, &b, &err));
-	assert_true(pvr_tls_is_trusted(pair.b, b.context, "a", &err));
-	for (i = 0; i < COUNT(files); i++) {
-		other = read_keys(&b, files[i].text);
-		err.text[0] = '\0';
-		if (pvr_tls_is_trusted(pair.b, other, "a", &err) != files[i].trusted)
-			fail_msg("%s: %s", files[i].text, err.text);
-		assert_true(files[i].trusted || strstr(err.text, files[i].why));
-		pvr_tls_context_put(other);
-	}
+	assert_true(join(&pair, &hosts->a, &hosts->b, &err));
+	assert_true(pvr_tls_is_trusted(pair.b, hosts->b.context, "a", &err));
+	check_trust(pair.b, &hosts->b, "a", row->keys, row->why);
 	/* The dialling side checks the same. */
-	other = read_keys(&a, "b:" NEW "\n");
-	assert_false(pvr_tls_is_trusted(pair.a, other, "b", &err));
-	pvr_tls_context_put(other);
+	check_trust(pair.a, &hosts->a, "b", "b:" NEW "\n", "the key of host 'b' is not in");
 	part(&pair);
-	exit_host(&a);
-	exit_host(&b);
 }
 
 /* The steps of two hosts while a key is replaced, in any order. */
-TEST_PLAIN(test_two_keys_for_a_host)
+TEST_HOSTS(test_two_keys_for_a_host)
 {
 	static const char *const steps[] = {
 		OLD "\n",
@@ -239,23 +242,20 @@ TEST_PLAIN(test_two_keys_for_a_host)
 		NEW "\n" OLD "\n",
 		NEW "\n",
 	};
-	struct host a, b;
-	size_t i;
+	struct host *a = &hosts->a, *b = &hosts->b;
 
-	init_host(&a, "a", steps[0]);
-	init_host(&b, "b", steps[0]);
-	for (i = 1; i < 4; i++) {
-		swap(&a, steps[i]);
-		assert_joins(&a, &b);
-		assert_joins(&b, &a);
-		swap(&b, steps[i]);
-		assert_joins(&a, &b);
-		assert_joins(&b, &a);
+	swap(a, steps[0]);
+	swap(b, steps[0]);
+	for (size_t i = 1; i < COUNT(steps); i++) {
+		swap(a, steps[i]);
+		assert_joins(a, b);
+		assert_joins(b, a);
+		swap(b, steps[i]);
+		assert_joins(a, b);
+		assert_joins(b, a);
 	}
-	swap(&a, OLD "\n" ELSE "\n");
-	assert_is_refused(&a, &b, "host 'a' has shown a key that is not in");
-	exit_host(&a);
-	exit_host(&b);
+	swap(a, OLD "\n" ELSE "\n");
+	assert_is_refused(a, b, "host 'a' has shown a key that is not in");
 }
 
 TEST_PLAIN(test_identities)
@@ -268,14 +268,13 @@ TEST_PLAIN(test_identities)
 		{ "c", "c", false },  { "", "?", false },   { ":", "?", false },
 		{ "b!", "?", false },
 	};
-	char path[] = "/tmp/test_tls.XXXXXX", long_name[600], host[PVR_HOST_NAME_MAX];
+	char path[32], long_name[600], host[PVR_HOST_NAME_MAX];
 	char identity[PVR_PSK_IDENTITY];
 	struct pvr_psk_file *file;
 	struct pvr_error err;
 	size_t i;
 
-	close(mkstemp(path));
-	write_file(path, "b:" OLD "\nb:" NEW "\n");
+	text_file_create(path, "b:" OLD "\nb:" NEW "\n");
 	file = pvr_psk_file_read(path, &err);
 	unlink(path);
 	assert_non_null(file);
