@@ -95,3 +95,24 @@ void t_write_to(struct t_env *env, uint32_t rkey, uint64_t addr, uint32_t len, u
 	if (status != PVRDMA_WC_SUCCESS)
 		t_reconnect(env);
 }
+
+struct pvrdma_cqe t_run_done_at(struct fg_end *end, uint64_t wr_id, uint32_t opcode,
+				const char *file, int line)
+{
+	fg_run(end->guest->host);
+	return t_cqe_ok_at(&end->scq, wr_id, opcode, UINT32_MAX, file, line);
+}
+
+struct pvrdma_cqe t_run_cqe_at(struct fg_end *end, uint64_t wr_id, uint32_t status,
+			       const char *file, int line)
+{
+	fg_run(end->guest->host);
+	return t_cqe_at(&end->scq, wr_id, status, file, line);
+}
+
+struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len, const char *file,
+				int line)
+{
+	fg_run(end->guest->host);
+	return t_cqe_ok_at(&end->rcq, wr_id, PVRDMA_WC_RECV, len, file, line);
+}

@@ -49,6 +49,17 @@ struct t_case {
 /* a writes @len bytes of its buffer to @addr by @rkey. After a failure the pair is connected anew. */
 void t_write_to(struct t_env *env, uint32_t rkey, uint64_t addr, uint32_t len, uint32_t status);
 
+/* fg_run(), then expect_done(), expect_cqe() or expect_recv() of the end. */
+struct pvrdma_cqe t_run_done_at(struct fg_end *end, uint64_t wr_id, uint32_t opcode,
+				const char *file, int line);
+struct pvrdma_cqe t_run_cqe_at(struct fg_end *end, uint64_t wr_id, uint32_t status,
+			       const char *file, int line);
+struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len, const char *file,
+				int line);
+#define run_done(end, wr_id, opcode) t_run_done_at(end, wr_id, opcode, __FILE__, __LINE__)
+#define run_cqe(end, wr_id, status) t_run_cqe_at(end, wr_id, status, __FILE__, __LINE__)
+#define run_recv(end, wr_id, len) t_run_recv_at(end, wr_id, len, __FILE__, __LINE__)
+
 /* An SGE by which a receive request fails. */
 #define T_BAD_SGE ((struct pvrdma_sge){ FG_USER_VA, 200, 0xbad })
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge);

@@ -44,8 +44,7 @@ TEST(rc_connected, test_receive_queue_is_flushed_too)
 {
 	recv_many(&env->a, 20);
 	post_bad(&env->a, 100);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 100, PVRDMA_WC_LOC_PROT_ERR);
+	run_cqe(&env->a, 100, PVRDMA_WC_LOC_PROT_ERR);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct pvrdma_cqe cqe = expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
 
@@ -59,8 +58,7 @@ TEST(rc_connected, test_unsignaled_requests_are_flushed_with_completions)
 	post_bad(&env->a, 0);
 	for (uint32_t i = 1; i < 5; i++)
 		t_post(&env->a, .wr_id = i, .opcode = PVRDMA_WR_SEND, .flags = 0);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 0, PVRDMA_WC_LOC_PROT_ERR);
+	run_cqe(&env->a, 0, PVRDMA_WC_LOC_PROT_ERR);
 	expect_flushed(&env->a.scq, 1, 4);
 }
 
@@ -123,8 +121,7 @@ TEST(rc_connected, test_remote_access_error_flushes_both_ends)
 	t_recv(&env->b, 2, 0, 8);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &wrong, 0, 8);
 	t_send(&env->a, 4, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 3, PVRDMA_WC_REM_ACCESS_ERR);
+	run_cqe(&env->a, 3, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_flushed(&env->a.scq, 4, 4);
 	expect_flushed(&env->a.rcq, 1, 1);
 	expect_flushed(&env->b.rcq, 2, 2);

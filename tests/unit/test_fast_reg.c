@@ -88,16 +88,14 @@ static void write_ok(struct fast *fast, uint64_t offset, uint32_t len)
 
 	fg_fill(fast->a->mr.va, len, seed);
 	t_rdma(fast->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &fast->mr, offset, len);
-	fg_run(fast->env->host);
-	expect_done(&fast->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	run_done(fast->a, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(fg_mismatch(fast->buf.va + offset, len, seed), len);
 }
 
 static void write_refused(struct fast *fast, uint64_t offset, uint32_t len)
 {
 	t_rdma(fast->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &fast->mr, offset, len);
-	fg_run(fast->env->host);
-	expect_cqe(&fast->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	run_cqe(fast->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 TEST_FAST(test_registered_region_is_written_and_read)
@@ -256,8 +254,7 @@ TEST(guest, test_user_queue_pairs_have_none_of_it)
 		expect_ok(fg_qp_to_reset(&end.qp));
 		fg_end_connect(&end, &end, NULL);
 		t_post(&end, .wr_id = 3, .opcode = ops[i]);
-		fg_run(env->host);
-		expect_cqe(&end.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
+		run_cqe(&end, 3, PVRDMA_WC_LOC_QP_OP_ERR);
 	}
 	fg_end_close(&end);
 	expect_ok(fg_ctx_destroy(&ctx));

@@ -25,8 +25,7 @@ static struct pvrdma_cqe exchange_mad(struct t_env *env)
 {
 	t_recv(&env->b, 1, 0, GRH + MAD);
 	send_mad(&env->a, &env->b, 2);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	return expect_recv(&env->b.rcq, 1, GRH + MAD);
 }
 
@@ -54,8 +53,7 @@ TEST(gsi_ready, test_many_mads_both_ways)
 		t_recv(&env->b, i, 0, GRH + MAD);
 		send_mad(&env->a, &env->b, i);
 		send_mad(&env->b, &env->a, i);
-		fg_run(env->host);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		run_done(&env->a, i, PVRDMA_WC_SEND);
 		expect_done(&env->b.scq, i, PVRDMA_WC_SEND);
 		expect_recv(&env->a.rcq, i, GRH + MAD);
 		expect_recv(&env->b.rcq, i, GRH + MAD);
@@ -66,8 +64,7 @@ TEST(gsi_ready, test_mad_to_oneself)
 {
 	t_recv(&env->a, 1, 0, GRH + MAD);
 	send_mad(&env->a, &env->a, 2);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	expect_recv(&env->a.rcq, 1, GRH + MAD);
 }
 
@@ -75,8 +72,7 @@ TEST(gsi_ready, test_mad_to_a_guest_without_qp1_is_dropped)
 {
 	expect_ok(fg_qp_destroy(&env->b.qp));
 	send_mad(&env->a, &env->b, 1);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	run_done(&env->a, 1, PVRDMA_WC_SEND);
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
@@ -88,8 +84,7 @@ TEST(gsi_ready, test_ud_qps_do_not_reach_qp1_without_its_qkey)
 	t_recv(&env->b, 2, 0, GRH + MAD);
 	/* The top bit of its Q_Key makes it the UD QP's own, which is another. */
 	t_send_ud(&ud, &env->b, 1, 0, 0);
-	fg_run(env->host);
-	expect_done(&ud.scq, 1, PVRDMA_WC_SEND);
+	run_done(&ud, 1, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
 }
 

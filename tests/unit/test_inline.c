@@ -53,8 +53,7 @@ static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 		if (op != PVRDMA_WR_RDMA_WRITE)
 			t_recv(&env->b, 2, 100, 1500);
 		POST_INLINE(env, op, data, len);
-		fg_run(env->host);
-		expect_done(&env->a.scq, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
+		run_done(&env->a, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
 		if (op != PVRDMA_WR_RDMA_WRITE)
 			assert_int_equal(expect_cqe(&env->b.rcq, 2, PVRDMA_WC_SUCCESS).byte_len,
 					 len);
@@ -93,8 +92,7 @@ static uint32_t register_fast(struct t_env *env)
 	wqe->wr.fast_reg.page_list_len = 1;
 	wqe->wr.fast_reg.length = PVR_PAGE_SIZE;
 	fg_ring_send(&env->b.qp);
-	fg_run(env->host);
-	expect_cqe(&env->b.scq, 0, PVRDMA_WC_SUCCESS);
+	run_cqe(&env->b, 0, PVRDMA_WC_SUCCESS);
 	return mr.rkey;
 }
 
@@ -109,14 +107,12 @@ TEST(guests, test_inline_send_that_invalidates)
 	t_recv(&env->b, 2, 0, 100);
 	t_recv(&env->b, 3, 0, 100);
 	POST_INLINE(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data), .imm = key);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	run_done(&env->a, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, sizeof(data));
 	assert_memory_equal(env->b.buf.va, data, sizeof(data));
 	/* It is invalid now. */
 	POST_INLINE(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data), .imm = key);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	run_cqe(&env->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 TEST(guests, test_inline_datagrams)
@@ -130,8 +126,7 @@ TEST(guests, test_inline_datagrams)
 		fg_fill(data, sizeof(data), len + 1);
 		t_recv(&env->b, 2, 0, 1000);
 		POST_INLINE(env, PVRDMA_WR_SEND_WITH_IMM, data, len, T_UD(&av, &env->b));
-		fg_run(env->host);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		run_done(&env->a, 1, PVRDMA_WC_SEND);
 		assert_int_equal(expect_recv(&env->b.rcq, 2, GRH + len).imm_data, 0x01020304);
 		assert_memory_equal(env->b.buf.va + GRH, data, len);
 	}
@@ -157,8 +152,7 @@ TEST(guests, test_inline_and_lists_share_the_stride)
 		for (int k = 0; k < 20; k++) {
 			t_recv(&env->b, 2, 0, 1000);
 			POST_INLINE(env, PVRDMA_WR_SEND, data, spec.max_inline);
-			fg_run(env->host);
-			expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+			run_done(&env->a, 1, PVRDMA_WC_SEND);
 			expect_recv(&env->b.rcq, 2, spec.max_inline);
 			assert_memory_equal(env->b.buf.va, data, spec.max_inline);
 			t_ping_pong(env->host, &env->a, &env->b);
@@ -231,8 +225,7 @@ TEST(guests, test_flag_without_inline_data_changes_nothing)
 	fg_fill(env->a.buf.va, 77, 5);
 	t_recv(&env->b, 2, 0, 100);
 	POST_INLINE(env, PVRDMA_WR_SEND, NULL, 50, T_SGE(&env->a.mr, 0, 77));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	run_done(&env->a, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 77);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 77, 5), 77);
 }
@@ -240,8 +233,7 @@ TEST(guests, test_flag_without_inline_data_changes_nothing)
 /* The posted request fails at the sender alone. */
 static void expect_failed_request(struct t_env *env)
 {
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
 	expect_no_cqe(&env->b.rcq);
@@ -290,8 +282,7 @@ TEST(guests, test_too_much_inline_fails_a_datagram)
 	av = fg_av(&env->a.pd, env->b.gid, 0);
 	t_recv(&env->b, 2, 0, 1000);
 	POST_INLINE(env, PVRDMA_WR_SEND, zeros, MAX_INLINE + 1, T_UD(&av, &env->b));
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&env->a, PVR_QPS_SQE);
 	expect_no_cqe(&env->b.rcq);
 }
@@ -302,8 +293,7 @@ TEST(guests, test_inline_requests_are_flushed)
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	POST_INLINE(env, PVRDMA_WR_SEND, zeros, UINT32_MAX);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	run_cqe(&env->a, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 /* The same program after RNR: the slot is the queue's until the request completes. */

@@ -99,8 +99,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
 	l->b->mr.lkey = l->mw.rkey;
 	l->b->mr.start = l->bind.addr;
 	t_send(l->b, 3, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&l->b->scq, 3, PVRDMA_WC_LOC_PROT_ERR);
+	run_cqe(l->b, 3, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 /* -------------------------------------------------------------------- type 1 */
@@ -246,8 +245,7 @@ static void write_from(struct expose *l, struct fg_end *near, struct fg_end *far
 {
 	l->region.rkey = rkey;
 	t_rdma(far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
-	fg_run(l->env->host);
-	expect_cqe(&far->scq, 7, status);
+	run_cqe(far, 7, status);
 	if (status == PVRDMA_WC_SUCCESS)
 		return;
 	expect_ok(fg_qp_to_reset(&near->qp));
@@ -565,8 +563,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
 	expose_bind_refused(l);
 	/* The region is what it was. */
 	t_rdma(l->a, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->b->mr, 0, 8);
-	fg_run(env->host);
-	expect_done(&l->a->scq, 7, PVRDMA_WC_RDMA_WRITE);
+	run_done(l->a, 7, PVRDMA_WC_RDMA_WRITE);
 }
 
 TEST_CASES(rc_connected, test_window_of_another_domain_is_refused, types)

@@ -20,8 +20,7 @@ TEST(rc_connected, test_zero_length_read_needs_no_valid_key)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_READ, .remote_addr = 0xdead,
 	       .rkey = 0xbad);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	run_done(&env->a, 1, PVRDMA_WC_RDMA_READ);
 }
 
 TEST(rc_connected, test_read_sees_what_was_written_before)
@@ -30,8 +29,7 @@ TEST(rc_connected, test_read_sees_what_was_written_before)
 	memset(env->a.mr.va + 20000, 0, 10000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 123, 10000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 20000, &env->b.mr, 123, 10000);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(env->a.mr.va + 20000, 10000, 1), 10000);
 }
@@ -44,8 +42,7 @@ TEST(rc_connected, test_fenced_send_waits_for_the_read)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 4000);
 	t_post(&env->a, .wr_id = 2, .opcode = PVRDMA_WR_SEND,
 	       .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE, T_SGE(&env->a.mr, 0, 4000));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	run_done(&env->a, 1, PVRDMA_WC_RDMA_READ);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 3, 4000);
 	assert_int_equal(fg_mismatch(env->b.mr.va + 8192, 4000, 1), 4000);
@@ -71,8 +68,7 @@ TEST(rc, test_read_from_a_responder_without_read_resources_fails)
 	conn.max_dest_rd_atomic = 0;
 	fg_end_connect(&env->a, &env->b, &conn);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	run_cqe(&env->a, 1, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
 TEST(rc, test_read_without_initiator_depth_fails)
@@ -82,8 +78,7 @@ TEST(rc, test_read_without_initiator_depth_fails)
 	conn.max_rd_atomic = 0;
 	fg_end_connect(&env->a, &env->b, &conn);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(rc_self, test_read_from_oneself_with_overlap)

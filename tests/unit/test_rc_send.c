@@ -15,8 +15,7 @@ TEST(rc_connected, test_send_with_imm_carries_data_and_imm)
 	t_recv(&env->b, 6, 0, 100);
 	t_post(&env->a, .wr_id = 5, .opcode = PVRDMA_WR_SEND_WITH_IMM, T_SGE(&env->a.mr, 100, 50),
 	       .imm = 0xdeadbeef);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 5, PVRDMA_WC_SEND);
+	run_done(&env->a, 5, PVRDMA_WC_SEND);
 	cqe = expect_recv(&env->b.rcq, 6, 50);
 	assert_int_equal(cqe.imm_data, 0xdeadbeef);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
@@ -37,8 +36,7 @@ TEST(rc_connected, test_receive_buffer_may_be_larger_than_the_message)
 	memset(env->b.mr.va, 0xcc, 1000);
 	t_recv(&env->b, 1, 0, 1000);
 	t_send(&env->a, 2, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 100);
+	run_recv(&env->b, 1, 100);
 	assert_int_equal(fg_mismatch(env->b.mr.va, 100, 1), 100);
 	for (int i = 100; i < 1000; i++)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
@@ -97,8 +95,7 @@ TEST(rc_connected, test_receives_posted_without_a_doorbell_are_found)
 
 	assert_true(fg_put_recv(&env->b.qp, 1, &sge, 1));
 	t_send(&env->a, 2, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 10);
+	run_recv(&env->b, 1, 10);
 }
 
 TEST(rc, test_receives_posted_in_init_are_used)
@@ -109,8 +106,7 @@ TEST(rc, test_receives_posted_in_init_are_used)
 	fg_run(env->host);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	t_send(&env->a, 2, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 10);
+	run_recv(&env->b, 1, 10);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 }
 
@@ -207,8 +203,7 @@ TEST(rc_self, test_overlapping_source_and_target)
 	assert_memory_equal(env->a.mr.va, want, 100);
 	t_recv(&env->a, 3, 0, sizeof(want));
 	t_send(&env->a, 4, 0, sizeof(want));
-	fg_run(env->host);
-	expect_recv(&env->a.rcq, 3, sizeof(want));
+	run_recv(&env->a, 3, sizeof(want));
 }
 
 TEST(guests, test_user_contexts_send_through_their_own_pages)
@@ -272,8 +267,7 @@ static void expect_no_peer(struct t_env *env, struct fg_end *c)
 	expect_ok(fg_qp_connect(&c->qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_not_answered(env, c);
 	t_send(&env->a, 3, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 10);
+	run_recv(&env->b, 1, 10);
 }
 
 TEST(rc_connected, test_responder_takes_messages_from_its_peer_only)

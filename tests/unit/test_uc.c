@@ -21,8 +21,7 @@ static void open_big(struct t_env *env)
 /* a's request completes, though it was dropped: no side gets an error. */
 static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 {
-	fg_run(env->host);
-	expect_done(&env->a.scq, wr_id, opcode);
+	run_done(&env->a, wr_id, opcode);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -52,8 +51,7 @@ TEST(uc_connected, test_immediate_data_arrives)
 {
 	t_recv(&env->b, 1, 0, 100);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 200, 50);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	run_done(&env->a, 2, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM).imm_data,
 			 0x78563412);
 }
@@ -85,14 +83,12 @@ TEST(uc_connected, test_messages_while_a_link_is_down_are_dropped)
 	for (int i = 0; i < 2; i++) {
 		pvr_adapter_set_link(env->g[i]->adapter, false);
 		t_send(&env->a, 2, 0, 8);
-		fg_run(env->host);
-		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		run_done(&env->a, 2, PVRDMA_WC_SEND);
 		expect_no_cqe(&env->b.rcq);
 		pvr_adapter_set_link(env->g[i]->adapter, true);
 	}
 	t_send(&env->a, 3, 0, 8);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 8);
+	run_recv(&env->b, 1, 8);
 }
 
 TEST(uc, test_receiver_that_is_not_ready_drops)
@@ -101,13 +97,11 @@ TEST(uc, test_receiver_that_is_not_ready_drops)
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	t_send(&env->a, 3, 0, 8);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 8);
+	run_recv(&env->b, 1, 8);
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 }
 
@@ -122,8 +116,7 @@ TEST(uc_connected, test_a_first_packet_resynchronises_the_psn)
 	for (uint32_t i = 0; i < 5; i++) {
 		t_recv(&env->b, i, 0, 5000);
 		t_send(&env->a, i, 0, 2500); /* 3 packets */
-		fg_run(env->host);
-		expect_recv(&env->b.rcq, i, 2500);
+		run_recv(&env->b, i, 2500);
 	}
 	expect_ok(fg_qp_query(&env->b.qp, &attr));
 	assert_int_equal(attr.rq_psn, 0x777 + 15);
@@ -154,8 +147,7 @@ TEST(uc_connected, test_message_that_does_not_fit_is_dropped)
 	t_send(&env->a, 2, 0, 100);
 	expect_dropped(env, 2, PVRDMA_WC_SEND);
 	t_send(&env->a, 3, 0, 99);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 99);
+	run_recv(&env->b, 1, 99);
 }
 
 TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
@@ -164,8 +156,7 @@ TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
 	t_recv(&env->b, 2, 0, 200);
 	t_send(&env->a, 3, 0, 10);
 	t_send(&env->a, 4, 0, 10);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	run_done(&env->a, 3, PVRDMA_WC_SEND);
 	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
@@ -179,16 +170,14 @@ static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
 
 	t_send(&env->a, 777, 0, 10); /* behind the bad one */
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, wr_id, status);
+	run_cqe(&env->a, wr_id, status);
 	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_SQE);
 	expect_state(&env->b, PVR_QPS_RTS);
 	t_recv(&env->a, 801, 2000, 200);
 	t_send(&env->b, 802, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->a.rcq, 801, 10);
+	run_recv(&env->a, 801, 10);
 	expect_done(&env->b.scq, 802, PVRDMA_WC_SEND);
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
 	t_ping_pong(env->host, &env->a, &env->b);
@@ -238,8 +227,7 @@ static void interrupt_message(struct t_env *env)
 	expect_no_cqe(&env->b.rcq);
 	fg_fill(env->a.buf.va, BIG, 2);
 	t_send(&env->a, 3, 0, BIG);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	run_done(&env->a, 3, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 1, BIG);
 	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 2), BIG);
 }
@@ -275,8 +263,7 @@ TEST(uc_connected, test_responder_takes_messages_from_its_peer_only)
 	expect_ok(fg_qp_connect(&c.qp, NULL, env->b.gid, env->b.qp.qpn));
 	t_recv(&env->b, 1, 0, 10);
 	t_send(&c, 2, 0, 10);
-	fg_run(env->host);
-	expect_done(&c.scq, 2, PVRDMA_WC_SEND);
+	run_done(&c, 2, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -289,8 +276,7 @@ TEST(uc_connected, test_rc_and_uc_do_not_connect)
 	fg_end_connect(&env->a, &c, NULL);
 	t_recv(&c, 1, 0, 10);
 	t_send(&env->a, 2, 0, 10);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	expect_no_cqe(&c.rcq);
 	expect_no_event(env->g[1]);
 }

@@ -26,8 +26,7 @@ static void expect_still_works(struct t_env *env)
 {
 	t_recv(&env->b, 901, 0, 1000);
 	t_send_ud(&env->a, &env->b, 902, 0, 100);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 902, PVRDMA_WC_SEND);
+	run_done(&env->a, 902, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 901, 100 + GRH);
 }
 
@@ -48,8 +47,7 @@ TEST(ud_ready, test_datagram_arrives_behind_a_grh)
 	memset(env->b.mr.va, 0xcc, 2000);
 	t_recv(&env->b, 1, 0, 2000);
 	t_send_ud(&env->a, &env->b, 2, 0, 1000);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	cqe = expect_recv(&env->b.rcq, 1, 1000 + GRH);
 	assert_int_equal(cqe.src_qp, env->a.qp.qpn);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_GRH, PVRDMA_WC_GRH);
@@ -72,8 +70,7 @@ TEST(ud_ready, test_grh_over_ipv6)
 	av.hop_limit = 33;
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, T_SGE(&env->a.mr, 0, 100), .av = &av);
-	fg_run(env->host);
-	cqe = expect_recv(&env->b.rcq, 2, 140);
+	cqe = run_recv(&env->b, 2, 140);
 	assert_int_equal(grh[0] >> 4, 6);
 	assert_int_equal((grh[0] & 15) << 4 | grh[1] >> 4, 0xb4);
 	assert_int_equal((grh[1] & 15) << 16 | grh[2] << 8 | grh[3], 0x12345);
@@ -103,8 +100,7 @@ TEST(ud_ready, test_grh_over_ipv4)
 	av = fg_av(&env->a.pd, b, 5);
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, T_SGE(&env->a.mr, 0, 100), .av = &av);
-	fg_run(env->host);
-	cqe = expect_recv(&env->b.rcq, 2, 140);
+	cqe = run_recv(&env->b, 2, 140);
 	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV4);
 	assert_int_equal(ip[0], 0x45);
 	assert_int_equal(ip[2] << 8 | ip[3], 20 + 8 + 12 + 8 + 100 + 4);
@@ -137,8 +133,7 @@ TEST(ud_ready, test_datagram_with_imm)
 
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, .opcode = PVRDMA_WR_SEND_WITH_IMM, .imm = 0xaabbccdd);
-	fg_run(env->host);
-	cqe = expect_recv(&env->b.rcq, 2, GRH);
+	cqe = run_recv(&env->b, 2, GRH);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
 	assert_int_equal(cqe.imm_data, 0xaabbccdd);
 }
@@ -151,8 +146,7 @@ TEST(ud_ready, test_datagrams_of_all_sizes_up_to_the_mtu)
 		fg_fill(env->a.mr.va + 77, lens[i], (uint32_t)i);
 		t_recv(&env->b, i, 4000, 5000);
 		t_send_ud(&env->a, &env->b, 100 + i, 77, lens[i]);
-		fg_run(env->host);
-		expect_done(&env->a.scq, 100 + i, PVRDMA_WC_SEND);
+		run_done(&env->a, 100 + i, PVRDMA_WC_SEND);
 		expect_recv(&env->b.rcq, i, lens[i] + GRH);
 		assert_int_equal(fg_mismatch(env->b.mr.va + 4000 + GRH, lens[i], (uint32_t)i),
 				 lens[i]);
@@ -172,8 +166,7 @@ TEST(ud_ready, test_grh_may_be_split_over_entries)
 	fg_fill(env->a.mr.va, 100, 1);
 	assert_true(fg_post_recv(&env->b.qp, 1, sge, 4));
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 140);
+	run_recv(&env->b, 1, 140);
 	memcpy(flat, env->b.mr.va + 4090, 10);
 	memcpy(flat + 10, env->b.mr.va + 100, 35);
 	memcpy(flat + 45, env->b.mr.va + 8191, 2);
@@ -187,8 +180,7 @@ TEST(ud_ready, test_datagram_to_oneself)
 	fg_fill(env->a.mr.va, 100, 1);
 	t_recv(&env->a, 1, 1000, 200);
 	t_send_ud(&env->a, &env->a, 2, 0, 100);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	expect_recv(&env->a.rcq, 1, 140);
 	assert_int_equal(fg_mismatch(env->a.mr.va + 1000 + GRH, 100, 1), 100);
 }
@@ -202,8 +194,7 @@ TEST(ud_ready, test_one_qp_sends_to_many)
 	t_recv(&c, 2, 0, 200);
 	t_send_ud(&env->a, &c, 3, 0, 10);
 	t_send_ud(&env->a, &env->b, 4, 0, 20);
-	fg_run(env->host);
-	expect_recv(&c.rcq, 2, 50);
+	run_recv(&c, 2, 50);
 	expect_recv(&env->b.rcq, 1, 60);
 }
 
@@ -267,8 +258,7 @@ TEST(ud_ready, test_qkey_with_the_top_bit_means_the_qps_own)
 {
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, .remote_qkey = 0xdeadbeef);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 2, GRH);
+	run_recv(&env->b, 2, GRH);
 }
 
 TEST(ud_ready, test_datagram_larger_than_the_mtu_is_dropped)
@@ -287,8 +277,7 @@ TEST(ud_ready, test_datagram_larger_than_the_mtu_is_dropped)
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
 	t_send_ud(&env->a, &env->b, 4, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 140);
+	run_recv(&env->b, 1, 140);
 }
 
 TEST(ud_ready, test_datagram_larger_than_the_receive_buffer_is_dropped)
@@ -299,26 +288,22 @@ TEST(ud_ready, test_datagram_larger_than_the_receive_buffer_is_dropped)
 	expect_dropped(env, 2);
 	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 3), env->b.buf.size);
 	t_send_ud(&env->a, &env->b, 3, 0, 99);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 139);
+	run_recv(&env->b, 1, 139);
 }
 
 TEST(ud_ready, test_receiver_that_is_not_ready_drops)
 {
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	t_send_ud(&env->a, &env->b, 1, 0, 10);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	run_done(&env->a, 1, PVRDMA_WC_SEND);
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 2, 0, 100);
 	t_send_ud(&env->a, &env->b, 3, 0, 10);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	run_done(&env->a, 3, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, NULL, 0));
 	t_send_ud(&env->a, &env->b, 4, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 2, 50);
+	run_recv(&env->b, 2, 50);
 }
 
 TEST(ud_ready, test_rc_qp_takes_no_datagrams)
@@ -329,8 +314,7 @@ TEST(ud_ready, test_rc_qp_takes_no_datagrams)
 	fg_end_connect(&rc, &rc, NULL);
 	t_recv(&rc, 1, 0, 200);
 	t_send_ud(&env->a, &rc, 2, 0, 10);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	run_done(&env->a, 2, PVRDMA_WC_SEND);
 	expect_no_cqe(&rc.rcq);
 }
 
@@ -340,16 +324,14 @@ static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
 
 	t_send_ud(&env->a, &env->b, 777, 0, 10); /* behind the bad one */
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, wr_id, status);
+	run_cqe(&env->a, wr_id, status);
 	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_SQE);
 	/* The receive queue goes on. */
 	t_recv(&env->a, 801, 2000, 200);
 	t_send_ud(&env->b, &env->a, 802, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->a.rcq, 801, 50);
+	run_recv(&env->a, 801, 50);
 	expect_done(&env->b.scq, 802, PVRDMA_WC_SEND);
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
 	expect_still_works(env);
@@ -423,8 +405,7 @@ TEST(ud_ready, test_bad_receive_request_fails_the_receiver_alone)
 	t_recv_sge(&env->b, 1, T_BAD_SGE);
 	t_recv(&env->b, 2, 0, 200);
 	t_send_ud(&env->a, &env->b, 3, 0, 10);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	run_done(&env->a, 3, PVRDMA_WC_SEND);
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_state(&env->a, PVR_QPS_RTS);
@@ -449,14 +430,12 @@ TEST(ud_ready, test_datagrams_while_a_link_is_down_are_dropped)
 	for (int i = 0; i < 2; i++) {
 		pvr_adapter_set_link(env->g[i]->adapter, false);
 		t_send_ud(&env->a, &env->b, 2, 0, 10);
-		fg_run(env->host);
-		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		run_done(&env->a, 2, PVRDMA_WC_SEND);
 		expect_no_cqe(&env->b.rcq);
 		pvr_adapter_set_link(env->g[i]->adapter, true);
 	}
 	t_send_ud(&env->a, &env->b, 3, 0, 10);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 50);
+	run_recv(&env->b, 1, 50);
 }
 
 TEST(ud_ready, test_flood_to_a_slow_receiver_loses_but_does_not_block)
@@ -465,8 +444,7 @@ TEST(ud_ready, test_flood_to_a_slow_receiver_loses_but_does_not_block)
 		t_recv(&env->b, i, 0, 200);
 	for (uint32_t i = 0; i < 1000; i++) {
 		t_send_ud(&env->a, &env->b, i, 0, 10);
-		fg_run(env->host);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		run_done(&env->a, i, PVRDMA_WC_SEND);
 	}
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 60);
 	assert_int_equal(dropped(env->g[1]), 940);
@@ -487,8 +465,7 @@ TEST(guests, test_srq_can_receive_datagrams)
 		assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
 		t_send_ud(&env->a, &env->b, i, 0, 61); /* one byte too long */
 		t_send_ud(&env->a, &env->b, i, 0, 60);
-		fg_run(env->host);
-		expect_recv(&env->b.rcq, i, 100);
+		run_recv(&env->b, i, 100);
 		assert_int_equal(fg_cq_drain(&env->a.scq), 2);
 	}
 }
