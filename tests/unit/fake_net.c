@@ -242,6 +242,22 @@ void fake_resolve(struct fake_net *net, const char *fabric, const char *gid)
 	pvr_directory_resolve(net->directory, fabric, key.gid);
 }
 
+void fake_located(struct fake_net *net, const char *host, const char *fabric, const char *gid)
+{
+	struct pvr_key key;
+
+	fake_key(&key, fabric, gid);
+	pvr_directory_located(net->directory, host, fabric, key.gid, PVR_GID_TYPE_ROCE_V2);
+}
+
+void fake_moved(struct fake_net *net, const char *host, const char *fabric, const char *gid)
+{
+	struct pvr_key key;
+
+	fake_key(&key, fabric, gid);
+	pvr_directory_moved(net->directory, host, fabric, key.gid);
+}
+
 struct fake_gid *fake_gid(struct fake_net *net, const char *fabric, const char *gid)
 {
 	struct pvr_key key;

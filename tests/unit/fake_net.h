@@ -55,7 +55,10 @@ void fake_host_remove(struct fake_net *net, const char *name, const char *fabric
 
 void fake_key(struct pvr_key *key, const char *fabric, const char *gid);
 void fake_resolve(struct fake_net *net, const char *fabric, const char *gid);
-/* NULL: nothing was ever said of it. */
+/* Reports of @host. */
+void fake_located(struct fake_net *net, const char *host, const char *fabric, const char *gid);
+void fake_moved(struct fake_net *net, const char *host, const char *fabric, const char *gid);
+/* NULL: the engine has got no report of it. */
 struct fake_gid *fake_gid(struct fake_net *net, const char *fabric, const char *gid);
 bool fake_is_at(struct fake_net *net, const char *fabric, const char *gid, const char *host);
 bool fake_is_nowhere(struct fake_net *net, const char *fabric, const char *gid);

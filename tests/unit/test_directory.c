@@ -263,13 +263,24 @@ TEST_OWN(test_own_group_has_several_members)
 
 /* ---------------------------------------------------------------------- look-ups */
 
-/* Guests have resolved G1, which is at host a. */
+/* A connected host that has the GID. */
+static void host_with(struct fake_net *net, const char *host, const char *gid)
+{
+	fake_host_up(net, host, true);
+	fake_host_add(net, host, RED, gid);
+}
+
+/* Guests resolve the GID and find it. */
+static void find(struct fake_net *net, const char *gid, const char *host)
+{
+	fake_resolve(net, RED, gid);
+	fake_until(net, fake_is_at(net, RED, gid, host));
+}
+
 static void find_at_a(struct fake_net *net)
 {
-	fake_host_up(net, "a", true);
-	fake_host_add(net, "a", RED, G1);
-	fake_resolve(net, RED, G1);
-	fake_until(net, fake_is_at(net, RED, G1, "a"));
+	host_with(net, "a", G1);
+	find(net, G1, "a");
 }
 
 static void all_up(struct fake_net *net)
@@ -284,8 +295,7 @@ TEST_NET(hurry, test_query_finds_the_host_of_a_gid)
 	assert_string_equal(fake_host(net, "b")->address, "192.0.2.2:7000");
 	all_up(net);
 	fake_host_add(net, "b", RED, G1);
-	fake_resolve(net, RED, G1);
-	fake_until(net, fake_is_at(net, RED, G1, "b"));
+	find(net, G1, "b");
 	assert_int_equal(fake_gid(net, RED, G1)->type, PVR_GID_TYPE_ROCE_V2);
 	/* Another fabric's is another GID. */
 	fake_resolve(net, "blue", G1);
@@ -317,8 +327,7 @@ TEST_NET(absent_expires, test_absent_is_believed_for_a_while)
 	assert_int_equal(fake_host(net, "a")->asked, asked);
 	fake_until(net, fake_is_unknown(net, RED, G1));
 	fake_host_add(net, "a", RED, G1);
-	fake_resolve(net, RED, G1);
-	fake_until(net, fake_is_at(net, RED, G1, "a"));
+	find(net, G1, "a");
 }
 
 /* A host that is down or silent gets a bounded number of queries. */
@@ -333,20 +342,16 @@ TEST_NET(hurry, test_rounds_are_bounded)
 
 TEST_NET(hurry, test_moved_is_asked_again)
 {
-	struct pvr_key key;
-
 	fake_host_up(net, "b", true);
 	find_at_a(net);
 	fake_host_remove(net, "a", RED, G1);
 	fake_host_add(net, "b", RED, G1);
-	fake_key(&key, RED, G1);
-	pvr_directory_moved(net->directory, "b", RED, key.gid); /* b never had the GID */
+	fake_moved(net, "b", RED, G1); /* b never had the GID */
 	fake_run(net, 5);
 	assert_true(fake_is_at(net, RED, G1, "a"));
-	pvr_directory_moved(net->directory, "a", RED, key.gid);
+	fake_moved(net, "a", RED, G1);
 	fake_until(net, fake_is_unknown(net, RED, G1));
-	fake_resolve(net, RED, G1);
-	fake_until(net, fake_is_at(net, RED, G1, "b"));
+	find(net, G1, "b");
 }
 
 /* Without a report: by periodic queries to the owner. */
@@ -367,8 +372,7 @@ TEST_NET(hurry, test_dead_owner_is_replaced_when_wanted)
 
 	find_at_a(net);
 	fake_host_up(net, "a", false);
-	fake_host_up(net, "b", true);
-	fake_host_add(net, "b", RED, G1);
+	host_with(net, "b", G1);
 	fake_run(net, 200);
 	assert_true(fake_is_at(net, RED, G1, "a"));
 	begin = pvr_loop_now();
@@ -380,12 +384,9 @@ TEST_NET(hurry, test_dead_owner_is_replaced_when_wanted)
 
 TEST_NET(hurry, test_claim_of_a_live_hosts_gid)
 {
-	struct pvr_key key;
-
 	fake_host_up(net, "b", true);
 	find_at_a(net);
-	fake_key(&key, RED, G1);
-	pvr_directory_located(net->directory, "b", RED, key.gid, PVR_GID_TYPE_ROCE_V2);
+	fake_located(net, "b", RED, G1);
 	fake_run(net, 10);
 	assert_true(fake_is_at(net, RED, G1, "a"));
 	assert_non_null(strstr(net->log, "host b claims fd00::1 in fabric red: refused, "
@@ -424,7 +425,7 @@ TEST_NET(pins, test_claim_outside_the_pins)
 	}
 	/* Hosts that may not have the GID get no query, and an unrequested reply is ignored. */
 	assert_int_equal(fake_host(net, "a")->asked, 2);
-	pvr_directory_located(net->directory, "a", RED, fake_gid(net, RED, G1)->key.gid, 2);
+	fake_located(net, "a", RED, G1);
 	fake_run(net, 10);
 	assert_true(fake_is_nowhere(net, RED, G1));
 	assert_non_null(strstr(net->log, "host a claims fd00::1 in fabric red: refused, "
@@ -434,19 +435,16 @@ TEST_NET(pins, test_claim_outside_the_pins)
 /* Replies without a query, from unknown hosts. */
 TEST_NET(hurry, test_answers_out_of_nowhere)
 {
-	struct pvr_key key;
-
-	fake_key(&key, RED, G1);
-	pvr_directory_located(net->directory, "a", RED, key.gid, 2);
-	pvr_directory_located(net->directory, "mallory", RED, key.gid, 2);
-	pvr_directory_moved(net->directory, "mallory", RED, key.gid);
+	fake_located(net, "a", RED, G1);
+	fake_located(net, "mallory", RED, G1);
+	fake_moved(net, "mallory", RED, G1);
 	pvr_directory_wanted(net->directory, "mallory");
 	pvr_directory_changed(net->directory, "mallory", true);
 	fake_run(net, 10);
 	assert_int_equal(net->told, 0);
 	fake_resolve(net, RED, G1);
 	fake_run(net, 5);
-	pvr_directory_located(net->directory, "mallory", RED, key.gid, 2);
+	fake_located(net, "mallory", RED, G1);
 	fake_run(net, 5);
 	assert_int_equal(net->told, 0);
 }
@@ -481,10 +479,8 @@ TEST_CASES_WITH(struct fake_net *net, setup_hurry, stop, test_group_members, gro
 /* Members are reported together: a waiting sender sends to the reported members only. */
 TEST_NET(one_round, test_members_are_reported_together)
 {
-	fake_host_up(net, "a", true);
-	fake_host_up(net, "b", true);
-	fake_host_add(net, "a", RED, GROUP);
-	fake_host_add(net, "b", RED, GROUP);
+	host_with(net, "a", GROUP);
+	host_with(net, "b", GROUP);
 	fake_host_add(net, "c", RED, GROUP);
 	fake_resolve(net, RED, GROUP);
 	fake_run(net, 10);
@@ -505,8 +501,7 @@ TEST_NET(hurry, test_dead_host_holds_up_no_group)
 	fake_host_up(net, "b", true);
 	fake_host(net, "b")->silent = true;
 	fake_host_add(net, "a", RED, GROUP);
-	fake_resolve(net, RED, GROUP);
-	fake_until(net, fake_is_at(net, RED, GROUP, "a"));
+	find(net, GROUP, "a");
 	/* After a round, not after all of them. */
 	assert_in_range(fake_host(net, "b")->asked, 2, 4);
 	/* A late reply adds its host alone. */
@@ -565,15 +560,13 @@ TEST_NET(no_peers, test_lookups_have_a_rate)
 
 TEST_NET(hurry, test_log_has_a_rate)
 {
-	struct pvr_key key;
 	uint64_t begin = pvr_loop_now();
 	int lines = 0;
 
 	fake_host_up(net, "b", true);
 	find_at_a(net);
-	fake_key(&key, RED, G1);
 	for (int i = 0; i < 200; i++) {
-		pvr_directory_located(net->directory, "b", RED, key.gid, 2);
+		fake_located(net, "b", RED, G1);
 		fake_run(net, 1);
 	}
 	for (const char *line = net->log; (line = strchr(line, '\n')); line++)
@@ -589,10 +582,8 @@ TEST_NET(hurry, test_reload)
 	const char *file;
 	size_t hosts;
 
-	fake_host_up(net, "a", true);
-	fake_host_up(net, "b", true);
-	fake_host_add(net, "a", RED, G1);
-	fake_host_add(net, "b", RED, G2);
+	host_with(net, "a", G1);
+	host_with(net, "b", G2);
 	fake_resolve(net, RED, G1);
 	fake_resolve(net, RED, G2);
 	fake_until(net, fake_is_at(net, RED, G1, "a") && fake_is_at(net, RED, G2, "b"));
@@ -619,10 +610,8 @@ TEST_NET(hurry, test_reload)
 	assert_true(fake_is_at(net, RED, G2, "b"));
 	assert_true(fake_host(net, "a")->forgotten);
 	assert_string_equal(fake_host(net, "b")->address, "192.0.2.22:7471");
-	fake_host_add(net, "d", RED, G1);
-	fake_host_up(net, "d", true);
-	fake_resolve(net, RED, G1);
-	fake_until(net, fake_is_at(net, RED, G1, "d"));
+	host_with(net, "d", G1);
+	find(net, G1, "d");
 }
 
 static const struct {

@@ -208,11 +208,8 @@ TEST(ud_ready, test_datagram_without_a_receive_request_is_dropped)
 	expect_still_works(env);
 }
 
-static const struct t_case absent_qpns[] = { { "QP0", 0 },
-					     { "QP1, which does not exist", 1 },
-					     { "unused", 0x1234 },
-					     { "multicast", 0xffffff },
-					     { "more than 24 bits", 0x1000000 } };
+static const struct t_case absent_qpns[] = { T_CASE(0), T_CASE(1), T_CASE(0x1234), T_CASE(0xffffff),
+					     T_CASE(0x1000000) };
 
 TEST_CASES(ud_ready, test_datagram_to_an_absent_number_is_dropped, absent_qpns)
 {
@@ -241,10 +238,8 @@ TEST_CASES(ud_ready, test_datagram_to_an_unknown_gid_is_dropped, absent_gids)
 	expect_dropped(env, 2);
 }
 
-static const struct t_case wrong_qkeys[] = { { "zero", 0 },
-					     { "last bit", FG_QKEY ^ 1 },
-					     { "bit 30", FG_QKEY ^ 0x40000000 },
-					     { "greatest", 0x7fffffff } };
+static const struct t_case wrong_qkeys[] = { T_CASE(0), T_CASE(FG_QKEY ^ 1),
+					     T_CASE(FG_QKEY ^ 0x40000000), T_CASE(0x7fffffff) };
 
 TEST_CASES(ud_ready, test_wrong_qkey_is_dropped, wrong_qkeys)
 {
@@ -346,8 +341,8 @@ static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_WRITE),
 					     T_CASE(PVRDMA_WR_SEND_WITH_INV),
 					     T_CASE(PVRDMA_WR_LOCAL_INV),
 					     T_CASE(PVRDMA_WR_FAST_REG_MR),
-					     { "unknown", 99 },
-					     { "greatest", UINT32_MAX } };
+					     T_CASE(99),
+					     T_CASE(UINT32_MAX) };
 
 TEST_CASES(ud_ready, test_opcodes_that_datagrams_do_not_have_fail_the_send_queue, bad_opcodes)
 {
@@ -355,10 +350,8 @@ TEST_CASES(ud_ready, test_opcodes_that_datagrams_do_not_have_fail_the_send_queue
 	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-static const struct t_case bad_numbers[] = { { "one too many", 5 },
-					     { "more than any queue has", 33 },
-					     { "255", 255 },
-					     { "greatest", UINT32_MAX } };
+static const struct t_case bad_numbers[] = { T_CASE(5), T_CASE(33), T_CASE(255),
+					     T_CASE(UINT32_MAX) };
 
 TEST_CASES(ud_ready, test_too_many_entries_fail_the_send_queue, bad_numbers)
 {
@@ -385,10 +378,7 @@ TEST(ud_ready, test_address_of_another_pd_fails_the_send_queue)
 	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-static const struct t_case bad_source_gids[] = { { "not bound", 1 },
-						 { "last of the table", 127 },
-						 { "behind the table", 128 },
-						 { "greatest", 255 } };
+static const struct t_case bad_source_gids[] = { T_CASE(1), T_CASE(127), T_CASE(128), T_CASE(255) };
 
 TEST_CASES(ud_ready, test_source_gid_that_is_not_bound_sends_nothing, bad_source_gids)
 {
