@@ -81,6 +81,16 @@ void t_replace_qp(struct fg_end *end, struct fg_qp_spec spec)
 	t_add_qp(end, spec, &end->qp);
 }
 
+uint8_t *t_map_rom(struct fg_guest *guest)
+{
+	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+
+	memset(rom, 0, sizeof(rom));
+	expect_ok(
+		(uint32_t)pvr_adapter_map_ram(guest->adapter, T_ROM_GPA, sizeof(rom), rom, false));
+	return rom;
+}
+
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge)
 {
 	assert_true(fg_post_recv(&end->qp, wr_id, &sge, 1));

@@ -60,6 +60,19 @@ struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len
 #define run_cqe(end, wr_id, status) t_run_cqe_at(end, wr_id, status, __FILE__, __LINE__)
 #define run_recv(end, wr_id, len) t_run_recv_at(end, wr_id, len, __FILE__, __LINE__)
 
+/* Connects a and b with one attribute, a field of struct fg_conn, that is not the default. */
+#define t_connect_with(env, field, value)                      \
+	do {                                                   \
+		struct fg_conn t_conn = fg_conn_default;       \
+                                                               \
+		t_conn.field = (value);                        \
+		fg_end_connect(&(env)->a, &(env)->b, &t_conn); \
+	} while (0)
+
+/* Maps a page of read-only memory, which the caller may write, at this bus address. */
+#define T_ROM_GPA 0xf0000000ull
+uint8_t *t_map_rom(struct fg_guest *guest);
+
 /* An SGE by which a receive request fails. */
 #define T_BAD_SGE ((struct pvrdma_sge){ FG_USER_VA, 200, 0xbad })
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge);

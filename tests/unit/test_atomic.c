@@ -302,27 +302,21 @@ TEST(rc_connected, test_result_in_two_entries)
 
 TEST(rc, test_qp_must_permit_atomics)
 {
-	struct fg_conn conn = fg_conn_default;
 	struct atomic atomic = valid(env, FAA);
 
-	conn.access &= ~PVR_ACCESS_REMOTE_ATOMIC;
-	fg_end_connect(&env->a, &env->b, &conn);
+	t_connect_with(env, access, fg_conn_default.access & ~PVR_ACCESS_REMOTE_ATOMIC);
 	expect_failure(env, &atomic, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
 TEST(rc, test_atomics_need_read_resources)
 {
-	struct fg_conn conn = fg_conn_default;
 	struct atomic atomic = valid(env, FAA);
 
-	conn.max_dest_rd_atomic = 0;
-	fg_end_connect(&env->a, &env->b, &conn);
+	t_connect_with(env, max_dest_rd_atomic, 0);
 	expect_failure(env, &atomic, PVRDMA_WC_REM_INV_REQ_ERR);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_ok(fg_qp_to_reset(&env->b.qp));
-	conn = fg_conn_default;
-	conn.max_rd_atomic = 0;
-	fg_end_connect(&env->a, &env->b, &conn);
+	t_connect_with(env, max_rd_atomic, 0);
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 

@@ -27,8 +27,8 @@ static void keys_init(struct keys_env *k, struct t_env *env)
 
 #define TEST_KEYS(name) TEST_OBJECT(rc_connected, struct keys_env, k, keys_init, name)
 
-#define TEST_KEYS_CASES(name, rows) \
-	TEST_OBJECT_CASES(rc_connected, struct keys_env, k, keys_init, name, rows)
+#define TEST_KEYS_CASES(fixture, name, rows) \
+	TEST_OBJECT_CASES(fixture, struct keys_env, k, keys_init, name, rows)
 
 static void post(struct keys_env *k, enum pvrdma_wr_opcode op)
 {
@@ -159,7 +159,7 @@ static const struct t_case wrong_bits[] = {
 	T_CASE(0x10000), T_CASE(0x100000), T_CASE(0x1000000), T_CASE(0x10000000), T_CASE(0x80000000)
 };
 
-TEST_KEYS_CASES(test_send_with_wrong_lkeys, wrong_bits)
+TEST_KEYS_CASES(rc_connected, test_send_with_wrong_lkeys, wrong_bits)
 {
 	k->local.lkey ^= row->value;
 	expect_local_error(k, PVRDMA_WR_SEND, k->local);
@@ -216,7 +216,7 @@ static const struct {
 		   { "wraps", -FG_USER_VA - 1, 2 },
 		   { "wraps, longest", -FG_USER_VA - 1, UINT32_MAX } };
 
-TEST_KEYS_CASES(test_send_outside_the_mr, bad_ranges)
+TEST_KEYS_CASES(rc_connected, test_send_outside_the_mr, bad_ranges)
 {
 	expect_local_error(k, PVRDMA_WR_SEND, fg_sge(&k->a->mr, row->offset, row->len));
 }
@@ -272,7 +272,7 @@ TEST_KEYS(test_receive_with_a_wrong_lkey)
 	expect_receiver_error(k, k->recv);
 }
 
-TEST_KEYS_CASES(test_receive_with_bad_lkeys, other_mrs)
+TEST_KEYS_CASES(rc_connected, test_receive_with_bad_lkeys, other_mrs)
 {
 	k->recv.lkey = row->mr(&env->b).lkey;
 	expect_receiver_error(k, k->recv);
@@ -286,7 +286,7 @@ static const struct t_case bad_offsets[] = {
 	{ "wraps at the end", -FG_USER_VA - LEN }
 };
 
-TEST_KEYS_CASES(test_receive_with_bad_ranges, bad_offsets)
+TEST_KEYS_CASES(rc_connected, test_receive_with_bad_ranges, bad_offsets)
 {
 	expect_receiver_error(k, fg_sge(&k->b->mr, row->value, LEN));
 }
@@ -335,36 +335,26 @@ TEST_KEYS(test_remote_rights_of_the_mr)
 }
 
 /* The QP's own permission comes first. */
-static void expect_qp_refuses(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t missing)
-{
-	struct keys_env k;
-	struct fg_conn conn = fg_conn_default;
+static const struct {
+	const char *label;
+	enum pvrdma_wr_opcode op;
+	uint32_t right;
+} qp_rights[] = {
+	{ "WRITE", PVRDMA_WR_RDMA_WRITE, PVR_ACCESS_REMOTE_WRITE },
+	{ "WRITE_WITH_IMM", PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_ACCESS_REMOTE_WRITE },
+	{ "READ", PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ },
+};
 
-	keys_init(&k, env);
-	conn.access &= ~missing;
-	fg_end_connect(k.a, k.b, &conn);
-	post(&k, op);
-	expect_cqe(&k.a->scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
-	expect_state(k.b, PVR_QPS_ERR);
-	expect_one_event(k.env->g[1], PVR_EVENT_QP_REQ_ERR, k.b->qp.handle);
-	expect_untouched(&k);
-}
-
-TEST(rc, test_write_needs_permission_of_the_qp)
+TEST_KEYS_CASES(rc, test_rdma_needs_permission_of_the_qp, qp_rights)
 {
-	expect_qp_refuses(env, PVRDMA_WR_RDMA_WRITE, PVR_ACCESS_REMOTE_WRITE);
-}
-
-TEST(rc, test_write_with_imm_needs_permission_of_the_qp)
-{
-	t_recv(&env->b, 2, 0, 0);
-	expect_qp_refuses(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_ACCESS_REMOTE_WRITE);
-	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
-}
-
-TEST(rc, test_read_needs_permission_of_the_qp)
-{
-	expect_qp_refuses(env, PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ);
+	t_connect_with(env, access, fg_conn_default.access & ~row->right);
+	t_recv(k->b, 2, 0, 0);
+	post(k, row->op);
+	expect_cqe(&k->a->scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	expect_cqe(&k->b->rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(k->b, PVR_QPS_ERR);
+	expect_one_event(k->env->g[1], PVR_EVENT_QP_REQ_ERR, k->b->qp.handle);
+	expect_untouched(k);
 }
 
 TEST_KEYS(test_pages_are_translated_at_registration)
@@ -396,15 +386,13 @@ TEST_KEYS(test_dma_mr_reaches_all_of_ram_and_nothing_else)
 
 TEST_KEYS(test_dma_mr_respects_read_only_memory)
 {
-	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	const struct fg_mr dma = dma_mr(k->a);
+	uint8_t *rom = t_map_rom(env->g[0]);
 
-	fg_fill(rom, sizeof(rom), 5);
-	expect_ok((uint32_t)pvr_adapter_map_ram(env->g[0]->adapter, 0xf0000000, sizeof(rom), rom,
-						false));
-	expect_good_send(k, fg_sge(&dma, 0xf0000000, 4096));
+	fg_fill(rom, PVR_PAGE_SIZE, 5);
+	expect_good_send(k, fg_sge(&dma, T_ROM_GPA, 4096));
 	assert_int_equal(fg_mismatch(k->b->mr.va + 200, 4096, 5), 4096);
 	reconnect(k);
-	expect_local_error(k, PVRDMA_WR_RDMA_READ, fg_sge(&dma, 0xf0000000, 4096));
-	assert_int_equal(fg_mismatch(rom, sizeof(rom), 5), sizeof(rom));
+	expect_local_error(k, PVRDMA_WR_RDMA_READ, fg_sge(&dma, T_ROM_GPA, 4096));
+	assert_int_equal(fg_mismatch(rom, PVR_PAGE_SIZE, 5), PVR_PAGE_SIZE);
 }

@@ -63,20 +63,14 @@ TEST(rc, test_more_reads_than_the_depth_all_complete)
 
 TEST(rc, test_read_from_a_responder_without_read_resources_fails)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.max_dest_rd_atomic = 0;
-	fg_end_connect(&env->a, &env->b, &conn);
+	t_connect_with(env, max_dest_rd_atomic, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
 	run_cqe(&env->a, 1, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
 TEST(rc, test_read_without_initiator_depth_fails)
 {
-	struct fg_conn conn = fg_conn_default;
-
-	conn.max_rd_atomic = 0;
-	fg_end_connect(&env->a, &env->b, &conn);
+	t_connect_with(env, max_rd_atomic, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
 	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
