@@ -7,6 +7,16 @@
 	TEST_OBJECT(fixture, struct expose, l, expose_init, name, flag)
 #define TEST_EXPOSE(flag, name) TEST_EXPOSE_ON(rc_connected, flag, name)
 
+/* The window is bound. */
+static void expose_init_bound(struct expose *l, struct t_env *env, uint32_t flag)
+{
+	expose_init(l, env, flag);
+	expose_bind(l);
+}
+
+#define TEST_BOUND(flag, name) \
+	TEST_OBJECT(rc_connected, struct expose, l, expose_init_bound, name, flag)
+
 /* ------------------------------------------------------------------- bounds */
 
 TEST_INIT
@@ -93,9 +103,8 @@ TEST_CASES(rc_connected, test_rights_are_the_windows_own, rights)
 	expose_refused(&l, row->refused, l.mw.rkey, l.bind.addr, 8);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
+TEST_BOUND(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
 {
-	expose_bind(l);
 	l->b->mr.lkey = l->mw.rkey;
 	l->b->mr.start = l->bind.addr;
 	t_send(l->b, 3, 0, 8);
@@ -118,9 +127,8 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_bound_anew_at_will)
 	expose_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
+TEST_BOUND(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
 {
-	expose_bind(l);
 	l->bind.length = 0;
 	l->bind.mr_lkey = 0;
 	expose_bind(l);
@@ -135,24 +143,21 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
 	expose_all_ok(l);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_for_all_of_its_domain)
+TEST_BOUND(PVR_MR_FLAG_MW1, test_type_1_is_for_all_of_its_domain)
 {
-	expose_bind(l);
 	/* It also stays when the QP that has bound it is reset. */
 	expose_reconnect(l);
 	expose_all_ok(l);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_cannot_be_invalidated)
+TEST_BOUND(PVR_MR_FLAG_MW1, test_type_1_cannot_be_invalidated)
 {
-	expose_bind(l);
 	expose_invalidate(l, l->b, l->mw.rkey);
 	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
 	expose_reconnect(l);
 	t_recv(l->b, 2, 0, 8);
-	expose_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
-	expose_run(l, l->a);
-	expect_cqe(&l->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	t_post(l->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV, .imm = l->mw.rkey);
+	run_cqe(l->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_cqe(&l->b->rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expose_reconnect(l);
 	expose_all_ok(l);
@@ -183,9 +188,8 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_a_peer)
 
 	expose_bind(l);
 	t_recv(l->b, 2, 0, 8);
-	expose_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
-	expose_run(l, l->a);
-	expect_done(&l->a->scq, 1, PVRDMA_WC_SEND);
+	t_post(l->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV, .imm = l->mw.rkey);
+	run_done(l->a, 1, PVRDMA_WC_SEND);
 	cqe = expect_recv(&l->b->rcq, 2, 0);
 	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	assert_memory_equal(&cqe.imm_data, &l->mw.rkey, sizeof(l->mw.rkey));
@@ -202,18 +206,16 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_named_by_its_index)
 
 	first = l->mw.rkey;
 	expose_bind(l);
-	expose_put(l->b, 1, PVRDMA_WR_LOCAL_INV, l->mw.rkey);
-	expose_run(l, l->b);
-	expect_done(&l->b->scq, 1, PVRDMA_WC_LOCAL_INV);
+	t_post(l->b, .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .imm = l->mw.rkey);
+	run_done(l->b, 1, PVRDMA_WC_LOCAL_INV);
 	assert_int_not_equal(l->mw.rkey, first);
 	l->bind.mw_rkey = first;
 	expose_bind(l);
 	expose_all_ok(l);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_must_be_invalid_to_be_bound)
+TEST_BOUND(PVR_MR_FLAG_MW2, test_type_2_must_be_invalid_to_be_bound)
 {
-	expose_bind(l);
 	expose_bind_refused(l);
 }
 
@@ -274,26 +276,23 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 	write_from(l, &near, &far, l->bind.new_rkey, PVRDMA_WC_SUCCESS);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW2, test_reset_frees_windows_of_type_2)
+TEST_BOUND(PVR_MR_FLAG_MW2, test_reset_frees_windows_of_type_2)
 {
-	expose_bind(l);
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 	expose_reconnect(l);
 	expose_all_refused(l);
 	expect_ok(fg_mr_destroy(&l->region));
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW2, test_destroyed_queue_pair_frees_its_windows)
+TEST_BOUND(PVR_MR_FLAG_MW2, test_destroyed_queue_pair_frees_its_windows)
 {
-	expose_bind(l);
 	expect_ok(fg_qp_destroy(&l->b->qp));
 	expect_ok(fg_mr_destroy(&l->region));
 	expect_ok(fg_mr_destroy(&l->mw));
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW2, test_queue_pair_in_error_keeps_its_windows)
+TEST_BOUND(PVR_MR_FLAG_MW2, test_queue_pair_in_error_keeps_its_windows)
 {
-	expose_bind(l);
 	expect_ok(fg_qp_to_err(&l->b->qp));
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 }
@@ -308,9 +307,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_region_with_windows_is_busy)
 	expose_bind(l);
 	l->bind.mw_rkey = second.rkey;
 	l->bind.new_rkey = second.rkey;
-	expose_put_bind(l->b, BIND_ID, &l->bind);
-	expose_run(l, l->b);
-	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
+	expose_bind(l);
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 	expect_ok(fg_mr_destroy(&l->mw));
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
@@ -318,9 +315,8 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_region_with_windows_is_busy)
 	expect_ok(fg_mr_destroy(&l->region));
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW2, test_destroyed_window_is_gone)
+TEST_BOUND(PVR_MR_FLAG_MW2, test_destroyed_window_is_gone)
 {
-	expose_bind(l);
 	expect_ok(fg_mr_destroy(&l->mw));
 	assert_int_equal(fg_mr_destroy(&l->mw), EINVAL);
 	expose_all_refused(l);
@@ -578,9 +574,8 @@ TEST_CASES(rc_connected, test_window_of_another_domain_is_refused, types)
 	expose_all_ok(&l);
 }
 
-TEST_EXPOSE(PVR_MR_FLAG_MW1, test_failed_bind_leaves_type_1_as_it_was)
+TEST_BOUND(PVR_MR_FLAG_MW1, test_failed_bind_leaves_type_1_as_it_was)
 {
-	expose_bind(l);
 	l->bind.length = UINT64_MAX;
 	expose_bind_refused(l);
 	expose_all_ok(l);
