@@ -126,3 +126,36 @@ struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len
 	fg_run(end->guest->host);
 	return t_cqe_ok_at(&end->rcq, wr_id, PVRDMA_WC_RECV, len, file, line);
 }
+
+void t_send_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_id, uint32_t len)
+{
+	if (from->qp.type == PVR_QPT_UD)
+		t_send_ud(from, to, wr_id, 0, len);
+	else
+		t_send(from, wr_id, 0, len);
+}
+
+/* A message from @from arrives. */
+static void exchange(struct fg_end *from, struct fg_end *to)
+{
+	t_recv(to, 801, 2000, 200);
+	t_send_to(from, to, 802, 10);
+	run_done(from, 802, PVRDMA_WC_SEND);
+	expect_recv(&to->rcq, 801, from->qp.type == PVR_QPT_UD ? 50 : 10);
+}
+
+void t_expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status)
+{
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
+
+	t_send_to(&env->a, &env->b, 777, 10); /* behind the bad one */
+	run_cqe(&env->a, wr_id, status);
+	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_SQE);
+	expect_state(&env->b, PVR_QPS_RTS);
+	exchange(&env->b, &env->a);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	exchange(&env->a, &env->b);
+	exchange(&env->b, &env->a);
+}

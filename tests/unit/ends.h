@@ -73,6 +73,14 @@ struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len
 #define T_ROM_GPA 0xf0000000ull
 uint8_t *t_map_rom(struct fg_guest *guest);
 
+/* A message of @len bytes, by a datagram if the ends have UD QPs. */
+void t_send_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_id, uint32_t len);
+/*
+ * a's request fails its send queue alone (SQE): the next request is flushed, receives go on, and
+ * RTS starts the queue again.
+ */
+void t_expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status);
+
 /* An SGE by which a receive request fails. */
 #define T_BAD_SGE ((struct pvrdma_sge){ FG_USER_VA, 200, 0xbad })
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge);

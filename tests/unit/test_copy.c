@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* All ways of copying, alone and under messages, and the choice between them. */
+/* All implementations of copying, alone and under messages, and the choice between them. */
 #include "ends.h"
 #include "core/copy.h"
 #include "core/adapter.h"
@@ -8,7 +8,7 @@
 
 static uint8_t from[AREA], to[AREA], expected[AREA];
 
-TEST_PLAIN(test_ways_copy_all_of_it_and_nothing_else)
+TEST_PLAIN(test_implementations_copy_all_bytes_and_no_others)
 {
 	static const uint32_t lengths[] = { 1024, 1025, 1087, 1151, 1152,  1279,  1280,
 					    2047, 4095, 4096, 4097, 65535, 65536, 70001 };
@@ -181,14 +181,6 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 	expect_ok(fg_mr_create(&env->a.pd, &buf, FG_ACCESS_ALL, &mr));
 	expect_ok(fg_mr_create(&env->b.pd, &buf, FG_ACCESS_ALL, &host));
 	for (size_t w = 0; w < PVR_COPY_IMPLS; w++) {
-		struct pvrdma_sge sge = fg_sge(&mr, 8192, 30000);
-		struct fg_wr wr = { .wr_id = 1,
-				    .opcode = PVRDMA_WR_RDMA_WRITE,
-				    .sge = &sge,
-				    .num_sge = 1,
-				    .flags = PVR_SEND_SIGNALED,
-				    .rkey = host.rkey };
-
 		if (!pvr_copy_impls[w].works())
 			continue;
 		force(env, &pvr_copy_impls[w]);
@@ -196,8 +188,8 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 			fg_fill(buf.va, buf.size, w);
 			memcpy(expected, buf.va, buf.size);
 			memmove(expected + 8192 + distance, expected + 8192, 30000);
-			wr.remote_addr = host.start + 8192 + distance;
-			assert_true(fg_post_send(&env->a.qp, &wr));
+			t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
+			       T_SGE(&mr, 8192, 30000), T_REMOTE(&host, 8192 + distance));
 			run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
 			assert_memory_equal(buf.va, expected, buf.size);
 		}
@@ -206,9 +198,9 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 
 /* ----------------------------------------------------------------- choice */
 
-/* A clock by which ways take so long, in the order in which they are tried. */
+/* A clock by which implementations take so long, in the order in which they are tried. */
 struct clock {
-	const uint64_t *ns; /* one per way that works; NULL: it stands still */
+	const uint64_t *ns; /* one per implementation that works; NULL: it stands still */
 	uint64_t now, looks;
 	uint64_t busy; /* the first trials of any implementation take 5 us more */
 };
@@ -266,7 +258,7 @@ TEST_PLAIN(test_fastest_is_chosen)
 	assert_ptr_equal(choice(ns, 1), last);
 }
 
-/* As long as each way has some rounds to itself. */
+/* As long as each implementation has some rounds to itself. */
 TEST_PLAIN(test_cpu_load_does_not_change_the_choice)
 {
 	static const uint64_t same[] = { 1000, 1000, 1000, 1000 };
@@ -277,7 +269,7 @@ TEST_PLAIN(test_cpu_load_does_not_change_the_choice)
 				 &pvr_copy_impls[0]);
 }
 
-TEST_PLAIN(test_short_and_long_messages_have_each_their_way)
+TEST_PLAIN(test_short_and_long_messages_each_have_an_implementation)
 {
 	struct pvr_copy copy = { .impl = { &pvr_copy_impls[2], &pvr_copy_impls[1] } };
 

@@ -91,6 +91,12 @@ static void created(struct layout *l)
 	expect_ok(fg_mr_create_as(&l->env->b.pd, &l->req, &l->mr));
 }
 
+static void create(struct layout *l, uint64_t start, uint64_t offset, uint64_t length)
+{
+	request(l, start, offset, length);
+	created(l);
+}
+
 static void refused(struct layout *l, uint32_t err)
 {
 	struct pvr_resp_create_mr resp;
@@ -145,8 +151,7 @@ static void write_all(struct layout *l)
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_address_is_independent_of_the_offset)
 {
 	add_scattered(l, 5);
-	request(l, IOVA + 77, 100, 4 * PVR_PAGE_SIZE);
-	created(l);
+	create(l, IOVA + 77, 100, 4 * PVR_PAGE_SIZE);
 	write_all(l);
 }
 
@@ -164,8 +169,7 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_zero_based_region)
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_at_the_end_of_the_address_space)
 {
 	add_scattered(l, 2);
-	request(l, -(uint64_t)5000, 96, 5000);
-	created(l);
+	create(l, -(uint64_t)5000, 96, 5000);
 	write_ok(l, 0, 5000, 4);
 	write_refused(l, UINT64_MAX, 2);
 	write_refused(l, 0, 1);
@@ -174,16 +178,14 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_at_the_end_of_the_address_space)
 TEST_LAYOUT(KIB64_SHIFT, test_large_pages_in_any_order)
 {
 	add_large(l, 5);
-	request(l, IOVA + 5, 60001, (4ull << KIB64_SHIFT) + 3);
-	created(l);
+	create(l, IOVA + 5, 60001, (4ull << KIB64_SHIFT) + 3);
 	write_all(l);
 }
 
 TEST_LAYOUT(MIB2_SHIFT, test_region_that_begins_deep_in_a_huge_page)
 {
 	add_large(l, 3);
-	request(l, IOVA, (1u << MIB2_SHIFT) - 5, (1u << MIB2_SHIFT) + 10);
-	created(l);
+	create(l, IOVA, (1u << MIB2_SHIFT) - 5, (1u << MIB2_SHIFT) + 10);
 	write_ok(l, 0, 50000, 5);
 	write_ok(l, (1u << MIB2_SHIFT) - 20000, 20010, 6);
 	write_refused(l, IOVA + (1u << MIB2_SHIFT) + 9, 2);
@@ -196,8 +198,7 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_uneven_runs)
 	for (uint32_t run = 1; run < 29; run += 2)
 		add_run(l, run);
 	add_run(l, 330);
-	request(l, IOVA, 3000, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 3000);
-	created(l);
+	create(l, IOVA, 3000, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 3000);
 	write_all(l);
 }
 
@@ -206,8 +207,7 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_runs_before_scattered_pages)
 {
 	add_run(l, 100);
 	add_scattered(l, 450);
-	request(l, IOVA, 1, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 1);
-	created(l);
+	create(l, IOVA, 1, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 1);
 	write_all(l);
 }
 

@@ -164,25 +164,6 @@ TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
 	expect_state(&env->b, PVR_QPS_ERR);
 }
 
-/* Only a's send queue has failed; it can be started again. */
-static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status)
-{
-	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
-
-	t_send(&env->a, 777, 0, 10); /* behind the bad one */
-	run_cqe(&env->a, wr_id, status);
-	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_no_cqe(&env->b.rcq);
-	expect_state(&env->a, PVR_QPS_SQE);
-	expect_state(&env->b, PVR_QPS_RTS);
-	t_recv(&env->a, 801, 2000, 200);
-	t_send(&env->b, 802, 0, 10);
-	run_recv(&env->a, 801, 10);
-	expect_done(&env->b.scq, 802, PVRDMA_WC_SEND);
-	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
-	t_ping_pong(env->host, &env->a, &env->b);
-}
-
 static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_READ),
 					     T_CASE(PVRDMA_WR_ATOMIC_CMP_AND_SWP),
 					     T_CASE(PVRDMA_WR_ATOMIC_FETCH_AND_ADD),
@@ -194,19 +175,19 @@ static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_READ),
 TEST_CASES(uc_connected, test_opcodes_that_uc_does_not_have_fail_the_send_queue, bad_opcodes)
 {
 	t_rdma(&env->a, row->value, 1, 0, &env->b.mr, 0, 8);
-	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(uc_connected, test_forbidden_memory_fails_the_send_queue)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = &T_BAD_SGE, .num_sge = 1);
-	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 TEST(uc_connected, test_failed_local_operation_fails_the_send_queue)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .flags = 0, .imm = 0xbad);
-	expect_send_error(env, 1, PVRDMA_WC_MW_BIND_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
 /* A damaged message is lost as a whole, and its receive request waits for the next one. */

@@ -313,25 +313,6 @@ TEST(ud_ready, test_rc_qp_takes_no_datagrams)
 	expect_no_cqe(&rc.rcq);
 }
 
-/* a's send fails; only its send queue stops, and can be started again. */
-static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status)
-{
-	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
-
-	t_send_ud(&env->a, &env->b, 777, 0, 10); /* behind the bad one */
-	run_cqe(&env->a, wr_id, status);
-	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_no_cqe(&env->b.rcq);
-	expect_state(&env->a, PVR_QPS_SQE);
-	/* The receive queue goes on. */
-	t_recv(&env->a, 801, 2000, 200);
-	t_send_ud(&env->b, &env->a, 802, 0, 10);
-	run_recv(&env->a, 801, 50);
-	expect_done(&env->b.scq, 802, PVRDMA_WC_SEND);
-	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
-	expect_still_works(env);
-}
-
 static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_WRITE),
 					     T_CASE(PVRDMA_WR_RDMA_WRITE_WITH_IMM),
 					     T_CASE(PVRDMA_WR_RDMA_READ),
@@ -347,7 +328,7 @@ static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_WRITE),
 TEST_CASES(ud_ready, test_opcodes_that_datagrams_do_not_have_fail_the_send_queue, bad_opcodes)
 {
 	POST(env, .opcode = row->value, .flags = 0);
-	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 static const struct t_case bad_numbers[] = { T_CASE(5), T_CASE(33), T_CASE(255),
@@ -358,13 +339,13 @@ TEST_CASES(ud_ready, test_too_many_entries_fail_the_send_queue, bad_numbers)
 	const struct pvrdma_sge sge[4] = { { 0 } };
 
 	POST(env, .flags = 0, .sge = sge, .num_sge = row->value);
-	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(ud_ready, test_forbidden_memory_fails_the_send_queue)
 {
 	POST(env, .flags = 0, .sge = &T_BAD_SGE, .num_sge = 1);
-	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 TEST(ud_ready, test_address_of_another_pd_fails_the_send_queue)
@@ -375,7 +356,7 @@ TEST(ud_ready, test_address_of_another_pd_fails_the_send_queue)
 	expect_ok(fg_pd_create(&env->g[0]->kernel, &other));
 	av = fg_av(&other, env->b.gid, 0);
 	POST(env, .flags = 0, .av = &av);
-	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	t_expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 static const struct t_case bad_source_gids[] = { T_CASE(1), T_CASE(127), T_CASE(128), T_CASE(255) };
