@@ -159,3 +159,32 @@ void t_expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status)
 	exchange(&env->a, &env->b);
 	exchange(&env->b, &env->a);
 }
+
+void t_expect_link_needed(struct t_env *env)
+{
+	for (int i = 0; i < 2; i++) {
+		pvr_adapter_set_link(env->g[i]->adapter, false);
+		t_recv(&env->b, 1, 0, 200);
+		t_send_to(&env->a, &env->b, 2, 10);
+		run_done(&env->a, 2, PVRDMA_WC_SEND);
+		expect_no_cqe(&env->b.rcq);
+		pvr_adapter_set_link(env->g[i]->adapter, true);
+		t_send_to(&env->a, &env->b, 3, 10);
+		run_done(&env->a, 3, PVRDMA_WC_SEND);
+		expect_cqe(&env->b.rcq, 1, PVRDMA_WC_SUCCESS);
+	}
+}
+
+void t_expect_receiver_fails(struct t_env *env)
+{
+	t_recv_sge(&env->b, 1, T_BAD_SGE);
+	t_recv(&env->b, 2, 0, 200);
+	t_send_to(&env->a, &env->b, 3, 10);
+	t_send_to(&env->a, &env->b, 4, 10);
+	run_done(&env->a, 3, PVRDMA_WC_SEND);
+	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_ERR);
+}

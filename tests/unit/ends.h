@@ -5,6 +5,13 @@
 
 #include "common.h"
 
+/* The guests of this program acknowledge these extensions, unless a test sets others. */
+#define TEST_EXT(ext)                   \
+	TEST_INIT                       \
+	{                               \
+		fg_default_ext = (ext); \
+	}
+
 int t_setup_rc_self(void **state); /* one guest, an RC end that is connected to itself */
 int t_setup_uc_connected(void **state);
 
@@ -80,6 +87,11 @@ void t_send_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_id, uin
  * RTS starts the queue again.
  */
 void t_expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status);
+
+/* No message arrives while the link of a or of b is down; afterwards messages arrive again. */
+void t_expect_link_needed(struct t_env *env);
+/* A receive request fails b alone: a's request succeeds, b is in ERR. */
+void t_expect_receiver_fails(struct t_env *env);
 
 /* An SGE by which a receive request fails. */
 #define T_BAD_SGE ((struct pvrdma_sge){ FG_USER_VA, 200, 0xbad })

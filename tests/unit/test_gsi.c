@@ -5,10 +5,7 @@
 #define GRH 40u
 #define MAD 256u
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_VLAN;
-}
+TEST_EXT(PVR_EXT_VLAN)
 
 /* ib_mad's way: a header and a data entry, number 1, a Q_Key with the top bit. */
 static void send_mad(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)

@@ -6,10 +6,7 @@
 #define GRH 40u
 #define MAX_INLINE 256u
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
-}
+TEST_EXT(PVR_EXT_INLINE | PVR_EXT_UC)
 
 static void open_ends(struct t_env *env, enum pvr_qp_type type, uint32_t max_inline)
 {

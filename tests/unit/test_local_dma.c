@@ -2,10 +2,7 @@
 /* PVR_EXT_LOCAL_DMA_LKEY: one lkey for all of RAM, for the guest's kernel alone. */
 #include "ends.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_USER_OPS;
-}
+TEST_EXT(PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_USER_OPS)
 
 static struct pvrdma_sge dma_sge(const struct fg_end *end, uint64_t offset, uint32_t len)
 {

@@ -8,10 +8,7 @@
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 static const uint8_t group_v4[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MCAST;
-}
+TEST_EXT(PVR_EXT_MCAST)
 
 static uint64_t dropped(const struct fg_guest *g)
 {

@@ -8,10 +8,7 @@
 #define MAX_PAGES 600
 #define LINEAR_MIB 24 /* contiguous bus addresses, aligned to 4 MiB */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MR_LAYOUT;
-}
+TEST_EXT(PVR_EXT_MR_LAYOUT)
 
 /* A region of b's guest, which a writes. */
 struct layout {

@@ -2,10 +2,7 @@
 /* PVR_MR_FLAG_REPLACE: a region becomes another one and keeps its keys. */
 #include "ends.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MR_LAYOUT | PVR_EXT_MW;
-}
+TEST_EXT(PVR_EXT_MR_LAYOUT | PVR_EXT_MW)
 
 /* b's region, which a writes; @req describes what it is to become. */
 struct swap {

@@ -19,10 +19,7 @@ static void expose_init_bound(struct expose *l, struct t_env *env, uint32_t flag
 
 /* ------------------------------------------------------------------- bounds */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
-}
+TEST_EXT(PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT)
 
 static const struct t_case types[] = { T_CASE(PVR_MR_FLAG_MW1), T_CASE(PVR_MR_FLAG_MW2) };
 

@@ -4,10 +4,7 @@
 
 #define BIG ((1u << 20) + 100) /* goes in five pieces */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_UC;
-}
+TEST_EXT(PVR_EXT_UC)
 
 static void open_big(struct t_env *env)
 {
@@ -79,16 +76,7 @@ TEST(uc_connected, test_message_to_unknown_qpn_completes)
 
 TEST(uc_connected, test_messages_while_a_link_is_down_are_dropped)
 {
-	t_recv(&env->b, 1, 0, 8);
-	for (int i = 0; i < 2; i++) {
-		pvr_adapter_set_link(env->g[i]->adapter, false);
-		t_send(&env->a, 2, 0, 8);
-		run_done(&env->a, 2, PVRDMA_WC_SEND);
-		expect_no_cqe(&env->b.rcq);
-		pvr_adapter_set_link(env->g[i]->adapter, true);
-	}
-	t_send(&env->a, 3, 0, 8);
-	run_recv(&env->b, 1, 8);
+	t_expect_link_needed(env);
 }
 
 TEST(uc, test_receiver_that_is_not_ready_drops)
@@ -152,16 +140,7 @@ TEST(uc_connected, test_message_that_does_not_fit_is_dropped)
 
 TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
 {
-	t_recv_sge(&env->b, 1, T_BAD_SGE);
-	t_recv(&env->b, 2, 0, 200);
-	t_send(&env->a, 3, 0, 10);
-	t_send(&env->a, 4, 0, 10);
-	run_done(&env->a, 3, PVRDMA_WC_SEND);
-	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
-	expect_state(&env->a, PVR_QPS_RTS);
-	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
-	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_state(&env->b, PVR_QPS_ERR);
+	t_expect_receiver_fails(env);
 }
 
 static const struct t_case bad_opcodes[] = { T_CASE(PVRDMA_WR_RDMA_READ),
