@@ -6,11 +6,6 @@
 static const uint8_t ip1[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
 static const uint8_t ip2[16] = { [10] = 0xff, 0xff, 10, 0, 0, 2 };
 
-TEST(guest, test_bind_the_default_gid)
-{
-	assert_int_equal(fg_stats(env->g[0]).gids, 1);
-}
-
 TEST(guest, test_bind_ipv4_and_ipv6_gids)
 {
 	static const uint8_t v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
