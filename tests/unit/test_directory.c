@@ -554,8 +554,8 @@ TEST_NET(no_peers, test_lookups_have_a_rate)
 			fake_run(net, 1);
 	}
 	pvr_directory_get_stats(net->directory, &stats);
+	/* Usually below 10,000; a machine that takes 15 s for this loop permits all of them. */
 	assert_in_range(stats.lookups, 1000, 1100 + (pvr_loop_now() - begin) * 4200 / PVR_SEC);
-	assert_true(stats.lookups < 60000);
 }
 
 TEST_NET(hurry, test_log_has_a_rate)
