@@ -2,6 +2,7 @@
 """rdma-core's own test-suite, as Debian's python3-pyverbs has it, in a VM; its report, and the known skips."""
 
 import dataclasses
+import fnmatch
 import pathlib
 import re
 
@@ -16,6 +17,7 @@ STEP = Step("pyverbs", """
     cd /root && python3 tests/run_tests.py -v --dev "$RDMA_DEV" 2>&1
     true""", 240)
 
+
 @dataclasses.dataclass
 class Report:
     """Test ids by outcome; skipped ones with the suite's reason."""
@@ -25,6 +27,11 @@ class Report:
     failed: list
     skipped: dict
     text: str
+
+    @property
+    def tests(self):
+        """All that have an outcome."""
+        return [*self.passed, *self.failed, *self.skipped]
 
 
 def parse(text):
@@ -48,10 +55,16 @@ def parse(text):
     return report
 
 
-def listed(name):
-    """A committed list of tests: {id: why}."""
-    lines = (LISTS / name).read_text().splitlines()
-    pairs = [line.partition(" | ") for line in lines if line and not line.startswith("#")]
-    assert all(test and why.strip() for test, _, why in pairs), f"{name}: each line is a test's id, ' | ' and why"
-    assert len({test for test, _, _ in pairs}) == len(pairs), f"{name} names a test twice"
-    return {test: why.strip() for test, _, why in pairs}
+def listed(*names):
+    """Committed lists of tests: [(pattern of ids, why)]."""
+    lines = [line for name in names for line in (LISTS / name).read_text().splitlines() if line and not line.startswith("#")]
+    rows = [tuple(line.split(" | ")) for line in lines]
+    assert all(len(row) == 2 and all(row) for row in rows), f"{names}: each line is a pattern of ids, ' | ' and why"
+    assert len({pattern for pattern, _ in rows}) == len(rows), f"{names} have a pattern twice"
+    return rows
+
+
+def reasons(rows, tests):
+    """{test: why} of those tests that a row matches, the first such row's."""
+    matches = {test: [why for pattern, why in rows if fnmatch.fnmatchcase(test, pattern)] for test in tests}
+    return {test: whys[0] for test, whys in matches.items() if whys}

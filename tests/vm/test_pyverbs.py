@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """rdma-core's own test-suite over our device: with our driver and provider, and with the stock ones."""
 
+import fnmatch
+
 import features
 import pyverbs
 import pytest
@@ -11,9 +13,9 @@ pytestmark = pytest.mark.slow
 
 TESTS = 273      # of the python3-pyverbs in Debian 12
 PASSES = {"pvrdma": 118, "vmw_pvrdma": 43}      # so many at least
-SKIPS = {"pvrdma": "pyverbs-skips.txt", "vmw_pvrdma": "pyverbs-skips-vmw_pvrdma.txt"}
+SKIPS = {"pvrdma": ["pyverbs-skips.txt"], "vmw_pvrdma": ["pyverbs-skips-vmw_pvrdma.txt", "pyverbs-skips.txt"]}
 # Errors of the stock driver or provider, without access to the device.
-FAILURES = {"pvrdma": None, "vmw_pvrdma": "pyverbs-failures-vmw_pvrdma.txt"}
+FAILURES = {"pvrdma": [], "vmw_pvrdma": ["pyverbs-failures-vmw_pvrdma.txt"]}
 FEATURES_BY_CHANCE = {"all", "test_qp.QPTest"}
 # The stock driver warns of each invalid request, and this suite makes many.
 COMPLAINTS = Step("complaints", '[ "$DRIVER" = vmw_pvrdma ] || ! complaints')
@@ -40,8 +42,9 @@ def report(run):
 
 
 @pytest.fixture(scope="module")
-def listed(driver):
-    return pyverbs.listed(SKIPS[driver])
+def expected(driver, report):
+    """{test: why it skips}"""
+    return pyverbs.reasons(pyverbs.listed(*SKIPS[driver]), report.tests)
 
 
 def by_chance(why):
@@ -50,23 +53,24 @@ def by_chance(why):
 
 
 def test_all_tests_ran(report):
-    seen = len(report.passed) + len(report.failed) + len(report.skipped)
-    assert (report.ran, seen) == (TESTS, TESTS), report.text[-3000:]
+    assert (report.ran, len(report.tests)) == (TESTS, TESTS), report.text[-3000:]
 
 
 def test_no_failure_and_no_error(report, driver):
-    known = pyverbs.listed(FAILURES[driver]) if FAILURES[driver] else {}
-    assert set(report.failed) == set(known), report.text[report.text.find("\n====="):][:6000]
+    known = pyverbs.listed(*FAILURES[driver])
+    assert set(report.failed) == {test for test, _ in known}, report.text[report.text.find("\n====="):][:6000]
 
 
-def test_each_skipped_test_is_listed(report, listed):
-    new = [f"{name} | {why}" for name, why in report.skipped.items() if name not in listed]
+def test_each_skipped_test_is_listed(report, expected):
+    new = [f"{name} | {why}" for name, why in report.skipped.items() if name not in expected]
     assert not new, "skipped, but not listed:\n" + "\n".join(new)
 
 
-def test_each_listed_test_skips(report, listed):
-    over = sorted(name for name, why in listed.items() if name not in report.skipped and not by_chance(why))
+def test_each_listed_test_skips(report, driver, expected):
+    over = sorted(name for name, why in expected.items() if name not in report.skipped and not by_chance(why))
     assert not over, "listed, but did not skip:\n" + "\n".join(over)
+    unused = [pattern for pattern, _ in pyverbs.listed(*SKIPS[driver]) if not fnmatch.filter(report.tests, pattern)]
+    assert not unused, "no test has these names:\n" + "\n".join(unused)
 
 
 def test_enough_tests_pass(report, driver, capsys):
