@@ -9,8 +9,8 @@ import dataclasses
 import re
 import shlex
 
+from traffic import meeting
 from vmlab_run import ROOT
-from steps import Step
 
 DOCUMENT = ROOT / "docs" / "applications.md"
 _PROMPT = re.compile(r"node(\d)([$#]) (.*)")
@@ -60,8 +60,9 @@ def example(heading):
     return examples()[heading]
 
 
-def _name(heading):
-    return heading.lower().replace(" ", "-")
+def name_of(heading):
+    """Of the step that runs the example."""
+    return re.sub(r"[^a-z0-9_]+", "-", heading.lower())
 
 
 def meet(heading, port, seconds=60, how="meet", times=1):
@@ -71,15 +72,12 @@ def meet(heading, port, seconds=60, how="meet", times=1):
     """
     server, client = example(heading).commands
     client = dataclasses.replace(client, text=" && ".join([client.text] * times))
-    return Step(_name(heading), f"""
-        server_command=({server.shell()})
-        client_command=({client.shell()})
-        {how} {port} {server.node} {client.node}""", seconds)
+    return meeting(name_of(heading), port, server.shell(), client.shell(), seconds, how, f"{server.node} {client.node}")
 
 
-def script(heading, node):
-    """Bash for the example's commands of one node, one after another until one fails."""
-    return " &&\n".join(f"({command.shell()})" for command in example(heading).commands if command.node == node)
+def script(heading, node=None):
+    """Bash for the example's commands, all or one node's, one after another until one fails."""
+    return " &&\n".join(f"({command.shell()})" for command in example(heading).commands if node in (None, command.node))
 
 
 def check_output(heading, text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Boots of VMs that several test files share: each boots once per tier, for the steps of all files of this pytest run.
+"""Boots of VMs. Test files may share one: it boots once per tier, for the steps of all files of this pytest run.
 
 A file adds its steps as a part. Only parts with selected tests run, so `pytest tests/vm/test_cm.py` boots for the steps of
 that file. Parts of "make check" and of "make check-long" never share a boot.
@@ -11,7 +11,7 @@ import inspect
 import apps
 import pytest
 import pyverbs
-from steps import run_steps
+from steps import name_of, run_steps
 
 
 @dataclasses.dataclass
@@ -25,9 +25,13 @@ class Part:
     files: object
 
     @property
+    def file(self):
+        return self.module.removeprefix("test_")
+
+    @property
     def name(self):
         """In front of the names of its steps, with a dot."""
-        return self.module.removeprefix("test_") + ("-long" if self.long else "")
+        return self.file + ("-long" if self.long else "")
 
     def is_selected(self, session):
         return any(item.module.__name__ == self.module and bool(item.get_closest_marker("long")) == self.long
@@ -35,9 +39,9 @@ class Part:
 
 
 class Boot:
-    """order: the names of the files that may add a part, without "test_". options: those of vmlab."""
+    """order: the names of the files that share it, without "test_"; none: one file's own. options: those of vmlab."""
 
-    def __init__(self, name, order, **options):
+    def __init__(self, name, order=(), **options):
         self.name, self.order, self.options = name, order, options
         self.parts, self.runs = [], {}
 
@@ -45,7 +49,7 @@ class Boot:
         """A fixture: the run of these steps. long: only tests that are marked so use it."""
         module = inspect.currentframe().f_back.f_globals["__name__"]
         part = Part(module, long, list(steps), watch or {}, files)
-        assert module.removeprefix("test_") in self.order, f"{module} is not in the order of the boot '{self.name}'"
+        assert not self.order or part.file in self.order, f"{module} is not in the order of the boot '{self.name}'"
         self.parts.append(part)
 
         @pytest.fixture(scope="module")
@@ -58,7 +62,8 @@ class Boot:
 
     def _boot(self, long, session, tmp_path_factory):
         parts = [part for part in self.parts if part.long == long and part.is_selected(session)]
-        parts.sort(key=lambda part: self.order.index(part.module.removeprefix("test_")))
+        if self.order:
+            parts.sort(key=lambda part: self.order.index(part.file))
         steps = [dataclasses.replace(step, name=f"{part.name}.{step.name}") for part in parts for step in part.steps]
         watch = {f"{part.name}.{flag}": function for part in parts for flag, function in part.watch.items()}
         files = {path.name: path for part in parts for path in part.files()}
@@ -73,8 +78,25 @@ def each_run(*names):
 
 def each_step(**parts):
     """Parameters "run, step" of the fixtures with their steps or names of steps."""
-    return [pytest.param(run.values[0], getattr(step, "name", step), marks=run.marks, id=f"{run.values[0]}-{getattr(step, 'name', step)}")
-            for run in each_run(*parts) for step in parts[run.values[0]]]
+    return [pytest.param(run.values[0], name, marks=run.marks, id=f"{run.values[0]}-{name}")
+            for run in each_run(*parts) for name in map(name_of, parts[run.values[0]])]
+
+
+def step_tests(**parts):
+    """Two tests for a file: of each step of its fixtures, and of the end of each run.
+
+        test_step, test_run_ended_well = step_tests(pair=STEPS, pair_long=LONG)
+    """
+    @pytest.mark.parametrize("run, step", each_step(**parts), indirect=["run"])
+    def test_step(run, step):
+        run.check(step)
+
+    @pytest.mark.parametrize("run", each_run(*parts), indirect=True)
+    def test_run_ended_well(run):
+        """Each node came to its end, no kernel complained, and pvrdmad ended with status 0."""
+        run.check_end()
+
+    return test_step, test_run_ended_well
 
 
 # Parts that kill a VM or remove a device come last, after those that change addresses or names of devices.

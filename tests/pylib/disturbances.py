@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Steps in which the driver, its device, its netdev or its link goes away and comes back."""
 
+from pvrdmactl import pvrdmactl
 from steps import Step
 
 
@@ -9,6 +10,14 @@ def reloads(times, seconds):
         for i in $(seq {times}); do
             unload && load || {{ echo "time $i"; exit 1; }}
         done""", seconds)
+
+
+def new_vm(name, node, then):
+    """A new VM takes the place of the killed one, and continues with the step `then`."""
+    return Step(name, f"""
+        [ $NODE != {node} ] || exit 0
+        echo ${{STEP%%.*}}.{then} >$SHARE/resume
+        labctl start-node {node}""")
 
 
 PINGPONG_AFTER = "pingpong 18515 1 2 -c -s 4096 -n 100 && pingpong 18516 2 1 -c -e -s 65536 -n 50"
@@ -142,6 +151,10 @@ AFTER = Step("vm-goes-on", """
 UNLOAD = Step("unload-without-device", """
     [ $NODE = 1 ] || exit 0
     unload""", 60)
+OPERATOR = {
+    "link-down.now": pvrdmactl("link", "node1", "down"),
+    "link-up.now": pvrdmactl("link", "node1", "up"),
+    "adapter-vanishes.now": pvrdmactl("remove-adapter", "node1")}
 LOAD = Step("load-without-device", """
     [ $NODE = 1 ] || exit 0
     insmod $driver 2>&1

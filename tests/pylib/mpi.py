@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Open MPI in VMs: the commands of docs/applications.md, as an ordinary user after a login, and the bytes that they moved."""
 
-import json
 import re
 import shlex
-import subprocess
 
 import applications
-from pvrdmactl import pvrdmactl
-from steps import Step
+from steps import Step, guest_programs, path_from
 from vmlab_run import ROOT
 
 # A login has the limits of /etc/security, and so has ssh's. The counters of all nodes, before and after node 1's command.
@@ -36,20 +33,10 @@ def run(name, text, seconds=240):
     return Step(name, f"{SHELL}\n run {shlex.quote(text)}", seconds)
 
 
-def name_of(heading):
-    return re.sub(r"[^a-z0-9]+", "-", heading.lower())
-
-
 def documented(heading, seconds=240):
     """The example's only command must succeed."""
     command, = applications.example(heading).commands
-    return run(name_of(heading), command.text, seconds)
-
-
-def set_up(heading):
-    """Below these headings all nodes run all commands."""
-    return Step(name_of(heading),
-                " &&\n".join(f"({command.shell()})" for command in applications.example(heading).commands))
+    return run(applications.name_of(heading), command.text, seconds)
 
 
 def failing(name, text, seconds):
@@ -58,55 +45,17 @@ def failing(name, text, seconds):
                      "[ $status != 0 ] && [ $status != 124 ]", 2 * seconds)
 
 
-def documented_failure(heading, seconds=120):
-    command, = applications.example(heading).commands
-    return failing(name_of(heading), command.text, seconds)
-
-
 # As Debian has it: an ordinary user may lock 8 MiB.
 LIMIT = Step("limit", 'echo "* - memlock 8192" >/etc/security/limits.d/00-default.conf')
-PREPARED = set_up("Preparing the VMs")
-RAISED = set_up("Locked memory for MPI")
-COMPLAINTS = Step("complaints", "! complaints")
+# Below these headings all nodes run all commands.
+PREPARED, RAISED = (Step(applications.name_of(heading), applications.script(heading))
+                    for heading in ("Preparing the VMs", "Locked memory for MPI"))
 
 
-def noted(name):
-    """The objects in the daemon: a watcher is called for them. The kernels' own objects, those of QP1, are always there."""
-    return Step(name, "[ $NODE != 1 ] || { raise now; await now.seen; }")
-
-
-def nothing_left(name, watched=True):
-    """Check that no guest has more objects than those; nor the daemon, if a watcher waits for it."""
-    look = "[ $NODE != 1 ] || { raise now; await now.seen; }" if watched else ""
-    return Step(name, f"""
-        gone() {{ [ ! -e "/sys/class/infiniband/$RDMA_DEV" ] || rdma resource | grep -q "qp 1 cm_id 0 mr 0 ctx 0"; }}
-        until_true 100 gone
-        status=$?
-        rdma resource; rdma resource show qp
-        {look}
-        exit $status""")
-
-
-def watched(*steps):
-    """For run_steps: the watchers of the daemon in these steps."""
-    return {f"{step.name}.now": pvrdmactl("--json", "stats") for step in steps}
-
-
-def objects(seen, step, what):
-    """How many of them each adapter has in the daemon: {name: number}."""
-    adapters = json.loads(seen[f"{step.name}.now"][1])["adapters"]
-    return {adapter["name"]: adapter[what] for adapter in adapters}
-
-
-OBJECTS = ("contexts", "pds", "mrs", "cqs", "qps", "srqs")
-
-
-def openib_files():
-    """The files that the document requires in $SHARE."""
-    fetched = subprocess.run([ROOT / "scripts" / "fetch/openmpi"], stdout=subprocess.PIPE, text=True, check=True,
-                             stdin=subprocess.DEVNULL)
-    folders = (ROOT / "packaging" / "openmpi", f"{fetched.stdout.strip()}/openib")
-    return [path for folder in folders for path in type(ROOT)(folder).iterdir()]
+def files():
+    """Those that the document requires in $SHARE, and the programs."""
+    folders = (ROOT / "packaging" / "openmpi", path_from("fetch/openmpi") / "openib")
+    return [*guest_programs(), *(path for folder in folders for path in folder.iterdir())]
 
 
 def _grown(outcomes, column):

@@ -3,6 +3,7 @@
 
 import functools
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -16,40 +17,56 @@ LATE_CONNECT = "client_env=(env LD_PRELOAD=$SHARE/late_connect.so)\n"
 GUEST_SOURCES = ROOT / "tests" / "vm" / "guest_src"
 
 
-class Run:
-    """A finished run. run["name"] is the step's outcomes, node 1's first."""
+def name_of(step):
+    """Of a Step or of a step's name."""
+    return getattr(step, "name", step)
 
-    def __init__(self, result, nodes, seen, prefix=""):
+
+class Run:
+    """A finished run. run[STEP] or run["name"] is the step's outcomes, node 1's first."""
+
+    def __init__(self, result, options, seen, prefix=""):
         self.result = result
-        self.nodes = nodes
-        self.seen = seen      # flag -> what the watcher returned
-        self.prefix = prefix  # of the names of steps
+        self.options = options  # of vmlab
+        self.seen = seen        # flag -> what the watcher returned
+        self.prefix = prefix    # of the names of steps
+
+    @property
+    def nodes(self):
+        return int(self.options.get("nodes", 2))
 
     def part(self, name):
         """The run, seen from the file whose steps and flags begin with "NAME."."""
         prefix = f"{name}."
         seen = {flag.removeprefix(prefix): value for flag, value in self.seen.items() if flag.startswith(prefix)}
-        return Run(self.result, self.nodes, seen, prefix)
+        return Run(self.result, self.options, seen, prefix)
 
-    def __getitem__(self, name):
-        return [vmlab_steps.outcome(self.result.share, node, self.prefix + name) for node in range(1, self.nodes + 1)]
+    def __getitem__(self, step):
+        name = self.prefix + name_of(step)
+        return [vmlab_steps.outcome(self.result.share, node, name) for node in range(1, self.nodes + 1)]
 
-    def check(self, name):
-        """Fail, showing the output, unless the step ended well on all nodes. Returns the outcomes."""
-        outcomes = self[name]
-        if any(outcome.status != 0 for outcome in outcomes):
-            pytest.fail(self.explain(name), pytrace=False)
+    def check(self, step, nodes=None):
+        """Fail, showing the output, unless the step ended with status 0 on those nodes, or on all. Returns all outcomes."""
+        outcomes = self[step]
+        if any(outcome.status != 0 for outcome in outcomes if nodes is None or outcome.node in nodes):
+            pytest.fail(self.explain(step), pytrace=False)
         return outcomes
 
-    def explain(self, name, why=""):
-        outcomes = self[name]
+    def explain(self, step, why=""):
+        outcomes = self[step]
         # A summary shows only the first line.
         why = why or "; ".join(outcome.blame() for outcome in outcomes if outcome.status != 0)
-        texts = [f"{name}: {why or 'failed'}", *(outcome.tail() for outcome in outcomes)]
+        texts = [f"{name_of(step)}: {why or 'failed'}", *(outcome.tail() for outcome in outcomes)]
         if self.result.status != 0:
             texts.append(f"vmlab: {self.result.error}")
             texts += self.result.stderr.splitlines()[-TAIL:]
         return "\n".join(texts)
+
+    def check_tls(self):
+        """The first host is connected to the second one with TLS if the option `pipe` says so, else without."""
+        log = self.result.log("pvrdmad1.log")
+        version = "TLSv1.3" if self.options["pipe"] == "tls" else "off"
+        assert re.search(rf"connected to host host2 .*TLS: {version}", log), log
 
     def check_end(self):
         """The run itself: every node came to its end, no kernel complained, pvrdmad lives."""
@@ -58,11 +75,6 @@ class Run:
             pytest.fail("\n".join([f"vmlab: {self.result.error}",
                                    *self.result.stderr.splitlines()[-TAIL:],
                                    "pvrdmad.log:", *log]), pytrace=False)
-
-
-def ids(steps):
-    """For pytest.mark.parametrize("step", ids(STEPS))."""
-    return [pytest.param(step.name, marks=step.marks) for step in steps]
 
 
 def run_steps(folder, steps, watch=None, files=(), runner=RUN_STEPS, **options):
@@ -74,7 +86,7 @@ def run_steps(folder, steps, watch=None, files=(), runner=RUN_STEPS, **options):
     status, stdout, stderr, seen = vmlab_steps.run(vmlab.command(runner, **options), vmlab.share, watch)
     result = Result(status, stdout, stderr, vmlab.logs, vmlab.share)
     _keep(folder, vmlab)
-    return Run(result, int(options.get("nodes", 2)), seen)
+    return Run(result, options, seen)
 
 
 def _keep(folder, vmlab):
@@ -87,9 +99,9 @@ def _keep(folder, vmlab):
             shutil.copytree(source, kept / source.name)
 
 
-def _built(script):
-    """The path of the built file: the script prints it."""
-    done = subprocess.run([ROOT / "scripts" / script], stdout=subprocess.PIPE, text=True, check=True,
+def path_from(script, *args):
+    """The path that the script prints: of what it has built or fetched."""
+    done = subprocess.run([ROOT / "scripts" / script, *args], stdout=subprocess.PIPE, text=True, check=True,
                           stdin=subprocess.DEVNULL)
     return pathlib.Path(done.stdout.strip())
 
@@ -97,33 +109,34 @@ def _built(script):
 @functools.cache
 def guest_programs():
     """Files of tests/guest and guest_src for the share."""
-    folder = _built("build/guest-tests")
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I", ROOT / "include", "-o", folder / "bar_poke",
-                    GUEST_SOURCES / "bar_poke.c"], check=True)
+    folder = path_from("build/guest-tests")
+    for source in GUEST_SOURCES.glob("*.c"):
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I", ROOT / "include",
+                        "-o", folder / source.stem, source], check=True)
     names = ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_many", "pvr_faults", "pvr_regions", "pvr_cm",
-             "pvr_mpi", "late_connect.so", "bar_poke")
+             "pvr_mpi", "late_connect.so", "bar_poke", "fail_nth")
     return [folder / name for name in names]
 
 
 @functools.cache
 def guest_module():
     """tests/guest/kmod, for the share."""
-    return _built("build/guest-modules")
+    return [path_from("build/guest-modules")]
 
 
 def our_provider():
     """The library of our provider, for the share of VMs that have Debian's."""
-    return ROOT / "build" / "provider" / "libpvrdma-rdmav34.so"
+    return [ROOT / "build" / "provider" / "libpvrdma-rdmav34.so"]
 
 
-def pids_of(parent, name):
-    """Child processes of `parent` with that name."""
+def pids_of(parent, name=None):
+    """Child processes of `parent`, all or those with that name."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             before, _, after = path.read_text().rpartition(") ")
         except OSError:
             continue
-        if before.partition("(")[2] == name and int(after.split()[1]) == parent:
+        if name in (None, before.partition("(")[2]) and int(after.split()[1]) == parent:
             found.append(int(path.parent.name))
     return found

@@ -10,12 +10,9 @@ import applications
 MIB = 1 << 20
 
 
-def script(heading, node=None, transport="rdma"):
-    """Bash: root's commands of that example, all or one node's, in a shell of their own that ends with the first failure."""
-    commands = [command.text.replace("rdma", transport) for command in applications.example(heading).commands
-                if node in (None, command.node)]
-    assert commands, heading
-    return "bash -exc " + shlex.quote("\n".join(commands))
+def script(heading):
+    """Bash: root's commands of that example, in a shell of their own that ends with the first failure."""
+    return "bash -exc " + shlex.quote("\n".join(command.text for command in applications.example(heading).commands))
 
 
 # A step's functions.

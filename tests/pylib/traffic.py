@@ -6,6 +6,28 @@ from steps import LATE_CONNECT, Step
 DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 COMPLAINTS = Step("complaints", "! complaints")
 
+
+
+def meeting(name, port, server, client, seconds=60, how="meet", nodes="1 2"):
+    """A server that listens at `port`, and a client, both bash. how: "serve" if the server never ends. nodes: theirs."""
+    return Step(name, f"""
+        server_command=({server})
+        client_command=({client})
+        {how} {port} {nodes}""", seconds)
+
+
+def user_meeting(name, port, server, client, **options):
+    """meeting() of two commands of an ordinary user."""
+    return meeting(name, port, f'as_user "{server}"', f'as_user "{client}"', **options)
+
+
+# Three nodes, all at once.
+PAIRWISE = Step("pairwise", """
+    pingpong 18515 1 2 -c -s 4096 -n 300 & one=$!
+    pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
+    pingpong 18517 3 1 -c -s 1 -n 300 & three=$!
+    all $one $two $three""", 120)
+
 ITERATIONS = {1: 1000, 4096: 1000, 65536: 200, 1048576: 40}
 
 PINGPONGS = [

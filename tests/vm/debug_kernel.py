@@ -5,13 +5,12 @@
 """
 
 import dataclasses
-import subprocess
 
 import pytest
-from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, READDRESSED, UNLOAD, UNLOAD_UNDER_LOAD,
-                          UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
-from pvrdmactl import pvrdmactl
-from steps import GUEST_SOURCES, Step, guest_programs, ids, run_steps
+from boots import Boot, step_tests
+from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, OPERATOR, READDRESSED, UNLOAD,
+                          UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
+from steps import Step, guest_programs
 from traffic import CONNECTIONS
 
 pytestmark = pytest.mark.slow
@@ -110,28 +109,5 @@ STEPS = [dataclasses.replace(step, seconds=step.seconds * SLOWNESS) for step in 
     Step("no-leak-after-load-without-device", LEAKS),
     Step("still-armed", ARMED),
 )]
-
-
-def fail_nth(folder):
-    program = folder / "fail_nth"
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", program,
-                    GUEST_SOURCES / "fail_nth.c"], check=True)
-    return program
-
-
-@pytest.fixture(scope="module")
-def debug(tmp_path_factory):
-    files = [*guest_programs(), fail_nth(tmp_path_factory.mktemp("fail-nth"))]
-    return run_steps(tmp_path_factory.mktemp("debug"), STEPS, kernel=KERNEL, smp=2, files=files, watch={
-        "link-down.now": pvrdmactl("link", "node1", "down"),
-        "link-up.now": pvrdmactl("link", "node1", "up"),
-        "adapter-vanishes.now": pvrdmactl("remove-adapter", "node1")})
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_debug(debug, step):
-    debug.check(step)
-
-
-def test_no_kernel_complained(debug):
-    debug.check_end()
+debug = Boot("debug", kernel=KERNEL, smp=2).part(STEPS, OPERATOR, guest_programs)
+test_step, test_run_ended_well = step_tests(debug=STEPS)

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """rdma_cm between two VMs: rdmacm-utils and perftest -R, by IPv4 and IPv6, to others and to oneself, and failures."""
 
-import json
 import re
 
 import applications
 import pytest
 from bench_lib.apps import examples
-from boots import PAIR, each_run, each_step
-from pvrdmactl import pvrdmactl
-from steps import LATE_CONNECT, Step, guest_programs
-from traffic import COMPLAINTS, MCKEY
+from boots import PAIR, each_run, step_tests
+from pvrdmactl import OBJECTS, check_daemon_is_as_before, noted, nothing_left, stats_at_now
+from steps import LATE_CONNECT, Step, guest_programs, name_of
+from traffic import COMPLAINTS, MCKEY, user_meeting
 
 pytestmark = pytest.mark.slow
 
@@ -25,26 +24,19 @@ DOCUMENTED = {
     "cmtime": applications.meet("cmtime", 7471, 240, how="serve", times=2),
 }
 
-
-def pair(name, port, server, client, seconds=60, how="meet", nodes="1 2"):
-    return Step(name, f"""
-        server_command=(as_user "{server}")
-        client_command=(as_user "{client}")
-        {how} {port} {nodes}""", seconds)
-
-
 # The link-local address has a scope, which is the client's own NIC.
 OTHERS = [
-    pair("rping-link-local", 7174, "rping -s -a ::0 -V -C 50",
-         "rping -c -a fe80::5054:ff:fe77:1%$NETDEV -V -C 50"),
-    pair("ucmatose-by-ipv6", 7471, "ucmatose -b ::0 -f ipv6 -c 4", "ucmatose -s $PEER_IP6 -f ipv6 -c 4"),
-    pair("udaddy-by-ipv6", 7174, "udaddy -b ::0 -f ipv6 -c 4", "udaddy -s $PEER_IP6 -f ipv6 -c 4"),
-    pair("rdma_server-and-rdma_client-by-ipv6", 7471, "rdma_server -s ::", "rdma_client -s $PEER_IP6"),
-    pair("cmtime-by-ipv6", 7471, "cmtime -b :: -c 50", "cmtime -s $PEER_IP6 -c 50", how="serve"),
-    pair("rping-to-oneself", 7174, "rping -s -V -C 50", "rping -c -a $MY_IP -V -C 50", nodes="$NODE $NODE"),
-    pair("rping-to-oneself-by-ipv6", 7174, "rping -s -a ::0 -V -C 50", "rping -c -a $MY_IP6 -V -C 50",
-         nodes="$NODE $NODE"),
-    pair("rdma_server-and-rdma_client-to-oneself", 7471, "rdma_server", "rdma_client -s $MY_IP", nodes="$NODE $NODE"),
+    user_meeting("rping-link-local", 7174, "rping -s -a ::0 -V -C 50",
+                 "rping -c -a fe80::5054:ff:fe77:1%$NETDEV -V -C 50"),
+    user_meeting("ucmatose-by-ipv6", 7471, "ucmatose -b ::0 -f ipv6 -c 4", "ucmatose -s $PEER_IP6 -f ipv6 -c 4"),
+    user_meeting("udaddy-by-ipv6", 7174, "udaddy -b ::0 -f ipv6 -c 4", "udaddy -s $PEER_IP6 -f ipv6 -c 4"),
+    user_meeting("rdma_server-and-rdma_client-by-ipv6", 7471, "rdma_server -s ::", "rdma_client -s $PEER_IP6"),
+    user_meeting("cmtime-by-ipv6", 7471, "cmtime -b :: -c 50", "cmtime -s $PEER_IP6 -c 50", how="serve"),
+    user_meeting("rping-to-oneself", 7174, "rping -s -V -C 50", "rping -c -a $MY_IP -V -C 50", nodes="$NODE $NODE"),
+    user_meeting("rping-to-oneself-by-ipv6", 7174, "rping -s -a ::0 -V -C 50", "rping -c -a $MY_IP6 -V -C 50",
+                 nodes="$NODE $NODE"),
+    user_meeting("rdma_server-and-rdma_client-to-oneself", 7471, "rdma_server", "rdma_client -s $MY_IP",
+                 nodes="$NODE $NODE"),
 ]
 # Debian 12's rping loses clients that connect at the same time, so this is a later version, with a fix.
 AT_ONCE = Step("rping-64-at-once", """
@@ -70,10 +62,10 @@ FAILURES = {
     failing("rping-without-server", "rping -c -a node1 -C 10", 10): "RDMA_CM_EVENT_REJECTED, error 8",
     failing("rdma_client-without-server", "rdma_client -s node1", 10): "rdma_connect: Connection refused",
     failing("rping-to-oneself-without-server", "rping -c -a $MY_IP -C 10", 10): "RDMA_CM_EVENT_REJECTED, error 8",
-    failing("rping-to-nobody", "rping -c -a 10.77.0.99 -C 10", 20): "RDMA_CM_EVENT_ADDR_ERROR, error -110",
-    failing("rping-to-nobody-by-ipv6", "rping -c -a fd77::99 -C 10", 20): "RDMA_CM_EVENT_ADDR_ERROR, error -110",
+    failing("rping-to-an-absent-address", "rping -c -a 10.77.0.99 -C 10", 20): "RDMA_CM_EVENT_ADDR_ERROR, error -110",
+    failing("rping-to-an-absent-address-by-ipv6", "rping -c -a fd77::99 -C 10", 20): "RDMA_CM_EVENT_ADDR_ERROR, error -110",
     failing("rping-without-route", "rping -c -a 192.0.2.1 -C 10", 20): "rdma_resolve_addr: Network is unreachable",
-    failing("rdma_client-to-nobody", "rdma_client -s 10.77.0.99", 20): "rdma_create_ep: Connection timed out",
+    failing("rdma_client-to-an-absent-address", "rdma_client -s 10.77.0.99", 20): "rdma_create_ep: Connection timed out",
 }
 
 # One end waits for TCP, the other end for rdma_cm: the connecting side gets an error, as nothing listens.
@@ -135,16 +127,9 @@ KILLED = Step("peer-process-killed", """
     tail -n 3 /tmp/client
     grep "client DISCONNECT EVENT" /tmp/client && exit $status""")
 
-# All objects of a connection are gone, in the guest and in the daemon.
-BEFORE = Step("before", "[ $NODE = 2 ] || { raise now; await now.seen; }")
-IDLE = "pvrdma0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"
-QP_GONE = Step("nothing-left", f"""
-    until_true 100 sh -c 'rdma resource | grep -q "{IDLE}"'
-    status=$?
-    rdma resource; rdma resource show qp; rdma resource show cm_id
-    grep pvrdma-cmd /proc/interrupts
-    [ $NODE = 2 ] || {{ raise now; await now.seen; }}
-    exit $status""")
+# All objects of a connection are gone, in the guest and in the daemon: only the kernel's own PD, CQ and QP1 are left.
+BEFORE = noted("before")
+QP_GONE = nothing_left("nothing-left", idle="pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0")
 CHECKED = [BEFORE, *DOCUMENTED.values(), MCKEY, *FAILURES, QP_GONE, COMPLAINTS]
 LONG = [BEFORE, *OTHERS, AT_ONCE, *PERFTESTS, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED, QP_GONE, COMPLAINTS]
 
@@ -153,26 +138,22 @@ def files():
     return [*guest_programs(), examples.build("rping")]
 
 
-WATCH = {f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, QP_GONE)}
+WATCH = stats_at_now(BEFORE, QP_GONE)
 cm = PAIR.part(CHECKED, WATCH, files)
 cm_long = PAIR.part(LONG, WATCH, files, long=True)
+test_step, test_run_ended_well = step_tests(cm=CHECKED, cm_long=LONG)
 BOTH = pytest.mark.parametrize("run", each_run("cm", "cm_long"), indirect=True)
-
-
-@pytest.mark.parametrize("run, step", each_step(cm=CHECKED, cm_long=LONG), indirect=["run"])
-def test_cm(run, step):
-    run.check(step)
 
 
 @pytest.mark.parametrize("heading", DOCUMENTED)
 def test_output_is_as_documented(cm, heading):
-    outcomes = cm.check(DOCUMENTED[heading].name)
+    outcomes = cm.check(DOCUMENTED[heading])
     applications.check_output(heading, "\n".join(outcome.text for outcome in outcomes))
 
 
-@pytest.mark.parametrize("step", FAILURES, ids=lambda step: step.name)
+@pytest.mark.parametrize("step", FAILURES, ids=name_of)
 def test_failure_has_its_reason(cm, step):
-    client = cm.check(step.name)[1].text
+    client = cm.check(step)[1].text
     assert FAILURES[step] in client, client
 
 
@@ -180,7 +161,7 @@ def test_failure_has_its_reason(cm, step):
 def test_no_request_to_a_closed_listener_is_left_without_end(cm_long):
     """Accepted requests are disconnected, before or after the client gets the event of the connection. All others
     are rejected, and no client has to time out."""
-    client = cm_long.check(LISTENER_CLOSED.name)[1].text
+    client = cm_long.check(LISTENER_CLOSED)[1].text
     found = {what: int(number) for number, what in re.findall(r" (\d+) ([a-z]+(?: end)?)", client)}
     assert found["rejected"] == 90 and found["disconnected"] + found["failed"] == 10, client
     assert found["without end"] == found["connected"] == found["unreachable"] == 0, client
@@ -189,32 +170,17 @@ def test_no_request_to_a_closed_listener_is_left_without_end(cm_long):
 @pytest.mark.long
 @pytest.mark.parametrize("space", ["RC, 56 there, 196 back", "UD, 180 there, 136 back"])
 def test_private_data_up_to_its_limit_arrives(cm_long, space):
-    assert f"private data: {space}" in cm_long.check(PRIVATE_DATA.name)[1].text
-
-
-@BOTH
-def test_nothing_is_left_in_the_guests(run):
-    """After all successes and failures only the kernel's own PD, CQ and QP1 are left, and no connection id."""
-    for outcome in run.check(QP_GONE.name):
-        assert IDLE in outcome.text, outcome.text
+    assert f"private data: {space}" in cm_long.check(PRIVATE_DATA)[1].text
 
 
 @BOTH
 def test_commands_raise_no_interrupts(run):
     """Each command is complete when the driver reads ERR; on one CPU an interrupt per command would delay it."""
-    for outcome in run.check(QP_GONE.name):
+    for outcome in run.check(QP_GONE):
         assert re.search(r"^ *\d+: +0 .*pvrdma-cmd", outcome.text, re.MULTILINE), outcome.text
 
 
 @BOTH
-@pytest.mark.parametrize("what", ["contexts", "pds", "mrs", "cqs", "qps"])
+@pytest.mark.parametrize("what", OBJECTS)
 def test_nothing_is_left_in_the_daemon(run, what):
-    """Only the kernels' own objects, those of QP1, are there before and after."""
-    run.check(QP_GONE.name)
-    before, after = (json.loads(run.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, QP_GONE))
-    assert len(before) == 2 and [adapter[what] for adapter in after] == [adapter[what] for adapter in before]
-
-
-@BOTH
-def test_run_ended_well(run):
-    run.check_end()
+    check_daemon_is_as_before(run, BEFORE, QP_GONE, what)

@@ -2,7 +2,7 @@
 """rdma_cm with a VM whose address answers, but whose adapter has no driver: the CM gives up after all of its retries."""
 
 import pytest
-from boots import PAIR
+from boots import PAIR, step_tests
 from steps import Step
 
 pytestmark = pytest.mark.long
@@ -24,21 +24,12 @@ DEAF = Step("peer-without-driver", f"""
     echo "status $status"
     rdma resource show cm_id
     [ $status != 0 ] && [ $status != 124 ]""", CM_SECONDS + 60)
-AGAIN = Step("again", """
-    server_command=(rping -s -V -C 20)
-    client_command=(rping -c -a node1 -V -C 20)
-    meet 7174 1 2""")
+AGAIN = Step("again", "talk 7174 1 2 rping_end")
+STEPS = [DEAF, AGAIN]
 
-deaf = PAIR.part([DEAF, AGAIN], long=True)
+deaf = PAIR.part(STEPS, long=True)
+test_step, test_run_ended_well = step_tests(deaf=STEPS)
 
 
 def test_connection_to_it_is_unreachable(deaf):
-    assert "RDMA_CM_EVENT_UNREACHABLE, error -110" in deaf.check(DEAF.name)[1].text
-
-
-def test_it_can_be_reached_once_it_has_one(deaf):
-    deaf.check(AGAIN.name)
-
-
-def test_run_ended_well(deaf):
-    deaf.check_end()
+    assert "RDMA_CM_EVENT_UNREACHABLE, error -110" in deaf.check(DEAF)[1].text

@@ -4,8 +4,10 @@
 import re
 
 import pytest
-from boots import DISTURB
-from steps import Step, guest_programs, ids
+from boots import DISTURB, step_tests
+from disturbances import new_vm
+from pvrdmactl import nothing_left
+from steps import Step, guest_programs, name_of
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
@@ -33,47 +35,28 @@ DEATH = Step("vm-dies", """
     cat /tmp/idle
     tail -n 5 /tmp/busy
     exit $status""", 170)
-REPLACE = Step("new-vm", """
-    [ $NODE = 2 ] || exit 0
-    echo ${STEP%%.*}.again >$SHARE/resume
-    labctl start-node 1""")
-AGAIN = Step("again", """
-    server_command=(rping -s -V -C 20)
-    client_command=(rping -c -a node1 -V -C 20)
-    meet 7174 1 2""")
-QP_GONE = Step("nothing-left", """
-    until_true 100 sh -c 'rdma resource | grep -q "pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"'
-    status=$?
-    rdma resource
-    exit $status""")
-BOTH = [AGAIN, QP_GONE, COMPLAINTS]
+REPLACE = new_vm("new-vm", 1, then="again")
+BOTH = [Step("again", "talk 7174 1 2 rping_end"),
+        nothing_left("nothing-left", idle="pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0", query=""), COMPLAINTS]
 
 death = DISTURB.part([DEATH, REPLACE, *BOTH], files=guest_programs)
+test_step, test_run_ended_well = step_tests(death=BOTH)
 
 
-@pytest.mark.parametrize("step", ids([DEATH, REPLACE]))
+@pytest.mark.parametrize("step", [DEATH, REPLACE], ids=name_of)
 def test_survivor(death, step):
-    assert death[step][1].status == 0, death.explain(step)
-
-
-@pytest.mark.parametrize("step", ids(BOTH))
-def test_both(death, step):
-    death.check(step)
+    death.check(step, nodes=[2])
 
 
 @pytest.mark.parametrize("kind", ["idle", "busy"])
-def test_survivor_is_told_at_once(death, kind):
-    text = death[DEATH.name][1].text
-    told = re.search(rf"^{kind}: (\d+) ms$", text, re.MULTILINE)
-    assert told and int(told[1]) < SOON_MS, text
+def test_survivor_gets_errors_at_once(death, kind):
+    text = death[DEATH][1].text
+    took = re.search(rf"^{kind}: (\d+) ms$", text, re.MULTILINE)
+    assert took and int(took[1]) < SOON_MS, text
 
 
 def test_receive_fails(death):
     """A receive request completes with an error, and the queue pair reports the disconnect."""
-    text = death[DEATH.name][1].text
+    text = death[DEATH][1].text
     assert "watch: completion, general error" in text, text
     assert "watch: async event, local work queue catastrophic error" in text, text
-
-
-def test_run_ended_well(death):
-    death.check_end()

@@ -3,7 +3,9 @@
 
 import applications
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from boots import Boot, step_tests
+from steps import Step, guest_programs
+from traffic import COMPLAINTS, user_meeting
 
 pytestmark = pytest.mark.long
 
@@ -17,37 +19,17 @@ VLAN = Step("vlan", """
     exit $status""")
 
 
-def over_vlan(name, port, server, client):
-    return Step(name, f"""
-        server_command=(as_user "{server}")
-        client_command=(as_user "{client}")
-        meet {port} 1 2""")
-
-
 STEPS = [
     Step("netdev", "ls -l /sys/class/net/$NETDEV/device/driver | grep vmxnet3"),
     applications.meet("rping", 7174),
     applications.meet("rping by IPv6", 7174),
     applications.meet("udaddy", 7174),
     VLAN,
-    over_vlan("rping-over-vlan", 7174, "rping -s -V -C 50", "rping -c -a 10.78.0.1 -V -C 50"),
-    over_vlan("udaddy-over-vlan", 7174, "udaddy -c 4", "udaddy -s 10.78.0.1 -c 4"),
-    over_vlan("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100",
+    user_meeting("rping-over-vlan", 7174, "rping -s -V -C 50", "rping -c -a 10.78.0.1 -V -C 50"),
+    user_meeting("udaddy-over-vlan", 7174, "udaddy -c 4", "udaddy -s 10.78.0.1 -c 4"),
+    user_meeting("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100",
               "LD_PRELOAD=/usr/local/lib/late_connect.so ib_write_bw -R -n 100 10.78.0.1"),
-    Step("complaints", "! complaints"),
+    COMPLAINTS,
 ]
-
-
-@pytest.fixture(scope="module")
-def netdev(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("cm-netdev"), STEPS, nic="vmxnet3",
-                     files=guest_programs())
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_netdev(netdev, step):
-    netdev.check(step)
-
-
-def test_run_ended_well(netdev):
-    netdev.check_end()
+netdev = Boot("cm-netdev", nic="vmxnet3").part(STEPS, files=guest_programs, long=True)
+test_step, test_run_ended_well = step_tests(netdev=STEPS)

@@ -7,7 +7,7 @@ import statistics
 import time
 
 import pytest
-from boots import PAIR
+from boots import PAIR, step_tests
 from steps import Step, pids_of
 from vmlab_lib.process import cpu_nanoseconds
 from vmlab_run import ROOT
@@ -50,12 +50,13 @@ def idle_daemon(vmlab_pid):
     return longest
 
 
-run = PAIR.part([IDLE, COMPARE], watch={"idle.now": idle_daemon}, long=True)
+compare = PAIR.part([IDLE, COMPARE], watch={"idle.now": idle_daemon}, long=True)
+test_step, test_run_ended_well = step_tests(compare=[IDLE, COMPARE])
 
 
-def test_idle_daemon_uses_no_cpu(run):
-    run.check("idle")
-    longest = run.seen["idle.now"]
+def test_idle_daemon_uses_no_cpu(compare):
+    compare.check(IDLE)
+    longest = compare.seen["idle.now"]
     assert longest >= IDLE_SECONDS, f"pvrdmad used no CPU for {longest:.1f} s, expected {IDLE_SECONDS} s of idle VMs"
 
 
@@ -70,9 +71,9 @@ def numbers(text, kind, what, column):
 
 
 @pytest.fixture(scope="module")
-def comparison(run):
+def comparison(compare):
     """Medians: {"pvrdma": {"bandwidth": MB/s, "latency": us}, "rxe": ...}"""
-    client = run.check("compare")[1].text
+    client = compare.check(COMPARE)[1].text
     # "#bytes #iterations BW peak, BW average" and "#bytes #iterations t_min t_max t_typical"
     columns = {"bandwidth": 3, "latency": 4}
     every = {kind: {what: numbers(client, kind, what, column) for what, column in columns.items()}
@@ -100,7 +101,3 @@ def test_write_latency_is_a_third_of_that_of_rxe(comparison, capsys):
     with capsys.disabled():
         print(f"\nib_write_lat of 8 bytes: {ours:.1f} us, rxe {rxe:.1f} us: 1/{rxe / ours:.1f} ", end="")
     assert ours <= rxe / 3
-
-
-def test_run_ended_well(run):
-    run.check_end()

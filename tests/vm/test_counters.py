@@ -2,9 +2,9 @@
 """What an operator sees in the guest: counters after traffic of known size, and the link."""
 
 import pytest
-from boots import PAIR
+from boots import PAIR, step_tests
 from counters import IN_USE, PORT, QP_COUNTER
-from steps import Step, ids
+from steps import Step
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
@@ -17,12 +17,4 @@ PORT_AGAIN = Step("port-again", PORT.script)
 STEPS = [PORT, QP_COUNTER, IN_USE, LINK, PORT_AGAIN, COMPLAINTS]
 
 counters = PAIR.part(STEPS)
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_counters(counters, step):
-    counters.check(step)
-
-
-def test_run_ended_well(counters):
-    counters.check_end()
+test_step, test_run_ended_well = step_tests(counters=STEPS)

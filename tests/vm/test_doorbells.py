@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from boots import PAIR, each_step
+from boots import PAIR, each_step, step_tests
 from steps import Step
 from traffic import COMPLAINTS
 
@@ -73,6 +73,7 @@ LONG_STEPS = [*EVENTS, *counted(LONG), COMPLAINTS]
 
 bells = PAIR.part(STEPS)
 bells_long = PAIR.part(LONG_STEPS, long=True)
+test_step, test_run_ended_well = step_tests(bells=STEPS, bells_long=LONG_STEPS)
 
 
 def a_message(run, name):
@@ -80,11 +81,6 @@ def a_message(run, name):
     found = [re.search(r"doorbells (\d+) messages (\d+)", outcome.text) for outcome in run.check(name)]
     bells, messages = (sum(int(match[n]) for match in found) for n in (1, 2))
     return bells / messages
-
-
-@pytest.mark.parametrize("run, step", each_step(bells=STEPS, bells_long=LONG_STEPS), indirect=["run"])
-def test_step(run, step):
-    run.check(step)
 
 
 @pytest.mark.parametrize("run, name", each_step(bells=CHECKED, bells_long=LONG), indirect=["run"])

@@ -7,8 +7,9 @@ import os
 import re
 
 import pytest
+from boots import step_tests
+from steps import Step, run_steps
 from vmlab_run import ROOT
-from steps import Step, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
@@ -144,16 +145,16 @@ COMPLAINTS = Step("complaints", "! dmesg | grep -E 'WARNING|BUG|Oops|KASAN|Call 
 STEPS = [SET_UP, *map(step_of, FAULTS), HONEST, UNLOAD, COMPLAINTS]
 
 
-def run_faults(folder, steps, **options):
-    """run_steps() with two adapters, the second of which has the faults."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
-        return run_steps(folder, steps, nodes=1, adapters=2, pvrdmad=ROGUE, **options)
-
-
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    return run_faults(tmp_path_factory.mktemp("hostile-device"), STEPS, timeout=400)
+    """Two adapters, the second of which has the faults."""
+    folder = tmp_path_factory.mktemp("hostile-device")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
+        return run_steps(folder, STEPS, nodes=1, adapters=2, pvrdmad=ROGUE, timeout=400)
+
+
+test_step, test_run_ended_well = step_tests(hostile=[SET_UP, HONEST, UNLOAD, COMPLAINTS])
 
 
 def program_status(text):
@@ -161,7 +162,7 @@ def program_status(text):
     return found and int(found[1])
 
 
-@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in FAULTS])
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_fault(hostile, fault):
     text = hostile.check(fault.name)[0].text
     status = program_status(text)
@@ -173,12 +174,3 @@ def test_fault(hostile, fault):
         assert status == 0, hostile.explain(fault.name, fault.end)
     elif fault.end == ERRORS or fault.end == FAILED:
         assert status != 0, hostile.explain(fault.name, fault.end)
-
-
-@pytest.mark.parametrize("step", ids([SET_UP, HONEST, UNLOAD, COMPLAINTS]))
-def test_hostile_device(hostile, step):
-    hostile.check(step)
-
-
-def test_run_ended_well(hostile):
-    hostile.check_end()

@@ -4,8 +4,9 @@
 import re
 
 import pytest
-from steps import LATE_CONNECT, Step, guest_programs, ids, run_steps
-from traffic import COMPLAINTS
+from boots import Boot, each_run, step_tests
+from steps import LATE_CONNECT, Step, guest_programs
+from traffic import COMPLAINTS, PAIRWISE
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +28,7 @@ COMMON = {step.name: step for step in (
 # Three hosts, all at once.
 THREE = [
     *(COMMON[name] for name in ("ib_read_bw", "rping", "verify")),
-    Step("pairwise", """
-        pingpong 18515 1 2 -c -s 4096 -n 200 & one=$!
-        pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
-        pingpong 18517 3 1 -c -s 1 -n 200 & three=$!
-        all $one $two $three""", 120),
+    PAIRWISE,
     # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. A node that misses a datagram waits for ever.
     Step("multicast", """
         group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
@@ -42,63 +39,23 @@ THREE = [
 ]
 
 
-def check_paths(run, nodes):
+def two_hosts(pipe):
+    return Boot(f"hosts-{pipe}", hosts=2, pipe=pipe).part(COMMON.values(), files=guest_programs, long=True)
+
+
+tcp_long, tls_long = two_hosts("tcp"), two_hosts("tls")
+three = Boot("hosts-three", nodes=3, hosts=3, pipe="tls").part(THREE, files=guest_programs)
+RUNS = {"three": THREE, "tcp_long": COMMON, "tls_long": COMMON}
+test_step, test_run_ended_well = step_tests(**RUNS)
+EACH_RUN = pytest.mark.parametrize("run", each_run(*RUNS), indirect=True)
+
+
+@EACH_RUN
+def test_path_is_shown(run):
     text = run.result.log("paths.txt")
-    assert all(re.search(rf"node{node}\b.*\bpath tcp\b", text) for node in range(1, nodes + 1)), text
+    assert all(re.search(rf"node{node}\b.*\bpath tcp\b", text) for node in range(1, run.nodes + 1)), text
 
 
-def check_tls(run, version):
-    log = run.result.log("pvrdmad1.log")
-    assert re.search(rf"connected to host host2 .*TLS: {version}", log), log
-
-
-@pytest.fixture(scope="module", params=["tcp", "tls"])
-def two_hosts(tmp_path_factory, request):
-    run = run_steps(tmp_path_factory.mktemp(f"hosts-{request.param}"), COMMON.values(), hosts=2, pipe=request.param,
-                    files=guest_programs())
-    run.pipe = request.param
-    return run
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("step", COMMON)
-def test_two_hosts(two_hosts, step):
-    two_hosts.check(step)
-
-
-@pytest.mark.long
-def test_two_hosts_path_is_shown(two_hosts):
-    check_paths(two_hosts, 2)
-
-
-@pytest.mark.long
-def test_two_hosts_connections_are_protected(two_hosts):
-    check_tls(two_hosts, "TLSv1.3" if two_hosts.pipe == "tls" else "off")
-
-
-@pytest.mark.long
-def test_two_hosts_run_ended_well(two_hosts):
-    two_hosts.check_end()
-
-
-@pytest.fixture(scope="module")
-def three_hosts(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("hosts-three"), THREE, nodes=3, hosts=3, pipe="tls",
-                     files=guest_programs())
-
-
-@pytest.mark.parametrize("step", ids(THREE))
-def test_three_hosts(three_hosts, step):
-    three_hosts.check(step)
-
-
-def test_three_hosts_path_is_shown(three_hosts):
-    check_paths(three_hosts, 3)
-
-
-def test_three_hosts_connections_are_protected(three_hosts):
-    check_tls(three_hosts, "TLSv1.3")
-
-
-def test_three_hosts_run_ended_well(three_hosts):
-    three_hosts.check_end()
+@EACH_RUN
+def test_connections_are_protected(run):
+    run.check_tls()

@@ -5,8 +5,8 @@ import functools
 import re
 
 import pytest
-from boots import ALONE
-from steps import Step, guest_module, guest_programs, ids
+from boots import ALONE, step_tests
+from steps import Step, guest_module, guest_programs
 from traffic import COMPLAINTS
 from vmlab_run import ROOT
 
@@ -32,9 +32,11 @@ KILLED = Step("killed-during-verbs", RESOURCES + """
         kill -KILL $pid; wait $pid
     done 2>/dev/null
     until_true 50 same >/dev/null; same""", 120)
+# It repeats more often than there are doorbell pages.
 BAD_RESPONSE = Step("answer-that-cannot-be-given", RESOURCES + "$SHARE/pvr_faults bad-response && same", 120)
-REGIONS = [Step(f"region-{name}", f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {name}", 60)
-           for name in ("iova", "zero-based", "huge-pages", "above-1-gib", "rereg", "rereg-fails", "bound-window")]
+REGIONS = [Step(name, f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {name.removeprefix('region-')}", 60)
+           for name in ("region-iova", "region-zero-based", "region-huge-pages", "region-above-1-gib", "region-rereg",
+                        "region-rereg-fails", "region-bound-window")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
 STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, COMPLAINTS]
 
@@ -44,15 +46,16 @@ def ktest_names():
     return re.findall(r'^\t\{ "([^"]+)", kt_', KTEST_MAIN.read_text(), re.MULTILINE)
 
 
-alone = ALONE.part(STEPS, files=lambda: [guest_module(), *guest_programs()])
-large = ALONE.part([LARGE, COMPLAINTS], files=guest_programs, long=True)
+alone = ALONE.part(STEPS, files=lambda: [*guest_module(), *guest_programs()])
+large_long = ALONE.part([LARGE, COMPLAINTS], files=guest_programs, long=True)
+test_step, test_run_ended_well = step_tests(alone=STEPS, large_long=[LARGE, COMPLAINTS])
 
 
 @pytest.fixture(scope="module")
 def tap(alone):
     """Name of a test of the module -> its lines, the reasons for failing first."""
     found, reasons = {}, []
-    for line in alone["ktest"][0].text.splitlines():
+    for line in alone[KTEST][0].text.splitlines():
         test = re.match(r"(?:not )?ok \d+ - (.*)", line)
         reasons.append(line)
         if test:
@@ -61,51 +64,19 @@ def tap(alone):
 
 
 def test_the_module_ran_all_its_tests(alone, tap):
-    assert f"1..{len(ktest_names())}" in alone["ktest"][0].text, alone.explain("ktest")
-    assert list(tap) == ktest_names(), alone.explain("ktest")
+    assert f"1..{len(ktest_names())}" in alone[KTEST][0].text, alone.explain(KTEST)
+    assert list(tap) == ktest_names(), alone.explain(KTEST)
 
 
 @pytest.mark.parametrize("name", ktest_names())
 def test_kernel_verb(alone, tap, name):
-    assert name in tap, alone.explain("ktest")
+    assert name in tap, alone.explain(KTEST)
     assert tap[name][-1].startswith("ok "), "\n".join(tap[name])
 
 
-@pytest.mark.parametrize("step", ids(REGIONS))
-def test_region(alone, step):
-    alone.check(step)
-
-
-def test_signals_do_not_fail_verbs(alone):
-    alone.check("signals-during-verbs")
-
-
-def test_killed_programs_leave_nothing(alone):
-    alone.check("killed-during-verbs")
-
-
-def test_answers_that_cannot_be_given_leave_nothing(alone):
-    """The test repeats more often than there are doorbell pages."""
-    alone.check("answer-that-cannot-be-given")
-
-
-def test_no_complaints(alone):
-    alone.check("complaints")
-
-
 @pytest.mark.long
-def test_large_region_costs_little_memory(large):
+def test_large_region_costs_little_memory(large_long):
     """The kernel's own list of pages has 32 bytes for each, ours and the device's 8."""
-    found = re.search(r"(\d+) MiB: registered in .* s, (-?\d+) KiB of memory used", large.check("region-of-16-gib")[0].text)
+    found = re.search(r"(\d+) MiB: registered in .* s, (-?\d+) KiB of memory used", large_long.check(LARGE)[0].text)
     assert int(found[1]) == 16384
     assert int(found[2]) < 16384 * 16, found[0]
-
-
-def test_run_ended_well(alone):
-    alone.check_end()
-
-
-@pytest.mark.long
-def test_run_with_a_large_region_ended_well(large):
-    large.check("complaints")
-    large.check_end()

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The newer guest kernels: the driver builds without a warning, and works as on 6.1."""
 
-import pathlib
 import re
 import subprocess
 
 import pytest
+from boots import Boot, each_run, step_tests
 from counters import IN_USE, QP_COUNTER
-from steps import Step, guest_programs, run_steps
+from steps import Step, guest_programs, path_from
 from traffic import COMPLAINTS
 from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
 
 KERNELS = ("6.12", "7.2")      # the last one, or what has followed it in backports
-BOOTED = [pytest.param("6.12", marks=pytest.mark.long), "7.2"]
+RELEASE = Step("release", "uname -r")
 STEPS = [
-    Step("release", "uname -r"),
+    RELEASE,
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50", 240),
     Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200", 240),
     Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200", 240),
@@ -30,17 +30,9 @@ STEPS = [
     Step("nothing-is-left", "unload && ! grep -w pvrdma /proc/modules && load"),
     COMPLAINTS,
 ]
-
-
-@pytest.fixture(scope="module", params=BOOTED)
-def kernel(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def run(kernel, tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp(f"kernel-{kernel}-"), STEPS, kernel=kernel,
-                     files=guest_programs())
+of_6_12_long = Boot("kernel-6.12-", kernel="6.12").part(STEPS, files=guest_programs, long=True)
+of_7_2 = Boot("kernel-7.2-", kernel="7.2").part(STEPS, files=guest_programs)
+test_step, test_run_ended_well = step_tests(of_6_12_long=STEPS, of_7_2=STEPS)
 
 
 @pytest.mark.parametrize("built", KERNELS)
@@ -52,24 +44,10 @@ def test_module_builds_without_warnings(built):
     assert not re.search(r"\bwarning:", done.stderr + done.stdout), done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("step", [step.name for step in STEPS])
-def test_kernel(run, step):
-    run.check(step)
-
-
-def release_of(kernel):
-    """The release that fetch/kernel has for it."""
-    done = subprocess.run([ROOT / "scripts" / "fetch/kernel", kernel], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, check=True)
-    return (pathlib.Path(done.stdout.strip()) / "release").read_text().strip()
-
-
-def test_guest_runs_that_kernel(run, kernel):
-    release = release_of(kernel)
-    assert tuple(map(int, re.findall(r"\d+", release)[:2])) >= tuple(map(int, kernel.split(".")))
-    for outcome in run.check("release"):
+@pytest.mark.parametrize("run", each_run("of_6_12_long", "of_7_2"), indirect=True)
+def test_guest_runs_that_kernel(run):
+    """It runs the release that fetch/kernel has for this version."""
+    release = (path_from("fetch/kernel", run.options["kernel"]) / "release").read_text().strip()
+    assert tuple(map(int, re.findall(r"\d+", release)[:2])) >= tuple(map(int, run.options["kernel"].split(".")))
+    for outcome in run.check(RELEASE):
         assert outcome.text.strip() == release, outcome.tail()
-
-
-def test_run_ended_well(run):
-    run.check_end()

@@ -9,7 +9,10 @@ import re
 import statistics
 
 import pytest
-from steps import Step, guest_programs, pids_of, run_steps
+from boots import Boot, step_tests
+from steps import Step, guest_programs, name_of, pids_of
+from traffic import COMPLAINTS
+from vmlab_lib.process import cpu_nanoseconds
 
 pytestmark = pytest.mark.long
 
@@ -27,15 +30,10 @@ ROUND = """
     [ $NODE != 1 ] || {{ raise begin; await begin.seen; }}
     talk {port} 1 2 $SHARE/pvr_many -n {qps} -r {number} || exit
     [ $NODE != 1 ] || {{ raise end; await end.seen; }}""" + STATE
-STEPS = [Step("before", STATE),
-         *(Step(f"round-{number}", ROUND.format(port=18700 + number, qps=QPS, number=number), 120)
-           for number in range(1, ROUNDS + 1)),
-         Step("complaints", "! complaints")]
-
-
-def cpu_nanoseconds(pid):
-    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+EACH = [Step(f"round-{number}", ROUND.format(port=18700 + number, qps=QPS, number=number), 120)
+        for number in range(1, ROUNDS + 1)]
+BEFORE = Step("before", STATE)
+STEPS = [BEFORE, *EACH, COMPLAINTS]
 
 
 def anonymous_kib(pid):
@@ -47,64 +45,52 @@ def usage(vmlab_pid):
     return {"cpu": cpu_nanoseconds(daemon), "kib": anonymous_kib(daemon)}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    watch = {f"round-{number}.{flag}": usage for number in range(1, ROUNDS + 1) for flag in ("begin", "end")}
-    return run_steps(tmp_path_factory.mktemp("many"), STEPS, watch=watch, files=guest_programs())
+WATCH = {f"{step.name}.{flag}": usage for step in EACH for flag in ("begin", "end")}
+many = Boot("many").part(STEPS, WATCH, guest_programs, long=True)
+test_step, test_run_ended_well = step_tests(many=STEPS)
 
 
-@pytest.mark.parametrize("number", range(1, ROUNDS + 1))
-def test_round(run, number):
-    for outcome in run.check(f"round-{number}"):
+@pytest.mark.parametrize("step", EACH, ids=name_of)
+def test_round_has_all_queue_pairs(many, step):
+    for outcome in many.check(step):
         assert f"many: {QPS} QPs" in outcome.text, outcome.tail()
 
 
 def states(run, what):
     """Per node: the numbers of all rounds."""
-    found = []
-    for node in range(2):
-        texts = [run.check(f"round-{number}")[node].text for number in range(1, ROUNDS + 1)]
-        found.append([int(re.search(rf"^meminfo: {what} (\d+)", text, re.MULTILINE)[1]) for text in texts])
-    return found
+    rounds = [[int(re.search(rf"^meminfo: {what} (\d+)", outcome.text, re.MULTILINE)[1]) for outcome in run.check(step)]
+              for step in EACH]
+    return zip(*rounds)
 
 
-def test_no_resource_of_the_guest_is_left(run):
-    shown = [[re.findall("^resource: .*", outcome.text, re.MULTILINE) for outcome in run.check(step)]
-             for step in ("before", f"round-{ROUNDS}")]
-    assert shown[0] == shown[1] and all(shown[0])
+def test_no_resource_of_the_guest_is_left(many):
+    before, after = ([re.findall("^resource: .*", outcome.text, re.MULTILINE) for outcome in many.check(step)]
+                     for step in (BEFORE, EACH[-1]))
+    assert before == after and all(before)
 
 
-def test_slab_of_the_guests_does_not_grow(run):
+def test_slab_of_the_guests_does_not_grow(many):
     """2^20 bytes in eight rounds are 131 per QP."""
-    for kib in states(run, "SUnreclaim"):
+    for kib in states(many, "SUnreclaim"):
         assert kib[-1] - kib[SETTLED - 1] < 1024, kib
 
 
-def test_pages_of_the_guests_do_not_go(run):
+def test_pages_of_the_guests_do_not_go(many):
     """One page per QP is 32 MB."""
-    for kib in states(run, "MemFree"):
+    for kib in states(many, "MemFree"):
         assert kib[SETTLED - 1] - kib[-1] < 8192, kib
 
 
-def test_memory_of_the_daemon_does_not_grow(run):
-    run.check(f"round-{ROUNDS}")
-    kib = [run.seen[f"round-{number}.end"]["kib"] for number in range(1, ROUNDS + 1)]
+def test_memory_of_the_daemon_does_not_grow(many):
+    many.check(EACH[-1])
+    kib = [many.seen[f"{step.name}.end"]["kib"] for step in EACH]
     assert kib[-1] - kib[SETTLED - 1] < 512, kib
 
 
-def test_last_rounds_are_no_more_work_than_the_first(run, capsys):
+def test_last_rounds_are_no_more_work_than_the_first(many, capsys):
     """Compared is the CPU time of the daemon: the clock of a busy machine proves nothing."""
-    run.check(f"round-{ROUNDS}")
-    work = [(run.seen[f"round-{number}.end"]["cpu"] - run.seen[f"round-{number}.begin"]["cpu"]) / 1e6
-            for number in range(1, ROUNDS + 1)]
+    many.check(EACH[-1])
+    work = [(many.seen[f"{step.name}.end"]["cpu"] - many.seen[f"{step.name}.begin"]["cpu"]) / 1e6 for step in EACH]
     with capsys.disabled():
         print("\nCPU ms of pvrdmad per round of 2 x 1000 QPs:", " ".join(f"{ms:.0f}" for ms in work), end=" ")
     assert statistics.median(work[-3:]) <= 2 * statistics.median(work[:3]), work
-
-
-def test_kernels_have_no_complaints(run):
-    run.check("complaints")
-
-
-def test_run_ended_well(run):
-    run.check_end()

@@ -2,7 +2,8 @@
 """Our driver with Debian's provider, and with both. The stock driver with our provider is in test_stock.py."""
 
 import pytest
-from steps import Step, ids, our_provider, run_steps
+from boots import Boot, step_tests
+from steps import Step, our_provider
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
@@ -19,19 +20,7 @@ STEPS = [
         pingpong 18515 1 2 -c -s 4096 -n 200"""),
     COMPLAINTS,
 ]
-
-
 # A boot of its own, with posted writes off: Debian's provider rings a doorbell for each empty poll, and QEMU's queue of posted
 # writes has no bound (docs/vmlab.md). So no step may switch to that provider in a boot of ours.
-@pytest.fixture(scope="module")
-def mixed(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("mixed"), STEPS, provider="debian", files=[our_provider()])
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_mixed(mixed, step):
-    mixed.check(step)
-
-
-def test_run_ended_well(mixed):
-    mixed.check_end()
+mixed = Boot("mixed", provider="debian").part(STEPS, files=our_provider)
+test_step, test_run_ended_well = step_tests(mixed=STEPS)

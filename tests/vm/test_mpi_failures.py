@@ -7,7 +7,10 @@ import applications
 import apps
 import mpi
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from boots import Boot, step_tests
+from pvrdmactl import OBJECTS, check_daemon_is_as_before, noted, nothing_left, stats_at_now
+from steps import Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.long
 
@@ -27,43 +30,29 @@ KILLED = Step("process-killed", f"""{mpi.SHELL}
         until_true 600 pgrep pvr_mpi && sleep 2 && pkill -KILL pvr_mpi
     fi""", 120)
 AFTERWARDS = mpi.run("afterwards", RING, 120)
-BEFORE = mpi.noted("before")
-QP_GONE = mpi.nothing_left("nothing-left")
-STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, KILLED, AFTERWARDS, QP_GONE, mpi.COMPLAINTS]
+BEFORE = noted("before")
+QP_GONE = nothing_left("nothing-left")
+STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, KILLED, AFTERWARDS, QP_GONE, COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def failures(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("mpi-failures"), STEPS, packages=apps.PACKAGES,
-                     files=[*guest_programs(), *mpi.openib_files()],
-                     watch=mpi.watched(BEFORE, QP_GONE))
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_failures(failures, step):
-    failures.check(step)
+failures = Boot("mpi-failures", packages=apps.PACKAGES).part(STEPS, stats_at_now(BEFORE, QP_GONE), mpi.files, long=True)
+test_step, test_run_ended_well = step_tests(failures=STEPS)
 
 
 def test_debians_openib_says_why_it_cannot(failures):
     """It has nothing but udcm, which refuses Ethernet."""
-    text = failures.check(DEBIANS.name)[0].text
+    text = failures.check(DEBIANS)[0].text
     assert "No OpenFabrics connection schemes" in text and re.search(r"CPCs attempted: +udcm$", text, re.MULTILINE), text
 
 
 def test_limit_shows_as_documented(failures):
-    applications.check_output("Locked memory for MPI as it is", failures.check(LIMITED.name)[0].text)
+    applications.check_output("Locked memory for MPI as it is", failures.check(LIMITED)[0].text)
 
 
-def test_too_little_locked_memory_is_not_told(failures):
+def test_too_little_locked_memory_has_no_message(failures):
     """As documented: if this test fails, correct the document."""
-    assert "ring: ok" not in failures.check(HANGS.name)[0].text
+    assert "ring: ok" not in failures.check(HANGS)[0].text
 
 
-@pytest.mark.parametrize("what", mpi.OBJECTS)
+@pytest.mark.parametrize("what", OBJECTS)
 def test_nothing_is_left_in_the_daemon(failures, what):
-    failures.check(QP_GONE.name)
-    assert mpi.objects(failures.seen, QP_GONE, what) == mpi.objects(failures.seen, BEFORE, what)
-
-
-def test_run_ended_well(failures):
-    failures.check_end()
+    check_daemon_is_as_before(failures, BEFORE, QP_GONE, what)

@@ -2,14 +2,13 @@
 """NFS over RDMA between the VMs' kernels, as docs/applications.md says: 200 files there and 200 back, or 2,000."""
 
 import dataclasses
-import json
 
 import applications
 import pytest
 import storage
-from boots import APPS, each_run
-from pvrdmactl import pvrdmactl
-from steps import Step, ids
+from boots import APPS, each_run, step_tests
+from pvrdmactl import at_now, noted, reply
+from steps import Step
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
@@ -56,8 +55,7 @@ END = Step("server-end", "[ $NODE != 1 ] || " + storage.script("NFS server's end
 QP_GONE = Step("nothing-left", storage.FUNCTIONS + """
     until_true 50 no_qp; rdma resource | grep 'cm_id 0 mr 0 ctx 0 srq 0'""")
 
-BEFORE, AFTER = (Step(name, "[ $NODE != 1 ] || { raise now; await now.seen; }") for name in ("before", "after"))
-
+BEFORE, AFTER = noted("before"), noted("after")
 STEPS = [BEFORE, SERVER, CLIENT, TO_SERVER, TO_CLIENT, COMPARE, AFTER, REWRITE, UNMOUNT, END, QP_GONE, COMPLAINTS]
 
 
@@ -65,9 +63,10 @@ def with_files(files):
     return [dataclasses.replace(step, script=f"files={files}\n{step.script}") for step in STEPS]
 
 
-WATCH = {f"{step.name}.now": pvrdmactl("--json", "paths") for step in (BEFORE, AFTER)}
+WATCH = at_now([BEFORE, AFTER], "--json", "paths")
 nfs = APPS.part(with_files(FILES), WATCH)
 nfs_long = APPS.part(with_files(LONG_FILES), WATCH, long=True)
+test_step, test_run_ended_well = step_tests(nfs=STEPS, nfs_long=STEPS)
 
 
 @pytest.fixture(scope="module", params=each_run("nfs", "nfs_long"))
@@ -77,29 +76,20 @@ def run(request):
     return run
 
 
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_nfs(run, step):
-    run.check(step)
-
-
 def test_all_files_are_the_same(run):
-    for outcome in run.check(COMPARE.name):
+    for outcome in run.check(COMPARE):
         assert f"{run.files} files are the same" in outcome.text, outcome.tail()
 
 
 def test_it_is_mounted_as_documented(run):
-    applications.check_output("NFS client", run.check(CLIENT.name)[1].text)
+    applications.check_output("NFS client", run.check(CLIENT)[1].text)
 
 
 def test_data_went_through_the_device(run):
     """The daemon's counters between the VMs cover both trees."""
     moved = []
     for step in (BEFORE, AFTER):
-        run.check(step.name)
-        between = [path["bytes"] for path in json.loads(run.seen[f"{step.name}.now"][1])["paths"] if path["from"] != path["to"]]
+        run.check(step)
+        between = [path["bytes"] for path in reply(run, step)["paths"] if path["from"] != path["to"]]
         moved.append(sum(between))
     assert moved[1] - moved[0] > 2 * bytes_of(run.files), moved
-
-
-def test_run_ended_well(run):
-    run.check_end()

@@ -3,7 +3,7 @@
 
 import pytest
 import storage
-from boots import APPS
+from boots import APPS, step_tests
 from steps import Step
 from traffic import COMPLAINTS
 
@@ -30,20 +30,12 @@ STEPS = [Step("connect", storage.FUNCTIONS + """
              raise over; exit $status"""),
          COMPLAINTS]
 
-run = APPS.part(STEPS, long=True)
+matrix = APPS.part(STEPS, long=True)
+test_step, test_run_ended_well = step_tests(matrix=STEPS)
 
 
 @pytest.mark.parametrize("block", storage.BLOCKS)
-def test_block(run, block):
-    results = storage.fio_results(run.check(name(block))[1].text)
+def test_block(matrix, block):
+    results = storage.fio_results(matrix.check(name(block))[1].text)
     for job in of_block(block):
         storage.check_job(job, results)
-
-
-@pytest.mark.parametrize("step", ["connect", "end", "complaints"])
-def test_step(run, step):
-    run.check(step)
-
-
-def test_run_ended_well(run):
-    run.check_end()

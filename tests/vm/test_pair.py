@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from boots import PAIR, each_run, each_step
+from boots import PAIR, step_tests
 from steps import Step, guest_programs
 from traffic import ALL_SIZES, COMPLAINTS, CONNECTIONS, DEVINFO, PERFTESTS, PINGPONGS
 
@@ -27,16 +27,12 @@ NO_EXTENSIONS = Step("no-extensions", """
     unload && load && exit $status""")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 
-CHECKED = [*PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, ERRNO, COMPLAINTS]
+CHECKED = [DEVINFO, LINK, *PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_write_bw"]), *PERFTESTS, *CONNECTIONS, COMPLAINTS]
 
-pair = PAIR.part([DEVINFO, LINK, *CHECKED, SMALL_MEMLOCK, NO_PROVIDER], files=guest_programs)
+pair = PAIR.part(CHECKED, files=guest_programs)
 pair_long = PAIR.part(LONG, files=guest_programs, long=True)
-
-
-@pytest.mark.parametrize("run, step", each_step(pair=CHECKED, pair_long=LONG), indirect=["run"])
-def test_pair(run, step):
-    run.check(step)
+test_step, test_run_ended_well = step_tests(pair=CHECKED, pair_long=LONG)
 
 
 SHOWN = {
@@ -56,7 +52,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("what", SHOWN)
 def test_ibv_devinfo_shows(pair, what):
-    for outcome in pair.check("devinfo"):
+    for outcome in pair.check(DEVINFO):
         assert re.search(SHOWN[what], outcome.text), outcome.tail()
 
 
@@ -72,33 +68,28 @@ ADDED = {
 
 @pytest.mark.parametrize("extension", ADDED)
 def test_extension_is_seen_only_where_it_is_used(pair, extension):
-    for outcome in pair.check("devinfo"):
+    for outcome in pair.check(DEVINFO):
         assert re.search(ADDED[extension], outcome.text), outcome.tail()
-    for outcome in pair.check("no-extensions"):
+    for outcome in pair.check(NO_EXTENSIONS):
         assert not re.search(ADDED[extension], outcome.text), outcome.tail()
 
 
 def test_link_is_active_at_the_netdev(pair):
-    for outcome in pair.check("link"):
+    for outcome in pair.check(LINK):
         assert re.search(r"state ACTIVE physical_state LINK_UP netdev eth0", outcome.text), outcome.tail()
 
 
 def test_there_is_a_device_for_user_mads(pair):
     """ib_umad registers an agent at the GSI QP."""
-    for outcome in pair.check("link"):
+    for outcome in pair.check(LINK):
         assert "umad0" in outcome.text, outcome.tail()
 
 
 def test_small_memlock_is_an_error_with_a_reason(pair):
-    for outcome in pair.check("small-memlock"):
+    for outcome in pair.check(SMALL_MEMLOCK):
         assert "Couldn't register MR" in outcome.text, outcome.tail()
 
 
-def test_guest_without_provider_is_told(pair):
-    for outcome in pair.check("no-provider"):
+def test_guest_without_provider_gets_a_message(pair):
+    for outcome in pair.check(NO_PROVIDER):
         assert "no userspace device-specific driver found" in outcome.text, outcome.tail()
-
-
-@pytest.mark.parametrize("run", each_run("pair", "pair_long"), indirect=True)
-def test_run_ended_well(run):
-    run.check_end()

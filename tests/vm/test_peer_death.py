@@ -2,8 +2,9 @@
 """A VM is killed in the middle of a transfer: its peer gets errors, and a new VM takes its place."""
 
 import pytest
-from boots import DISTURB
-from steps import Step, guest_programs, ids
+from boots import DISTURB, step_tests
+from disturbances import new_vm
+from steps import Step, guest_programs, name_of
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
@@ -20,10 +21,7 @@ KILL = Step("peer-dies-amid-writes", """
     status=$?
     cat /tmp/client
     exit $status""", 120)
-REPLACE = Step("a-new-vm-takes-its-place", """
-    [ $NODE = 1 ] || exit 0
-    echo ${STEP%%.*}.rc_pingpong-with-the-new-vm >$SHARE/resume
-    labctl start-node 2""")
+REPLACE = new_vm("a-new-vm-takes-its-place", 2, then="rc_pingpong-with-the-new-vm")
 PINGPONG = Step("rc_pingpong-with-the-new-vm", """
     echo "node$NODE, started again: $RESTARTED"
     pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50""")
@@ -41,40 +39,26 @@ READ_KILL = Step("peer-dies-amid-reads", """
     if wait $pid; then status=1; else status=0; fi
     cat /tmp/client
     exit $status""", 90)
-REPLACE_AGAIN = Step("another-new-vm", """
-    [ $NODE = 1 ] || exit 0
-    echo ${STEP%%.*}.rc_pingpong-with-another-new-vm >$SHARE/resume
-    labctl start-node 2""")
+REPLACE_AGAIN = new_vm("another-new-vm", 2, then="rc_pingpong-with-another-new-vm")
 PINGPONG_AGAIN = Step("rc_pingpong-with-another-new-vm", PINGPONG.script)
 
-SURVIVED = [KILL, REPLACE, READ_KILL, REPLACE_AGAIN]
-BOTH = [PINGPONG, PINGPONG_AGAIN, COMPLAINTS]
 STEPS = [KILL, REPLACE, PINGPONG, READ_KILL, REPLACE_AGAIN, PINGPONG_AGAIN, COMPLAINTS]
 
 death = DISTURB.part(STEPS, files=guest_programs)
+test_step, test_run_ended_well = step_tests(death=[PINGPONG, PINGPONG_AGAIN, COMPLAINTS])
 
 
-@pytest.mark.parametrize("step", ids(SURVIVED))
+@pytest.mark.parametrize("step", [KILL, REPLACE, READ_KILL, REPLACE_AGAIN], ids=name_of)
 def test_survivor(death, step):
-    survivor = death[step][0]
-    assert survivor.status == 0, death.explain(step)
+    death.check(step, nodes=[1])
 
 
 def test_survivor_gets_retry_exceeded(death):
-    survivor = death[KILL.name][0]
-    assert "IBV_WC_RETRY_EXC_ERR" in survivor.text, death.explain(KILL.name)
-    assert "the requests behind it are flushed" in survivor.text, death.explain(KILL.name)
-
-
-@pytest.mark.parametrize("step", ids(BOTH))
-def test_both(death, step):
-    death.check(step)
+    survivor = death[KILL][0]
+    assert "IBV_WC_RETRY_EXC_ERR" in survivor.text, death.explain(KILL)
+    assert "the requests behind it are flushed" in survivor.text, death.explain(KILL)
 
 
 def test_it_is_a_new_vm(death):
     for step in (PINGPONG, PINGPONG_AGAIN):
-        assert "node2, started again: 1" in death.check(step.name)[1].text
-
-
-def test_run_ended_well(death):
-    death.check_end()
+        assert "node2, started again: 1" in death.check(step)[1].text

@@ -7,8 +7,8 @@ Checked is that they end and print a line for each size, not the results.
 import re
 
 import pytest
-from boots import PAIR
-from steps import Step, ids
+from boots import PAIR, step_tests
+from steps import Step
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.long
@@ -51,6 +51,7 @@ runs([8], "-n 100", "ib_atomic_bw", both_ways="-b", qps_16="-q 16", events="-e")
 RUN_STEPS = [Step(name, f"perftest {18515 + number} {1 + number % 2} {2 - number % 2} {command}", 240 if " -a " in command else 90)
              for number, (name, (command, _)) in enumerate(RUNS.items())]
 perftest = PAIR.part([*RUN_STEPS, COMPLAINTS], long=True)
+test_step, test_run_ended_well = step_tests(perftest=[COMPLAINTS])
 
 
 def sizes_of(text):
@@ -60,17 +61,9 @@ def sizes_of(text):
     return [int(row[1]) for row in re.finditer(r"^ *(\d+) +\d+ +\d+\.\d+.*$", table, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("step", ids(RUN_STEPS))
-def test_perftest(perftest, step):
-    outcomes = perftest.check(step)
-    number = list(RUNS).index(step)
+@pytest.mark.parametrize("name", RUNS)
+def test_perftest(perftest, name):
+    outcomes = perftest.check(name)
+    number = list(RUNS).index(name)
     client = outcomes[1 - number % 2]
-    assert sizes_of(client.text) == RUNS[step][1], client.tail()
-
-
-def test_kernels_have_no_complaints(perftest):
-    perftest.check("complaints")
-
-
-def test_run_ended_well(perftest):
-    perftest.check_end()
+    assert sizes_of(client.text) == RUNS[name][1], client.tail()

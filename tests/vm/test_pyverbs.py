@@ -6,8 +6,8 @@ import fnmatch
 import features
 import pyverbs
 import pytest
-from boots import ALONE
-from steps import Step, run_steps
+from boots import ALONE, Boot, each_run, step_tests
+from steps import Step
 
 pytestmark = pytest.mark.slow
 
@@ -22,23 +22,23 @@ COMPLAINTS = Step("complaints", '[ "$DRIVER" = vmw_pvrdma ] || ! complaints')
 STEPS = [features.DEVINFO, pyverbs.STEP, COMPLAINTS]
 
 ours = ALONE.part(STEPS)
+stock_long = Boot("pyverbs-vmw_pvrdma", nodes=1, driver="vmw_pvrdma", packages=pyverbs.PACKAGES).part(STEPS, long=True)
+test_step, test_run_ended_well = step_tests(ours=STEPS, stock_long=STEPS)
 
 
-@pytest.fixture(scope="module", params=["pvrdma", pytest.param("vmw_pvrdma", marks=pytest.mark.long)])
-def driver(request):
-    return request.param
+@pytest.fixture(scope="module", params=each_run("ours", "stock_long"))
+def run(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module")
-def run(request, driver, tmp_path_factory):
-    if driver == "pvrdma":
-        return request.getfixturevalue("ours")
-    return run_steps(tmp_path_factory.mktemp(f"pyverbs-{driver}-"), STEPS, nodes=1, driver=driver, packages=pyverbs.PACKAGES)
+def driver(run):
+    return run.options.get("driver", "pvrdma")
 
 
 @pytest.fixture(scope="module")
 def report(run):
-    return pyverbs.parse(run.check("pyverbs")[0].text)
+    return pyverbs.parse(run.check(pyverbs.STEP)[0].text)
 
 
 @pytest.fixture(scope="module")
@@ -81,15 +81,7 @@ def test_enough_tests_pass(report, driver, capsys):
 
 def test_feature_table_agrees(run, report, driver):
     if driver == "pvrdma":
-        seen = {**features.devinfo_facts(run.check("devinfo")[0].text), **features.suite_facts(report)}
+        seen = {**features.devinfo_facts(run.check(features.DEVINFO)[0].text), **features.suite_facts(report)}
         shown = {name: value for name, value in features.committed(driver).items() if name not in FEATURES_BY_CHANCE}
         wrong = {name: (value, seen.get(name)) for name, value in shown.items() if seen.get(name) != value}
         assert shown and not wrong, f"docs/features.md is of another time, see tests/vm/features.py: {wrong}"
-
-
-def test_kernel_has_no_complaints(run):
-    run.check("complaints")
-
-
-def test_run_ended_well(run):
-    run.check_end()

@@ -2,7 +2,7 @@
 """The driver comes and goes: again and again, under load, and when its device or its netdev goes first."""
 
 import pytest
-from boots import DISTURB, PAIR, each_run, each_step
+from boots import DISTURB, PAIR, step_tests
 from disturbances import (NETDEV_DOWN, NETDEV_GONE, NETDEV_RENAMED, PINGPONG_AFTER, READDRESSED, UNLOAD_UNDER_LOAD,
                           UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, reloads)
 from steps import Step
@@ -23,13 +23,4 @@ STEPS = [step for each in DISTURBANCES for step in (each, pingpong_after(each))]
 
 reload = DISTURB.part(STEPS)
 reload_long = PAIR.part(LONG, long=True)
-
-
-@pytest.mark.parametrize("run, step", each_step(reload=STEPS, reload_long=LONG), indirect=["run"])
-def test_reload(run, step):
-    run.check(step)
-
-
-@pytest.mark.parametrize("run", each_run("reload", "reload_long"), indirect=True)
-def test_run_ended_well(run):
-    run.check_end()
+test_step, test_run_ended_well = step_tests(reload=STEPS, reload_long=LONG)

@@ -2,7 +2,7 @@
 """The same programs with the kernel's own driver, vmw_pvrdma, and Debian's provider: our device is theirs."""
 
 import pytest
-from boots import STOCK, each_run, each_step
+from boots import STOCK, step_tests
 from steps import Step, our_provider
 from traffic import ALL_SIZES, COMPLAINTS, DEVINFO, PERFTESTS, PINGPONGS
 
@@ -42,24 +42,15 @@ MASKED = Step("masked-vectors", r"""
     exit $status""", 60)
 
 PROBE = Step("probe", "lsmod; ls $ibverbs /etc/libibverbs.d")
-CHECKED = [DEVINFO, *PINGPONGS, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
+CHECKED = [PROBE, DEVINFO, *PINGPONGS, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_send_bw"]), *PERFTESTS, COMPLAINTS]
 
-stock = STOCK.part([PROBE, *CHECKED], files=lambda: [our_provider()])
+stock = STOCK.part(CHECKED, files=our_provider)
 stock_long = STOCK.part(LONG, long=True)
-
-
-@pytest.mark.parametrize("run, step", each_step(stock=CHECKED, stock_long=LONG), indirect=["run"])
-def test_stock(run, step):
-    run.check(step)
+test_step, test_run_ended_well = step_tests(stock=CHECKED, stock_long=LONG)
 
 
 def test_driver_and_provider_are_not_ours(stock):
-    for outcome in stock.check("probe"):
+    for outcome in stock.check(PROBE):
         assert "vmw_pvrdma" in outcome.text, outcome.tail()
         assert "libpvrdma" not in outcome.text, outcome.tail()
-
-
-@pytest.mark.parametrize("run", each_run("stock", "stock_long"), indirect=True)
-def test_run_ended_well(run):
-    run.check_end()

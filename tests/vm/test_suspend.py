@@ -2,7 +2,9 @@
 """The VM is suspended to RAM under programs that use its device, and wakes up again."""
 
 import pytest
-from steps import GUEST_SOURCES, RUN_STEPS, Step, ids, run_steps
+from boots import Boot, step_tests
+from steps import GUEST_SOURCES, RUN_STEPS, Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.long
 
@@ -38,34 +40,21 @@ PROGRAMS = """
         if wait $2; then echo "$1 succeeded"; return 1; fi
         echo "$1 ended with an error, as it must"
     }
-    told() { grep -q DEVICE_FATAL /tmp/events; }
+    has_fatal_event() { grep -q DEVICE_FATAL /tmp/events; }
     index() { rdma dev show $RDMA_DEV | cut -d: -f1; }
 """
-ROUNDS = [Step(f"suspend-{i}", SUSPEND + PROGRAMS + """
+ROUNDS = [Step(name, SUSPEND + PROGRAMS + """
     before=$(index)
     start || { echo "the programs ended too early"; exit 1; }
     suspend && ended server $server && ended client $client || exit
-    until_true 50 told || { echo "the watcher was not told"; cat /tmp/events; exit 1; }
+    until_true 50 has_fatal_event || { echo "the watcher got no event"; cat /tmp/events; exit 1; }
     until_true 100 has_gid || { echo "no device with GID $GID_INDEX and an active port"; rdma link show; exit 1; }
     [ "$(index)" != "$before" ] || { echo "it is the same device, number $before"; exit 1; }
     kill -0 $holder $watcher && kill $holder $watcher && ended holder $holder && ended watcher $watcher &&
-    """ + PINGPONG, 90) for i in (1, 2, 3)]
+    """ + PINGPONG, 90) for name in ("suspend-1", "suspend-2", "suspend-3")]
 BEFORE = Step("pingpong-before", PINGPONG)
 RELOAD = Step("reload-after", "unload && load &&" + PINGPONG)
-COMPLAINTS = Step("complaints", "! complaints")
 STEPS = [BEFORE, *ROUNDS, RELOAD, COMPLAINTS]
-
-
-@pytest.fixture(scope="module")
-def suspend(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("suspend"), STEPS, nodes=1, timeout=240,
-                     runner=GUEST_SOURCES / "run-suspendable", files=[RUN_STEPS])
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_suspend(suspend, step):
-    suspend.check(step)
-
-
-def test_run_ended_well(suspend):
-    suspend.check_end()
+suspend = Boot("suspend", nodes=1, timeout=240, runner=GUEST_SOURCES / "run-suspendable").part(
+    STEPS, files=lambda: [RUN_STEPS], long=True)
+test_step, test_run_ended_well = step_tests(suspend=STEPS)

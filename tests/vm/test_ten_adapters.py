@@ -2,11 +2,12 @@
 """One VM with ten adapters, VMware's limit, on two fabrics: pvrdma0, 2, 4 ... on one and pvrdma1, 3, 5 ... on the other."""
 
 import pytest
-from steps import Step, ids, run_steps
+from boots import Boot, step_tests
+from steps import Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.long
 
-ADAPTERS = 10
 # GID 0 is link-local: an adapter needs only this GID and a NIC that is up.
 PAIR = """
     # pair SERVER CLIENT ARGUMENT...: a pingpong between two adapters, by number.
@@ -48,19 +49,6 @@ FABRICS_APART = Step("fabrics-apart", PAIR + """
         grep 'transport retry counter exceeded' <<<"$text" || { echo "$text"; exit 1; }
     done
     pair 9 7 -c -s 64 -n 10""", 120)
-COMPLAINTS = Step("complaints", "! complaints")
 STEPS = [PAIRED, ALL_AT_ONCE, FABRICS_APART, COMPLAINTS]
-
-
-@pytest.fixture(scope="module")
-def ten(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("ten"), STEPS, nodes=1, adapters=ADAPTERS, fabrics=2)
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_ten_adapters(ten, step):
-    ten.check(step)
-
-
-def test_run_ended_well(ten):
-    ten.check_end()
+ten = Boot("ten", nodes=1, adapters=10, fabrics=2).part(STEPS, long=True)
+test_step, test_run_ended_well = step_tests(ten=STEPS)

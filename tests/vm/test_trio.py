@@ -4,16 +4,12 @@
 import re
 
 import pytest
-from steps import Step, guest_programs, ids, run_steps
-from traffic import COMPLAINTS
+from boots import Boot, step_tests
+from steps import Step, guest_programs
+from traffic import COMPLAINTS, PAIRWISE
 
 pytestmark = pytest.mark.slow
 
-PAIRWISE = Step("pairwise", """
-    pingpong 18515 1 2 -c -s 4096 -n 300 & one=$!
-    pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
-    pingpong 18517 3 1 -c -s 1 -n 300 & three=$!
-    all $one $two $three""")
 PAIRWISE_EVENTS = Step("pairwise-events", PAIRWISE.script.replace(" -c ", " -c -e "))
 VERIFY = Step("verify-pairwise", """
     talk 18600 1 2 $SHARE/pvr_verify --iterations 300 & one=$!
@@ -46,32 +42,18 @@ HOSTILE = Step("hostile", """
 AFTER = Step("after-the-hostile-guest", PAIRWISE.script)
 
 STEPS = [PAIRWISE, PAIRWISE_EVENTS, VERIFY, COMPLAINTS, HOSTILE, AFTER]
-
-
-@pytest.fixture(scope="module")
-def trio(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("trio"), STEPS, nodes=3,
-                     files=guest_programs())
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_trio(trio, step):
-    trio.check(step)
+trio = Boot("trio", nodes=3).part(STEPS, files=guest_programs)
+test_step, test_run_ended_well = step_tests(trio=STEPS)
 
 
 def test_others_pass_while_one_is_hostile(trio):
-    one, two, three = trio.check("hostile")
+    one, two, three = trio.check(HOSTILE)
     assert one.text.count("passed") >= 2, one.tail()
     assert two.text.count("passed") >= 2, two.tail()
     assert re.search(r"bar_poke: [1-9]\d{3,} writes, version register reads 20", three.text), three.tail()
 
 
 def test_hostile_guest_does_not_fill_the_log(trio):
-    trio.check("hostile")
+    trio.check(HOSTILE)
     lines = trio.result.log("pvrdmad.log").splitlines()
     assert any("suppressed" in line for line in lines) and len(lines) < 300, f"{len(lines)} lines in pvrdmad.log"
-
-
-def test_run_ended_well(trio):
-    """pvrdmad too: it must be running, and end with status 0 after SIGTERM."""
-    trio.check_end()

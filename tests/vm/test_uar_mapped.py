@@ -7,15 +7,17 @@ Few iterations: where no core is free for the worker, it and two vCPUs share the
 import pathlib
 
 import pytest
-from steps import Step, ids, run_steps
+from boots import Boot, each_run, step_tests
+from pvrdmactl import NOW
+from steps import Step, pids_of
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
 STEPS = [
     Step("polling", """
-        [ $NODE != 1 ] || { raise begin; await begin.seen; }
-        pingpong 18515 1 2 -c -s 4096 -n 100""", 120),
+        %s
+        pingpong 18515 1 2 -c -s 4096 -n 100""" % NOW, 120),
     Step("events", "pingpong 18515 2 1 -c -e -s 4096 -n 100", 120),
     Step("events-ud", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -e -n 100"),
     Step("srq", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 100"),
@@ -26,29 +28,22 @@ STEPS = [
 ]
 
 
-def who_maps_doorbells(vmlab_pid):
+def processes_with_mapped_doorbells(vmlab_pid):
     """How many of vmlab's children: pvrdmad and, if doorbells are no messages, each QEMU."""
-    found = 0
-    for status in pathlib.Path("/proc").glob("[0-9]*/status"):
-        try:
-            if f"\nPPid:\t{vmlab_pid}\n" in status.read_text():
-                found += "memfd:pvrdma-uar" in (status.parent / "maps").read_text()
-        except OSError:
-            continue
-    return found
+    maps = [pathlib.Path(f"/proc/{pid}/maps").read_text() for pid in pids_of(vmlab_pid)]
+    return sum("memfd:pvrdma-uar" in text for text in maps)
 
 
-@pytest.fixture(scope="module", params=["vmw_pvrdma", pytest.param("pvrdma", marks=pytest.mark.long)])
-def run(request, tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("uar_mapped"), STEPS, watch={"polling.begin": who_maps_doorbells},
-                     driver=request.param, adapter_settings="uar=mapped")
+def part(driver, long):
+    boot = Boot(f"uar-mapped-{driver}", driver=driver, adapter_settings="uar=mapped")
+    return boot.part(STEPS, {"polling.now": processes_with_mapped_doorbells}, long=long)
 
 
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_uar_mapped(run, step):
-    run.check(step)
+stock, ours_long = part("vmw_pvrdma", long=False), part("pvrdma", long=True)
+test_step, test_run_ended_well = step_tests(stock=STEPS, ours_long=STEPS)
 
 
-def test_run_ended_well(run):
-    run.check_end()
-    assert run.seen["polling.begin"] == 3
+@pytest.mark.parametrize("run", each_run("stock", "ours_long"), indirect=True)
+def test_doorbells_are_mapped(run):
+    run.check("polling")
+    assert run.seen["polling.now"] == 3

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """RDMA without being root, with the names and permissions that rdma-core's udev rules set, and within a limit of locked memory."""
 
+import dataclasses
 import re
 
 import applications
 import pytest
-from boots import PAIR
-from steps import Step, ids
-from traffic import COMPLAINTS
+from boots import PAIR, step_tests
+from steps import Step
+from traffic import COMPLAINTS, user_meeting
 
 pytestmark = pytest.mark.slow
 
@@ -21,20 +22,18 @@ UDEV = Step("udev", """
 DEVICE = "RDMA_DEV=$(ls /sys/class/infiniband)\n"
 
 
-def programs(port, text):
+def programs(text):
     """`text` is a program with its options, run by the user on both nodes."""
-    return Step(text.split()[0], DEVICE + f"""
-        server_command=(as_user "{text} -p {port}")
-        client_command=(as_user "{text} -p {port} node1")
-        meet {port} 1 2""")
+    step = user_meeting(text.split()[0], 18515, f"{text} -p 18515", f"{text} -p 18515 node1")
+    return dataclasses.replace(step, script=DEVICE + step.script)
 
 
 PROGRAMS = [
     Step("who", "(as_user 'id -u; ulimit -l; ls -l /dev/infiniband; grep Cap /proc/self/status')"),
-    programs(18515, "ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -c -s 65536 -n 200"),
-    programs(18515, "ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
-    programs(18515, "ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
-    *(programs(18515, f"{name} -F -d $RDMA_DEV -x $GID_INDEX -n 200")
+    programs("ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -c -s 65536 -n 200"),
+    programs("ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
+    programs("ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
+    *(programs(f"{name} -F -d $RDMA_DEV -x $GID_INDEX -n 200")
       for name in ("ib_write_bw", "ib_read_lat", "ib_send_bw")),
     applications.meet("rping", 7174),
     Step("devinfo", "(as_user 'ibv_devinfo -v')"),
@@ -44,28 +43,24 @@ RAISED = Step("raised-limit", "ulimit -l 8192\n" + applications.script("Raising 
 GOOD = [UDEV, *PROGRAMS, RAISED, COMPLAINTS]
 
 user = PAIR.part([UDEV, *PROGRAMS, SMALL, RAISED, COMPLAINTS])
-
-
-@pytest.mark.parametrize("step", ids(GOOD))
-def test_user(user, step):
-    user.check(step)
+test_step, test_run_ended_well = step_tests(user=GOOD)
 
 
 @pytest.mark.parametrize("node", ["uverbs0", "rdma_cm"])
 def test_device_is_open_to_all(user, node):
-    for outcome in user.check("udev"):
+    for outcome in user.check(UDEV):
         assert re.search(rf"^crw-rw-rw- .*{node}$", outcome.text, re.MULTILINE), outcome.tail()
 
 
 def test_management_is_not(user):
     """A user that may send MADs can act for the whole port."""
-    for outcome in user.check("udev"):
+    for outcome in user.check(UDEV):
         assert re.search(r"^crw------- .*umad0$", outcome.text, re.MULTILINE), outcome.tail()
 
 
 def test_name_is_that_of_the_slot(user):
     """The name that rdma_rename gives: RoCE, PCI bus 0, slot 7."""
-    for outcome in user.check("udev"):
+    for outcome in user.check(UDEV):
         assert "link rocep0s7/1 state ACTIVE" in outcome.text, outcome.tail()
 
 
@@ -77,12 +72,8 @@ def test_user_has_no_privileges(user):
 
 @pytest.mark.parametrize("heading, step", [("Locked memory", SMALL), ("Raising the limit", RAISED)])
 def test_limit_shows_as_documented(user, heading, step):
-    applications.check_output(heading, user[step.name][0].text)
+    applications.check_output(heading, user[step][0].text)
 
 
 def test_too_little_locked_memory_fails(user):
-    assert user[SMALL.name][0].status == 1, user.explain(SMALL.name)
-
-
-def test_run_ended_well(user):
-    user.check_end()
+    assert user[SMALL][0].status == 1, user.explain(SMALL)
