@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench/vm in short: every row is there, with all fields of vm.json. Speed is not checked."""
+"""bench/vm and bench/apps in short: every row is there, with all fields of vm.json and apps.json. Speed is not checked."""
 
 import json
 import math
 import subprocess
 
 import pytest
+from bench_lib.apps import apps
 from bench_lib.vm import rows
 from vmlab_run import ROOT
 
@@ -14,16 +15,35 @@ NUMBERS = ("value", "peer_value", "ratio", "min", "max", "peer_min", "peer_max")
 CPU = ("host_cpu", "guest_cpu", "peer_host_cpu", "peer_guest_cpu")
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    """Its output, its figures and its description of the machine."""
-    folder = tmp_path_factory.mktemp("bench")
-    command = [ROOT / "scripts" / "bench/vm", "--quick", "--json", folder / "vm.json",
-               "--keep-logs", ROOT / "build" / "check" / "vm-bench"]
+def run(name, path, *options):
+    """Its output, and {row's name: figures}."""
+    command = [ROOT / "scripts" / "bench" / name, *options, "--json", path,
+               "--keep-logs", ROOT / "build" / "check" / f"vm-bench-{name}"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    figures, machine = (json.loads((folder / name).read_text()) for name in ("vm.json", "machine.json"))
-    return done.stdout, {entry["name"]: entry for entry in figures}, machine
+    return done.stdout, {entry["name"]: entry for entry in json.loads(path.read_text())}
+
+
+def check_row(entry, unit, has_tcp):
+    assert all(math.isfinite(entry[name]) and entry[name] > 0 for name in NUMBERS), entry
+    assert entry["ratio"] == pytest.approx(entry["value"] / entry["peer_value"])
+    assert (entry["peer"], entry["unit"], entry["runs"], entry["peer_runs"]) == ("Soft-RoCE", unit, 1, 1)
+    assert bool(entry["tcp"]) == has_tcp
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("bench")
+
+
+@pytest.fixture(scope="module")
+def bench(folder):
+    return run("vm", folder / "vm.json", "--quick")
+
+
+@pytest.fixture(scope="module")
+def bench_apps(folder):
+    return run("apps", folder / "apps.json", "--rounds", "1")
 
 
 def test_every_row_is_there_once(bench):
@@ -33,12 +53,9 @@ def test_every_row_is_there_once(bench):
 @pytest.mark.parametrize("row", rows.QUICK, ids=lambda row: row.name)
 def test_row_is_complete_and_sane(bench, row):
     entry = bench[1][row.name]
-    assert all(math.isfinite(entry[name]) and entry[name] > 0 for name in NUMBERS), entry
+    check_row(entry, row.kind.unit, rows.TCP in row.devices)
     assert all(math.isfinite(entry[name]) and entry[name] >= 0 for name in CPU), entry
     assert entry["min"] <= entry["value"] <= entry["max"]
-    assert entry["ratio"] == pytest.approx(entry["value"] / entry["peer_value"])
-    assert (entry["peer"], entry["unit"], entry["runs"], entry["peer_runs"]) == ("Soft-RoCE", row.kind.unit, 1, 1)
-    assert bool(entry["tcp"]) == (rows.TCP in row.devices)
     if entry["tcp"]:
         assert entry["tcp"]["value"] > 0 and entry["tcp"]["host_cpu"] > 0
 
@@ -57,5 +74,15 @@ def test_table_shows_each_row_and_the_targets(bench):
     assert any(line.endswith("targets met") for line in lines)
 
 
-def test_machine_is_described(bench):
-    assert {"CPU", "cores", "caches", "RAM", "kernel", "VMs under", "QEMU", "compiler", "date"} <= bench[2].keys()
+def test_machine_is_described(bench, folder):
+    machine = json.loads((folder / "machine.json").read_text())
+    assert {"CPU", "cores", "caches", "RAM", "kernel", "VMs under", "QEMU", "compiler", "date"} <= machine.keys()
+
+
+def test_every_row_of_applications_is_there(bench_apps):
+    assert list(bench_apps[1]) == [row.name for row in apps.ROWS]
+
+
+@pytest.mark.parametrize("of, row", [(of, row) for of in apps.EVERY for row in of.rows], ids=lambda it: it.name)
+def test_row_of_applications_is_complete_and_sane(bench_apps, of, row):
+    check_row(bench_apps[1][row.name], row.unit, rows.TCP in of.devices)
