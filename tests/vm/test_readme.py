@@ -8,9 +8,9 @@ import re
 import shlex
 import subprocess
 import tempfile
-import time
 
 import pytest
+from vmlab_lib.process import wait_for
 from vmlab_run import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -58,10 +58,8 @@ def daemon_of_the_readme(folder):
         child = subprocess.Popen([BIN / words[0], "--control", folder / "control", *words[1:]],
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        for _ in range(200):
-            if (folder / "vm1.sock").exists() and (folder / "control").exists():
-                break
-            time.sleep(0.05)
+        wait_for((folder / "vm1.sock").exists, 10)
+        wait_for((folder / "control").exists, 10)
         yield
     finally:
         child.terminate()

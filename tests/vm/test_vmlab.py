@@ -6,10 +6,10 @@ import pathlib
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 from apps import PACKAGES
+from vmlab_lib.process import wait_for
 from vmlab_run import VMLAB
 
 FOREVER = "sleep 1000"
@@ -27,13 +27,6 @@ def processes_of(vmlab):
         if marker in line and b"vmlab\0" not in line:
             found.append(line)
     return found
-
-
-def eventually(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return condition()
 
 
 # --- environment of a node's script -----------------------------------------------------------------
@@ -230,10 +223,10 @@ def test_timeout_leaves_no_process(vmlab):
 def test_signal_leaves_no_process(vmlab, signum):
     command = vmlab.command(FOREVER, driver="none", nodes=3)
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert eventually(lambda: len(processes_of(vmlab)) == 3)
+    assert wait_for(lambda: len(processes_of(vmlab)) == 3, 20)
     child.send_signal(signum)
     _, stderr = child.communicate(timeout=20)
-    assert eventually(lambda: not processes_of(vmlab))
+    assert wait_for(lambda: not processes_of(vmlab), 20)
     if signum != signal.SIGKILL:
         assert child.returncode == 128 + signum
         assert f"vmlab: error: ended by signal {int(signum)}" in stderr
