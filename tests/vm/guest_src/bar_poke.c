@@ -7,6 +7,7 @@
  * Usage: bar_poke /sys/bus/pci/devices/ADDRESS SECONDS SEED
  */
 #define _GNU_SOURCE
+#include <err.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,12 +44,6 @@ static uint64_t next(void)
 	return z ^ (z >> 31);
 }
 
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
 static int open_in(const char *device, const char *file)
 {
 	char path[256];
@@ -57,7 +52,7 @@ static int open_in(const char *device, const char *file)
 	snprintf(path, sizeof(path), "%s/%s", device, file);
 	fd = open(path, O_RDWR | O_SYNC);
 	if (fd < 0)
-		die(path);
+		err(1, "%s", path);
 	return fd;
 }
 
@@ -72,7 +67,7 @@ static uint64_t bar_address(const char *device, int number)
 	file = fopen(path, "r");
 	for (int i = 0; i <= number; i++)
 		if (!file || fscanf(file, "%llx %*x %*x", &start) != 1)
-			die(path);
+			err(1, "%s", path);
 	fclose(file);
 	return start;
 }
@@ -88,11 +83,11 @@ static struct bar map_bar(const char *device, int number)
 	fd = open_in(device, file);
 
 	if (fstat(fd, &st))
-		die("fstat");
+		err(1, "%s", file);
 	bar.size = st.st_size;
 	bar.base = mmap(NULL, bar.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (bar.base == MAP_FAILED)
-		die(file);
+		err(1, "%s", file);
 	return bar;
 }
 
@@ -103,11 +98,11 @@ static void enable_device(const char *device)
 	uint16_t command = 0x6;
 
 	if (pwrite(fd, &command, sizeof(command), 4) != sizeof(command))
-		die("config");
+		err(1, "config");
 	close(fd);
 	fd = open_in(device, "enable");
 	if (write(fd, "1", 1) != 1)
-		die("enable");
+		err(1, "enable");
 	close(fd);
 }
 
@@ -117,7 +112,7 @@ static uint64_t physical(const void *page)
 	uint64_t entry;
 
 	if (fd < 0 || pread(fd, &entry, 8, (uintptr_t)page / PAGE * 8) != 8 || !(entry >> 63))
-		die("pagemap");
+		err(1, "pagemap");
 	close(fd);
 	return (entry & ((1ull << 55) - 1)) * PAGE;
 }
@@ -147,6 +142,11 @@ static void fill(uint8_t *memory, const uint64_t *pages)
 	}
 }
 
+static void write_reg(const struct bar *bar, uint32_t at, uint32_t value)
+{
+	*(volatile uint32_t *)(bar->base + at) = value;
+}
+
 static void poke(const struct bar *bar)
 {
 	size_t size = 1u << next() % 4, at = next() % (bar->size / size) * size;
@@ -165,17 +165,12 @@ static void poke(const struct bar *bar)
 		*(volatile uint16_t *)(bar->base + at) = value;
 		break;
 	case 4:
-		*(volatile uint32_t *)(bar->base + at) = value;
+		write_reg(bar, at, value);
 		break;
 	default:
 		*(volatile uint64_t *)(bar->base + at) = value;
 		break;
 	}
-}
-
-static void write_reg(const struct bar *regs, uint32_t reg, uint32_t value)
-{
-	*(volatile uint32_t *)(regs->base + reg) = value;
 }
 
 static void announce(const struct bar *regs, uint64_t address)
@@ -255,8 +250,7 @@ static void poke_commands(const struct bar *regs, const struct bar *uar, uint8_t
 			*(volatile uint64_t *)(command + 4) = uar->physical / PAGE + next() % 4;
 		write_reg(regs, PVR_REG_REQUEST, 0);
 		/* Doorbells for what the commands may have made. */
-		*(volatile uint32_t *)(uar->base + next() % 4 * PAGE + next() % 3 * 4) =
-			next() % 4 << 30 | next() % 16;
+		write_reg(uar, next() % 4 * PAGE + next() % 3 * 4, next() % 4 << 30 | next() % 16);
 		if (i % 8 == 0)
 			(void)*(volatile uint32_t *)(regs->base + PVR_REG_ERR);
 	}
@@ -278,7 +272,7 @@ int main(int argc, char **argv)
 	memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_LOCKED, -1, 0);
 	if (memory == MAP_FAILED)
-		die("mmap");
+		err(1, "mmap");
 	memset(memory, 1, PAGES * PAGE);
 	for (unsigned int i = 0; i < PAGES; i++)
 		pages[i] = physical(memory + i * PAGE);

@@ -3,11 +3,10 @@
  * fail_nth FILE.ko NAME: load a module again and again with one allocation failing: the first ones in turn, later ones
  * in growing steps, until none fails.
  */
-#include <errno.h>
+#include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,10 +17,8 @@ static int open_or_exit(const char *path, int flags)
 {
 	int fd = open(path, flags);
 
-	if (fd < 0) {
-		fprintf(stderr, "fail_nth: cannot open %s: %s\n", path, strerror(errno));
-		exit(2);
-	}
+	if (fd < 0)
+		err(2, "cannot open %s", path);
 	return fd;
 }
 
@@ -31,10 +28,8 @@ static void set_nth(int fd, int nth)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", nth);
 
-	if (pwrite(fd, text, len, 0) != len) {
-		perror("fail_nth: cannot write fail-nth");
-		exit(2);
-	}
+	if (pwrite(fd, text, len, 0) != len)
+		err(2, "cannot write fail-nth");
 }
 
 /* Allocations still to come until one fails; 0: it has. */
@@ -42,10 +37,8 @@ static int left(int fd)
 {
 	char text[16] = "";
 
-	if (pread(fd, text, sizeof(text) - 1, 0) <= 0) {
-		perror("fail_nth: cannot read fail-nth");
-		exit(2);
-	}
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		err(2, "cannot read fail-nth");
 	return atoi(text);
 }
 
@@ -53,25 +46,21 @@ int main(int argc, char **argv)
 {
 	int nth, module, control, failed = 0, refused = 0;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: fail_nth FILE.ko NAME\n");
-		return 2;
-	}
+	if (argc != 3)
+		errx(2, "usage: fail_nth FILE.ko NAME");
 	module = open_or_exit(argv[1], O_RDONLY | O_CLOEXEC);
 	control = open_or_exit("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
 	for (nth = 1; nth < MAX_ALLOCATIONS; nth += 1 + nth / DENSE) {
-		int err, remaining;
+		int refusal, remaining;
 
 		set_nth(control, nth);
-		err = syscall(SYS_finit_module, module, "", 0);
+		refusal = syscall(SYS_finit_module, module, "", 0);
 		remaining = left(control);
 		set_nth(control, 0);
-		if (err)
+		if (refusal)
 			refused++;
-		else if (syscall(SYS_delete_module, argv[2], O_NONBLOCK)) {
-			perror("fail_nth: cannot unload");
-			return 1;
-		}
+		else if (syscall(SYS_delete_module, argv[2], O_NONBLOCK))
+			err(1, "cannot unload");
 		if (remaining)
 			break;
 		failed++;
