@@ -2,6 +2,7 @@
 """Steps that compare the counters in the guest with traffic of known size."""
 
 from steps import Step
+from traffic import ENDLESS
 
 COUNT, SIZE = 200, 4096
 SEEN = f"""
@@ -46,15 +47,10 @@ QP_COUNTER = Step("qp-counter", SEEN + """
     rdma statistic qp set link $RDMA_DEV/1 auto off && rdma statistic qp set link $RDMA_DEV/1 auto type on &&
         rdma statistic qp set link $RDMA_DEV/1 auto off && exit $status""")
 # A QP that is being used, seen from outside its process.
-IN_USE = Step("in-use", SEEN + """
-    if [ $NODE = 2 ]; then
-        await up
-        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 node1 & pid=$!
-        sleep 0.5; raise connected; await over; kill $pid; wait $pid; exit 0
-    fi
+IN_USE = Step("in-use", ENDLESS + """
+    if [ $NODE = 2 ]; then connect_endless; exit; fi
     rdma statistic qp set link $RDMA_DEV/1 auto type on || exit
-    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 & pid=$!
-    until_true 100 listening 18515 && raise up && await connected
+    serve_endless
     rdma -dd resource show qp link $RDMA_DEV/1 | tee /tmp/qps | grep 'type RC state RTS.*comm ibv_rc_pingpong.*drv_handle [1-9]' &&
         rdma -dd resource show cq dev $RDMA_DEV | grep 'comm ibv_rc_pingpong.*drv_comp_vector 0' &&
         rdma -dd resource show mr dev $RDMA_DEV | grep 'mrlen 4096.*comm ibv_rc_pingpong.*drv_pages [1-9]' &&

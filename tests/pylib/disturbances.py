@@ -3,6 +3,7 @@
 
 from pvrdmactl import pvrdmactl
 from steps import Step
+from traffic import ENDLESS
 
 
 def reloads(times, seconds):
@@ -22,12 +23,11 @@ def new_vm(name, node, then):
 
 PINGPONG_AFTER = "pingpong 18515 1 2 -c -s 4096 -n 100 && pingpong 18516 2 1 -c -e -s 65536 -n 50"
 
-# under_load HOW COMMAND...: node 1 runs COMMAND during a pingpong with events, which must then end with
-# an error; node 2 only must be able to go on.
-UNDER_LOAD = """
+# under_load COMMAND...: node 1 runs COMMAND during a pingpong with events, which must then end with an error. Node 2 only
+# has to survive, and ends here.
+UNDER_LOAD = ENDLESS + """
     under_load() {
-        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -s 4096 -n 100000000 & pid=$!
-        until_true 100 listening 18515 && raise up && await connected || return
+        serve_endless -e -s 4096 || return
         sleep 1
         kill -0 $pid || { echo "the pingpong ended too early"; return 1; }
         "$@" || { echo "$*: status $?"; return 1; }
@@ -35,32 +35,17 @@ UNDER_LOAD = """
         if wait $pid; then echo "the pingpong succeeded"; return 1; fi
         echo "the pingpong ended with an error, as it must"
     }
-    other_end() {
-        await up
-        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -s 4096 -n 100000000 node1 & pid=$!
-        sleep 1
-        raise connected
-        await over
-        kill $pid
-        wait $pid
-        true
-    }
+    if [ $NODE = 2 ]; then connect_endless -e -s 4096; exit; fi
 """
 UNLOAD_UNDER_LOAD = Step("unload-under-load", UNDER_LOAD + """
-    if [ $NODE = 2 ]; then other_end; exit; fi
     under_load unload
     status=$?
     raise over
     load && exit $status""", 60)
 # Without events the program gets no notice, but the driver can be unloaded and the program can end.
-UNLOAD_UNDER_POLLING = Step("unload-under-polling", """
-    if [ $NODE = 2 ]; then
-        await up
-        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 node1 & pid=$!
-        sleep 1; raise connected; await over; kill $pid; wait $pid; exit 0
-    fi
-    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 & pid=$!
-    until_true 100 listening 18515 && raise up && await connected || exit
+UNLOAD_UNDER_POLLING = Step("unload-under-polling", ENDLESS + """
+    if [ $NODE = 2 ]; then connect_endless; exit; fi
+    serve_endless || exit
     sleep 1
     kill -0 $pid || { echo "the pingpong ended too early"; exit 1; }
     unload; status=$?
@@ -71,7 +56,6 @@ UNLOAD_UNDER_POLLING = Step("unload-under-polling", """
     raise over
     load && exit $status""", 60)
 UNPLUG_UNDER_LOAD = Step("unplug-under-load", UNDER_LOAD + """
-    if [ $NODE = 2 ]; then other_end; exit; fi
     device=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)
     unplug() { echo 1 >$device/remove; }
     under_load unplug
@@ -128,14 +112,9 @@ LINK_UP = Step("link-up", """
     until_true 50 has_gid && pingpong 18515 1 2 -c -s 4096 -n 100""")
 # No event reports the removal of the device: registers read all ones, commands time out. A kernel consumer with an
 # SRQ waits for that.
-VANISH = Step("adapter-vanishes", """
-    if [ $NODE = 2 ]; then
-        await up
-        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -n 100000000 node1 & pid=$!
-        sleep 1; raise connected; await over; kill $pid; wait $pid; exit 0
-    fi
-    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -n 100000000 & pid=$!
-    until_true 100 listening 18515 && raise up && await connected || exit
+VANISH = Step("adapter-vanishes", ENDLESS + """
+    if [ $NODE = 2 ]; then connect_endless; exit; fi
+    serve_endless || exit
     insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX vanish=1 & ktest=$!
     until_true 200 eval "dmesg | grep -q 'the device may go'" && raise now && await now.seen || exit
     sleep 2

@@ -21,6 +21,26 @@ def user_meeting(name, port, server, client, **options):
     return meeting(name, port, f'as_user "{server}"', f'as_user "{client}"', **options)
 
 
+# A pingpong from node 2 to node 1 that never ends by itself. Both take more arguments for it. $pid: that of this node.
+ENDLESS = """
+    endless() { exec ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 "$@"; }
+    serve_endless() {
+        endless "$@" & pid=$!
+        until_true 100 listening 18515 && raise up && await connected
+    }
+    # Until node 1 raises `over`.
+    connect_endless() {
+        await up
+        endless "$@" node1 & pid=$!
+        sleep 1
+        raise connected
+        await over
+        kill $pid
+        wait $pid
+        true
+    }
+"""
+
 # Three nodes, all at once.
 PAIRWISE = Step("pairwise", """
     pingpong 18515 1 2 -c -s 4096 -n 300 & one=$!
