@@ -2,7 +2,8 @@
 """Adapters of each virtual hardware version, under our driver and under the kernel's own."""
 
 import pytest
-from steps import Step, run_steps
+from boots import Boot, each_run, step_tests
+from steps import Step
 from traffic import DEVINFO
 
 pytestmark = pytest.mark.slow
@@ -14,41 +15,31 @@ PINGPONGS = [
 STEPS = [DEVINFO, *PINGPONGS]
 SRQ = Step("srq", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -s 4096 -n 100")
 
-RUNS = {
-    "13": ("pvrdma", "hwversion=13", STEPS),
-    "13-vmw": ("vmw_pvrdma", "hwversion=13", STEPS),
-    "14-v1": ("pvrdma", "hwversion=14,roce=v1", [*STEPS, SRQ]),
-    "18": ("pvrdma", "hwversion=18", [*STEPS, SRQ]),
-}
+RUNS = {"of_13_vmw": STEPS, "of_13_long": STEPS, "of_14_v1_long": [*STEPS, SRQ], "of_18_long": [*STEPS, SRQ]}
 
 
-@pytest.fixture(scope="module", params=[
-    pytest.param(name, marks=[] if name == "13-vmw" else pytest.mark.long) for name in RUNS])
-def revision(request, tmp_path_factory):
-    driver, settings, steps = RUNS[request.param]
-    run = run_steps(tmp_path_factory.mktemp(f"revision-{request.param}"), steps, driver=driver,
-                    adapter_settings=settings)
-    run.revision, run.steps = request.param, steps
-    return run
+def part(name, driver, settings):
+    boot = Boot(f"revision-{name}", driver=driver, adapter_settings=settings)
+    return boot.part(RUNS[name], long=name.endswith("_long"))
 
 
-def test_programs(revision):
-    for step in revision.steps:
-        revision.check(step.name)
+of_13_vmw = part("of_13_vmw", "vmw_pvrdma", "hwversion=13")
+of_13_long = part("of_13_long", "pvrdma", "hwversion=13")
+of_14_v1_long = part("of_14_v1_long", "pvrdma", "hwversion=14,roce=v1")
+of_18_long = part("of_18_long", "pvrdma", "hwversion=18")
+test_step, test_run_ended_well = step_tests(**RUNS)
+EACH_RUN = pytest.mark.parametrize("run", each_run(*RUNS), indirect=True)
 
 
-def test_srqs(revision):
+@EACH_RUN
+def test_srqs(run):
     """Hardware version 13 has no SRQs and reports none."""
-    for outcome in revision.check("devinfo"):
+    for outcome in run.check(DEVINFO):
         has_none = any(line.split() == ["max_srq:", "0"] for line in outcome.text.splitlines())
-        assert has_none == revision.revision.startswith("13"), outcome.tail()
+        assert has_none == (run.options["adapter_settings"] == "hwversion=13"), outcome.tail()
 
 
-def test_roce_version(revision):
-    v1 = revision.revision.startswith("13") or revision.revision.endswith("v1")
-    for outcome in revision.check("devinfo"):
-        assert ("RoCE v2" in outcome.text) != v1, outcome.tail()
-
-
-def test_run_ended_well(revision):
-    revision.check_end()
+@EACH_RUN
+def test_roce_version(run):
+    for outcome in run.check(DEVINFO):
+        assert ("RoCE v2" in outcome.text) == (run.options["adapter_settings"] == "hwversion=18"), outcome.tail()
