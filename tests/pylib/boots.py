@@ -8,9 +8,9 @@ that file. Parts of "make check" and of "make check-long" never share a boot.
 import dataclasses
 import inspect
 
-import apps
 import pytest
 import pyverbs
+from bench_lib.apps import apps
 from steps import name_of, run_steps
 
 
@@ -99,6 +99,8 @@ def step_tests(**parts):
     return test_step, test_run_ended_well
 
 
+# One image for the tests of applications and for bench/apps.
+APPS_PACKAGES = ",".join(apps.PACKAGES)
 # Parts that kill a VM or remove a device come last, after those that change addresses or names of devices.
 PAIR = Boot("pair", ["pair", "perftest", "cm", "doorbells", "reload", "cm_deaf", "counters", "compare", "user"])
 STOCK = Boot("stock", ["stock", "verify"], driver="vmw_pvrdma", smp=2)
@@ -107,5 +109,5 @@ VERIFY = Boot("verify", ["verify"], smp=2)
 # A region of 16 GiB in small pages needs more kernel memory than a VM of 1 GiB has.
 ALONE = Boot("alone", ["kernel_verbs", "pyverbs"], nodes=1, memory="2G", packages=pyverbs.PACKAGES)
 # test_nvme is last: its refusals leave complaints in the kernels' logs.
-APPS = Boot("apps", ["nfs", "mpi", "nvme_matrix", "nvme"], packages=apps.PACKAGES)
+APPS = Boot("apps", ["nfs", "mpi", "nvme_matrix", "nvme"], packages=APPS_PACKAGES)
 DISTURB = Boot("disturb", ["reload", "cm_death", "peer_death", "vanish"])

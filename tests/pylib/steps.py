@@ -52,6 +52,11 @@ class Run:
             pytest.fail(self.explain(step), pytrace=False)
         return outcomes
 
+    def check_each(self, step, pattern):
+        """check(), and the output of each node has the pattern."""
+        for outcome in self.check(step):
+            assert re.search(pattern, outcome.text, re.MULTILINE), outcome.tail()
+
     def explain(self, step, why=""):
         outcomes = self[step]
         # A summary shows only the first line.

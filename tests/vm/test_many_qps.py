@@ -52,8 +52,7 @@ test_step, test_run_ended_well = step_tests(many=STEPS)
 
 @pytest.mark.parametrize("step", EACH, ids=name_of)
 def test_round_has_all_queue_pairs(many, step):
-    for outcome in many.check(step):
-        assert f"many: {QPS} QPs" in outcome.text, outcome.tail()
+    many.check_each(step, f"many: {QPS} QPs")
 
 
 def states(run, what):

@@ -7,10 +7,9 @@ Two VMs with two processes each, one VM without an adapter; four VMs; VMs of two
 import re
 
 import applications
-import apps
 import mpi
 import pytest
-from boots import APPS, Boot, each_run, each_step, step_tests
+from boots import APPS, APPS_PACKAGES, Boot, each_run, each_step, step_tests
 from pvrdmactl import OBJECTS, check_daemon_is_as_before, noted, nothing_left, objects, stats_at_now
 from steps import Step
 from traffic import COMPLAINTS
@@ -46,7 +45,7 @@ FOUR_PROGRAMS = [mpi.documented(IN_FOUR),
                      ("four-by-udcm", "--mca btl_openib_cpc_include udcm"),
                      ("four-with-vmwares-parameters", " ".join(VMWARES))))]
 FOUR = [*around(*FOUR_PROGRAMS), COMPLAINTS]
-four_long = Boot("mpi-four", nodes=4, packages=apps.PACKAGES).part(FOUR, stats_at_now(BEFORE, QP_GONE), mpi.files, long=True)
+four_long = Boot("mpi-four", nodes=4, packages=APPS_PACKAGES).part(FOUR, stats_at_now(BEFORE, QP_GONE), mpi.files, long=True)
 
 
 HOSTS = {}
@@ -57,7 +56,7 @@ for number, nodes in ((2, "node1:2,node2:2"), (3, "node1,node2,node3")):
 
 
 def of_hosts(number, pipe):
-    boot = Boot(f"mpi-hosts-{number}-{pipe}", nodes=number, hosts=number, pipe=pipe, packages=apps.PACKAGES)
+    boot = Boot(f"mpi-hosts-{number}-{pipe}", nodes=number, hosts=number, pipe=pipe, packages=APPS_PACKAGES)
     return boot.part(HOSTS[number], files=mpi.files, long=True)
 
 

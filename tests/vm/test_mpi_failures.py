@@ -4,10 +4,9 @@
 import re
 
 import applications
-import apps
 import mpi
 import pytest
-from boots import Boot, step_tests
+from boots import APPS_PACKAGES, Boot, step_tests
 from pvrdmactl import OBJECTS, check_daemon_is_as_before, noted, nothing_left, stats_at_now
 from steps import Step
 from traffic import COMPLAINTS
@@ -34,7 +33,7 @@ BEFORE = noted("before")
 QP_GONE = nothing_left("nothing-left")
 STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, KILLED, AFTERWARDS, QP_GONE, COMPLAINTS]
 
-failures = Boot("mpi-failures", packages=apps.PACKAGES).part(STEPS, stats_at_now(BEFORE, QP_GONE), mpi.files, long=True)
+failures = Boot("mpi-failures", packages=APPS_PACKAGES).part(STEPS, stats_at_now(BEFORE, QP_GONE), mpi.files, long=True)
 test_step, test_run_ended_well = step_tests(failures=STEPS)
 
 

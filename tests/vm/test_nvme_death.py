@@ -2,10 +2,9 @@
 """The VM of an NVMe target is killed under I/O: I/O waits for the new VM, or fails, as configured."""
 
 import applications
-import apps
 import pytest
 import storage
-from boots import Boot, step_tests
+from boots import APPS_PACKAGES, Boot, step_tests
 from steps import Step, name_of
 
 pytestmark = pytest.mark.long
@@ -70,8 +69,8 @@ FOR_GOOD = Step("killed-for-good", FUNCTIONS + """
     cat /tmp/fio
     ! wait $pid && until_true 100 eval '! test -e /dev/nvme0n1' && until_true 100 no_qp""", 360)
 
-loss = Boot("nvme-loss", packages=apps.PACKAGES).part([TARGET, FOR_GOOD], long=True)
-death = Boot("nvme-death", packages=apps.PACKAGES).part([*LIVED_ON, *ALL_LIVE], long=True)
+loss = Boot("nvme-loss", packages=APPS_PACKAGES).part([TARGET, FOR_GOOD], long=True)
+death = Boot("nvme-death", packages=APPS_PACKAGES).part([*LIVED_ON, *ALL_LIVE], long=True)
 test_step, test_run_ended_well = step_tests(loss=[], death=ALL_LIVE)
 
 

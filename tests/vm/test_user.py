@@ -48,20 +48,17 @@ test_step, test_run_ended_well = step_tests(user=GOOD)
 
 @pytest.mark.parametrize("node", ["uverbs0", "rdma_cm"])
 def test_device_is_open_to_all(user, node):
-    for outcome in user.check(UDEV):
-        assert re.search(rf"^crw-rw-rw- .*{node}$", outcome.text, re.MULTILINE), outcome.tail()
+    user.check_each(UDEV, rf"^crw-rw-rw- .*{node}$")
 
 
 def test_management_is_not(user):
     """A user that may send MADs can act for the whole port."""
-    for outcome in user.check(UDEV):
-        assert re.search(r"^crw------- .*umad0$", outcome.text, re.MULTILINE), outcome.tail()
+    user.check_each(UDEV, r"^crw------- .*umad0$")
 
 
 def test_name_is_that_of_the_slot(user):
     """The name that rdma_rename gives: RoCE, PCI bus 0, slot 7."""
-    for outcome in user.check(UDEV):
-        assert "link rocep0s7/1 state ACTIVE" in outcome.text, outcome.tail()
+    user.check_each(UDEV, "link rocep0s7/1 state ACTIVE")
 
 
 def test_user_has_no_privileges(user):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 import pytest
-from apps import PACKAGES
+from boots import APPS_PACKAGES
 from vmlab_lib.process import wait_for
 from vmlab_run import VMLAB
 
@@ -106,7 +106,7 @@ def test_ssh_without_password(vmlab):
         ! $ssh -o PreferredAuthentications=password,keyboard-interactive root@node1 true 2>&1
         ls -l /home/user/.ssh/id_ed25519 | cut -d ' ' -f 1,3,4
         barrier over
-        """, driver="none", packages=PACKAGES).check()
+        """, driver="none", packages=APPS_PACKAGES).check()
     assert result.nodes[2] == [
         "root at node1: node1 root unlimited", "root at 10.77.0.1: node1 root unlimited",
         "root at node2: node2 root unlimited", "root at localhost: node2 root unlimited",
