@@ -12,7 +12,7 @@ from daemon_process import PVRDMAD, Daemon
 from steps import path_from
 from vmlab_lib.process import wait_for
 
-pytestmark = pytest.mark.skipif(not pathlib.Path(PVRDMAD).exists(), reason=f"there is no {PVRDMAD}: say `make`")
+pytestmark = pytest.mark.skipif(not pathlib.Path(PVRDMAD).exists(), reason=f"there is no {PVRDMAD}: run `make`")
 
 
 @pytest.fixture
@@ -34,12 +34,12 @@ class Qemu:
 
     def __init__(self, program, daemon, memory, log="qemu"):
         device = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(daemon.socket())}}
-        self.said = daemon.folder / log
-        with open(self.said, "wb") as output:
+        self.output = daemon.folder / log
+        with open(self.output, "wb") as file:
             self.child = subprocess.Popen(
                 [program, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none", "-S",
                  "-m", "64M", *memory, "-device", json.dumps(device)],
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
     def __enter__(self):
         return self
@@ -64,14 +64,14 @@ def test_ram_that_is_not_shared(daemon, qemu, memory):
         time.sleep(0.5)
         log = daemon.log()
     lines = [line for line in log.splitlines() if "share=on" in line]
-    assert len(lines) == 1, log + guest.said.read_text()
+    assert len(lines) == 1, log + guest.output.read_text()
     assert "node1" in lines[0] and "-object memory-backend-memfd" in lines[0]
 
 
 def test_shared_ram_is_fine(daemon, qemu):
     with Qemu(qemu, daemon, SHARED) as guest:
         time.sleep(3)
-        assert guest.child.poll() is None, guest.said.read_text()
+        assert guest.child.poll() is None, guest.output.read_text()
         assert "share=on" not in daemon.log()
 
 
@@ -82,5 +82,5 @@ def test_second_qemu_at_a_socket(daemon, qemu):
         before = daemon.ctl("adapters").stdout
         with Qemu(qemu, daemon, SHARED, log="second-qemu"):
             time.sleep(3)
-            assert first.child.poll() is None, first.said.read_text()
+            assert first.child.poll() is None, first.output.read_text()
         assert daemon.ctl("adapters").stdout.split() == before.split()

@@ -29,7 +29,7 @@ def programs(text):
 
 
 PROGRAMS = [
-    Step("who", "(as_user 'id -u; ulimit -l; ls -l /dev/infiniband; grep Cap /proc/self/status')"),
+    Step("identity", "(as_user 'id -u; ulimit -l; ls -l /dev/infiniband; grep Cap /proc/self/status')"),
     programs("ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -c -s 65536 -n 200"),
     programs("ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
     programs("ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
@@ -62,7 +62,7 @@ def test_name_is_that_of_the_slot(user):
 
 
 def test_user_has_no_privileges(user):
-    for outcome in user.check("who"):
+    for outcome in user.check("identity"):
         assert outcome.text.splitlines()[:2] == ["1000", "8192"]
         assert re.search(r"^CapEff:\s+0+$", outcome.text, re.MULTILINE), outcome.tail()
 

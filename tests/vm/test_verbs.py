@@ -219,14 +219,14 @@ def node(request):
     return request.param
 
 
-def said(run, node, word):
+def printed(run, node, word):
     lines = [line.removeprefix(f"{word} ") for line in run.lines[node] if line.startswith(f"{word} ")]
     assert lines, f"no {word}: " + "\n".join(run.lines[node])
     return lines[-1]
 
 
 def facts(run, node, word):
-    return json.loads(said(run, node, word))
+    return json.loads(printed(run, node, word))
 
 
 def peer(run, node, word="peers"):
@@ -257,12 +257,12 @@ def test_data(run, node):
 
 
 def test_port_down_and_up_under_load(run, node):
-    assert said(run, node, "under-load") == "yes"
+    assert printed(run, node, "under-load") == "yes"
     for number in run.kind.rounds:
         down = facts(run, node, f"path-down{number}")
         assert down["path"] == "tcp" and down["reason"] not in ("", VERBS["reason"], "not connected yet"), down
         assert facts(run, node, f"path-up{number}") == VERBS
-    assert said(run, node, "faulty-status") == "0"
+    assert printed(run, node, "faulty-status") == "0"
     assert_right(facts(run, node, "faulty"), least=51)
 
 
@@ -286,7 +286,7 @@ def test_key_is_replaced_under_load(full, node):
 
 def test_nothing_is_refused(run, node):
     """A host without a working NIC does not try to connect a queue pair."""
-    assert said(run, node, "refused") == "0"
+    assert printed(run, node, "refused") == "0"
 
 
 def test_daemons_end_well(run, node):
@@ -318,7 +318,7 @@ def test_queue_pairs_that_lead_nowhere(full):
     assert "took long" in tries[1]["text"], tries[1]
     took = [one for one in tries if "cannot connect" in one["text"]]
     assert len(took) < 5, tries
-    assert said(full, 1, "hostile-status") == "0"
+    assert printed(full, 1, "hostile-status") == "0"
 
 
 @pytest.mark.long

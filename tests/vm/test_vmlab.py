@@ -42,22 +42,22 @@ def test_script_finds_its_environment_barrier_and_share(vmlab):
         barrier written
         echo "sees $(ls $SHARE | grep -c wrote)"
         ping -c 1 -W 5 $PEER_IP >/dev/null && echo "reaches its peer"
-        ping -c 1 -W 5 node$NODES >/dev/null && echo "knows names"
+        ping -c 1 -W 5 node$NODES >/dev/null && echo "resolves names"
         echo "MY_IP6=$MY_IP6 IPS6=$IPS6 PEER_IP6=$PEER_IP6"
         ping -c 1 -W 5 $PEER_IP6 >/dev/null && ping -c 1 -W 5 node$NODES-6 >/dev/null && echo "by IPv6, too"
         grep -ow "word=1 other" /proc/cmdline
-        told=$(sed -n 's/.*tsc_early_khz=\\([0-9]*\\).*/\\1/p' /proc/cmdline)
-        runs=$(dmesg | sed -n 's/.*tsc: Detected \\([0-9.]*\\) MHz.*/\\1/p' | tail -n 1 | tr -d .)
-        [ "$told" = "$runs" ] || grep -q kvm-clock /sys/devices/system/clocksource/*/current_clocksource &&
-            echo "knows how fast its clock is"
+        configured=$(sed -n 's/.*tsc_early_khz=\\([0-9]*\\).*/\\1/p' /proc/cmdline)
+        measured=$(dmesg | sed -n 's/.*tsc: Detected \\([0-9.]*\\) MHz.*/\\1/p' | tail -n 1 | tr -d .)
+        [ "$configured" = "$measured" ] || grep -q kvm-clock /sys/devices/system/clocksource/*/current_clocksource &&
+            echo "has the frequency of its clock"
         """, driver="none", append="word=1 other").check()
     for node, peer in ((1, 2), (2, 1)):
         assert result.nodes[node] == [
             f"NODE={node} NODES=2 MY_IP=10.77.0.{node} IPS=10.77.0.1 10.77.0.2 PEER_IP=10.77.0.{peer}",
             f"RDMA_DEV=. GID_INDEX=. memlock unlimited on node{node}",
-            "sees 2", "reaches its peer", "knows names",
+            "sees 2", "reaches its peer", "resolves names",
             f"MY_IP6=fd77::{node} IPS6=fd77::1 fd77::2 PEER_IP6=fd77::{peer}", "by IPv6, too",
-            "word=1 other", "knows how fast its clock is"]
+            "word=1 other", "has the frequency of its clock"]
         assert (vmlab.share / f"wrote-{node}").read_text() == "from the node\n"
 
 
@@ -167,11 +167,11 @@ def test_shell_on_node_1_and_attached_to_node_2(vmlab):
     command[command.index("--run"):] = ["--shell"]
     lab = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, text=True)
-    said = []
-    while sum(" is up after " in line for line in said) < 2:
-        said.append(lab.stderr.readline())
-        assert said[-1], said
-    attach = next(line for line in said if "--attach" in line).split()[-1]
+    lines = []
+    while sum(" is up after " in line for line in lines) < 2:
+        lines.append(lab.stderr.readline())
+        assert lines[-1], lines
+    attach = next(line for line in lines if "--attach" in line).split()[-1]
     done = subprocess.run([VMLAB, "--attach", attach], input="echo this-is-$NODE\nexit\n",
                           capture_output=True, text=True, timeout=30, check=True)
     assert "this-is-2" in done.stdout

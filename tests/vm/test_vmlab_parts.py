@@ -169,36 +169,36 @@ def test_switch_survives_a_port_that_leaves(ports):
 # --- barriers -----------------------------------------------------------------------------------
 
 def test_barrier_opens_when_the_last_one_comes():
-    barriers, said = Barriers(), []
-    barriers.arrive("b", 1, said.append)
+    barriers, replies = Barriers(), []
+    barriers.arrive("b", 1, replies.append)
     barriers.settle({1, 2}, set())
-    assert said == []
-    barriers.arrive("b", 2, said.append)
+    assert replies == []
+    barriers.arrive("b", 2, replies.append)
     barriers.settle({1, 2}, set())
-    assert said == ["ok", "ok"]
+    assert replies == ["ok", "ok"]
 
 
 def test_barrier_does_not_wait_for_a_node_that_is_through():
-    barriers, said = Barriers(), []
-    barriers.arrive("b", 1, said.append)
+    barriers, replies = Barriers(), []
+    barriers.arrive("b", 1, replies.append)
     barriers.settle({1, 2}, {2})
-    assert said == ["error b: node2 ended without coming here"]
+    assert replies == ["error b: node2 ended without coming here"]
 
 
 def test_barrier_gives_up_in_time():
-    barriers, said = Barriers(), []
-    barriers.arrive("b", 1, said.append, seconds=0)
+    barriers, replies = Barriers(), []
+    barriers.arrive("b", 1, replies.append, seconds=0)
     time.sleep(0.01)
     barriers.settle({1, 2, 3}, set())
-    assert said == ["error b: node2, node3 did not come in time"]
+    assert replies == ["error b: node2, node3 did not come in time"]
 
 
 def test_barrier_forgets_a_killed_node():
-    barriers, said = Barriers(), []
-    barriers.arrive("b", 1, said.append)
+    barriers, replies = Barriers(), []
+    barriers.arrive("b", 1, replies.append)
     barriers.forget(1)
     barriers.settle({1}, set())
-    assert said == []
+    assert replies == []
 
 
 # --- the rest -----------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_run_dir_is_short_and_removes_what_dead_runs_left(tmp_path, monkeypatch)
 # --- the guests' clock --------------------------------------------------------------------------
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 has a time stamp counter")
-def test_frequency_of_the_clock_is_the_same_however_long_one_looks():
+def test_frequency_of_the_clock_does_not_depend_on_the_time_of_measurement():
     short, long = tsc.khz(0.02), tsc.khz(0.5)
     assert short > 100_000 and abs(short - long) < long / 1000
 
@@ -298,7 +298,7 @@ def test_no_frequency_where_there_is_no_such_clock(monkeypatch):
 
 # --- SSH key ------------------------------------------------------------------------------------
 
-def test_each_run_has_a_key_of_its_own_that_nobody_else_reads(tmp_path):
+def test_each_run_has_a_key_of_its_own_with_access_for_its_owner_only(tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         ssh.make_key(folder)
@@ -308,7 +308,7 @@ def test_each_run_has_a_key_of_its_own_that_nobody_else_reads(tmp_path):
     assert public[0] != public[1]
 
 
-def test_host_without_ssh_keygen_is_told(tmp_path, monkeypatch):
+def test_host_without_ssh_keygen_gets_the_package_name(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match="apt-get install openssh-client"):
         ssh.check_host()
