@@ -109,5 +109,5 @@ VERIFY = Boot("verify", ["verify"], smp=2)
 # A region of 16 GiB in small pages needs more kernel memory than a VM of 1 GiB has.
 ALONE = Boot("alone", ["kernel_verbs", "pyverbs"], nodes=1, memory="2G", packages=pyverbs.PACKAGES)
 # test_nvme is last: its refusals leave complaints in the kernels' logs.
-APPS = Boot("apps", ["nfs", "mpi", "nvme_matrix", "nvme"], packages=APPS_PACKAGES)
+APPS = Boot("apps", ["nfs", "mpi", "nvme"], packages=APPS_PACKAGES)
 DISTURB = Boot("disturb", ["reload", "cm_death", "peer_death", "vanish"])

@@ -84,19 +84,8 @@ DEPTHS = [1 << shift for shift in range(7)]
 ORDERS = [("write", "randread"), ("randwrite", "read")]
 
 
-def matrix(cells):
-    """Jobs for [(block, depth, orders)]."""
-    return [Job(rw, block, depth, seed + 1) for seed, (block, depth, orders) in enumerate(cells) for rw in orders]
-
-
-def pairs():
-    """Each block with two depths, each depth with three blocks and more, both orders of both."""
-    cells = [(block, DEPTHS[(number + shift) % len(DEPTHS)], ORDERS[(number + shift // 3) % 2])
-             for number, block in enumerate(BLOCKS) for shift in (0, 3)]
-    return matrix(cells)
-
-
-def whole():
-    """Each block with each depth; both orders of each block and of each depth, by turns."""
-    return matrix([(block, depth, ORDERS[(row + column) % 2])
-                   for row, block in enumerate(BLOCKS) for column, depth in enumerate(DEPTHS)])
+def jobs(block):
+    """With each depth; both orders of each block and of each depth, by turns."""
+    row = BLOCKS.index(block)
+    return [Job(rw, block, depth, row * len(DEPTHS) + column + 1)
+            for column, depth in enumerate(DEPTHS) for rw in ORDERS[(row + column) % len(ORDERS)]]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """NVMe over fabrics: the kernel's own target on one VM, its initiator on the other, as docs/applications.md says."""
 
+import itertools
+
 import applications
 import pytest
 import storage
 from boots import APPS, step_tests
 from pvrdmactl import NOW, OBJECTS, check_daemon_is_as_before, stats_at_now
-from steps import Step
+from steps import Step, name_of
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
-
-PAIRS = storage.pairs()
 
 # With a shared receive queue at the target: the documented commands find the module loaded.
 THERE_AND_BACK = storage.FUNCTIONS + """
@@ -33,7 +33,8 @@ THERE_AND_BACK = storage.FUNCTIONS + """
 TARGET = Step("target", storage.FUNCTIONS + "[ $NODE != 1 ] || target")
 CONNECT = Step("connect", storage.FUNCTIONS + "[ $NODE != 2 ] || host")
 FIO = Step("fio", f"[ $NODE != 2 ] || {storage.script('fio')}", 120)
-MATRIX = Step("matrix", f"[ $NODE != 2 ] || {storage.fio(PAIRS)}", 240)
+JOBS = {block: storage.jobs(block) for block in storage.BLOCKS}
+MATRIX = {block: Step(f"blocks-of-{block}", f"[ $NODE != 2 ] || {storage.fio(jobs)}", 120) for block, jobs in JOBS.items()}
 # fio ends because of its errors, not because its time is up; requests in flight fail, none is lost.
 DISCONNECT = Step("disconnect-under-io", storage.FUNCTIONS + """
     [ $NODE = 2 ] || exit 0
@@ -68,7 +69,7 @@ STEPS = [
     TARGET, CONNECT, FIO, DISCONNECT_HOST, COMPLAINTS, FIRST_REFUSED, TARGET_END, NOTHING_LEFT,
 ]
 LONG = [
-    TARGET, CONNECT, MATRIX, DISCONNECT,
+    TARGET, CONNECT, *MATRIX.values(), DISCONNECT,
     Step("connect-again", CONNECT.script), Step("fio-again", FIO.script, 120), DISCONNECT_HOST, COMPLAINTS,
     FIRST_REFUSED, BEFORE, WRONG_NAME, WRONG_PORT, WRONG_ADDRESS, AFTER,
     TARGET_END, NOTHING_LEFT,
@@ -90,9 +91,9 @@ def test_output_is_as_documented_again_and_again(nvme_long):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("job", PAIRS, ids=lambda job: job.name)
+@pytest.mark.parametrize("job", itertools.chain.from_iterable(JOBS.values()), ids=name_of)
 def test_fio(nvme_long, job):
-    storage.check_job(job, storage.fio_results(nvme_long.check(MATRIX)[1].text))
+    storage.check_job(job, storage.fio_results(nvme_long.check(MATRIX[job.block])[1].text))
 
 
 def test_reason_of_a_refusal_is_in_the_kernel_log(nvme):
