@@ -31,22 +31,16 @@ static void consume(struct pvr_wq *wq)
 
 static void complete(uint32_t n)
 {
-	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle, .opcode = PVRDMA_WC_RDMA_WRITE };
-
 	while (n--)
-		fake_complete(cq, &cqe);
+		FAKE_COMPLETE(cq, .qp = fake_handle(qp), .opcode = PVRDMA_WC_RDMA_WRITE);
 }
 
 static void post_send_flags(unsigned int flags)
 {
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1, .send_flags = flags,
-		.wr.rdma = { .remote_addr = 0x7777000, .rkey = 0x99 },
-	}, *bad;
-
-	if (pvr_post_send(qp, &wr, &bad))
+	if (FAKE_SEND(qp, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		      .send_flags = flags, .wr.rdma = { .remote_addr = 0x7777000, .rkey = 0x99 }))
 		abort();
-	consume(&to_pvr_qp(qp)->sq);
+	consume(fake_sq(qp));
 }
 
 static void post_send(void)
@@ -72,7 +66,7 @@ static void post_by_function(bool is_inline)
 		ibv_wr_set_sge(qpx, sge.lkey, sge.addr, sge.length);
 	if (ibv_wr_complete(qpx))
 		abort();
-	consume(&to_pvr_qp(qp)->sq);
+	consume(fake_sq(qp));
 }
 
 static void wr_write(void)
@@ -87,18 +81,14 @@ static void wr_write_inline(void)
 
 static void post_recv(void)
 {
-	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
-
-	if (pvr_post_recv(qp, &wr, &bad))
+	if (FAKE_RECV(qp, .sg_list = &sge, .num_sge = 1))
 		abort();
-	consume(&to_pvr_qp(qp)->rq);
+	consume(fake_rq(qp));
 }
 
 static void post_srq_recv(void)
 {
-	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
-
-	if (pvr_post_srq_recv(srq, &wr, &bad))
+	if (FAKE_SRQ_RECV(srq, .sg_list = &sge, .num_sge = 1))
 		abort();
 	consume(&to_pvr_srq(srq)->wq);
 }
@@ -159,44 +149,35 @@ static const struct {
 	{ "start_poll", "start_locked end_locked read_opcode", poll_lazily },
 	{ "req_notify_cq", "pvr_req_notify_cq", arm },
 };
-#define NUM_CASES (sizeof(cases) / sizeof(cases[0]))
 
 /* The CQs of fake_setup() have no features. */
 static void create(void)
 {
-	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 64 };
-	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 64, .max_sge = 1 } };
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 64, .max_recv_wr = 64, .max_inline_data = 48 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = &fake.pd.ibv_pd,
+		.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 
-	cq_ex = pvr_create_cq_ex(&fake.ctx.ibv_ctx.context, &cq_attr);
+	cq_ex = FAKE_CQ_EX(.cqe = 64);
 	cq = ibv_cq_ex_to_cq(cq_ex);
 	attr.send_cq = attr.recv_cq = cq;
-	qp = pvr_create_qp_ex(&fake.ctx.ibv_ctx.context, &attr);
-	srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
-	if (!cq || !qp || !srq)
+	qp = fake_create_qp_ex(&attr);
+	srq = fake_srq(64, 1);
+	if (!cq || !qp)
 		abort();
-	qp->state = IBV_QPS_RTS;
-	((struct pvr_db_suppress *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_DB_SUPPRESS_OFFSET))
-		->sq = 1;
-	((struct pvr_db_suppress *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_DB_SUPPRESS_OFFSET))
-		->rq = 1;
-	((struct pvr_db_suppress *)((uint8_t *)to_pvr_srq(srq)->buf.addr + PVR_DB_SUPPRESS_OFFSET))
-		->rq = 1;
+	*fake_db_suppress(&to_pvr_qp(qp)->sbuf) = (struct fake_db_suppress){ 1, 1 };
+	fake_db_suppress(&to_pvr_srq(srq)->buf)->rq = 1;
 }
 
 static int run(const char *name, int count)
 {
 	size_t i;
 
-	for (i = 0; i < NUM_CASES && strcmp(cases[i].name, name); i++)
+	for (i = 0; i < COUNT(cases) && strcmp(cases[i].name, name); i++)
 		;
-	if (i == NUM_CASES || fake_setup(NULL))
+	if (i == COUNT(cases) || fake_setup(NULL))
 		return 1;
 	fake.ctx.features = FEATURES;
 	create();
@@ -211,7 +192,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3)
 		return run(argv[1], atoi(argv[2]));
-	for (i = 0; i < NUM_CASES; i++)
+	for (i = 0; i < COUNT(cases); i++)
 		printf("%s %s\n", cases[i].name, cases[i].functions);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <errno.h>
-#include <string.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fake_kernel.h"
@@ -19,6 +20,29 @@ static int answer(void)
 	int err = fake.fail;
 
 	fake.fail = 0;
+	return err;
+}
+
+/* The answer to a command that creates an object. */
+static int created(struct fake_objects *objects, void *object)
+{
+	int err = answer();
+
+	assert_true(objects->num < FAKE_MAX_OBJECTS);
+	if (!err)
+		objects->object[objects->num++] = object;
+	return err;
+}
+
+/* The answer to a command that destroys an object. */
+static int destroyed(struct fake_objects *objects, const void *object)
+{
+	int err = answer();
+	size_t i;
+
+	for (i = 0; !err && i < objects->num; i++)
+		if (objects->object[i] == object)
+			objects->object[i] = objects->object[--objects->num];
 	return err;
 }
 
@@ -80,46 +104,47 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 	cq->context = context;
 	cq->cqe = cqe;
 	drv->cqn = fake.next_handle++;
-	return answer();
+	return created(&fake.cqs, cq);
 }
 
-/* Moves CQEs as RESIZE_CQ of the ABI does: the old ring is not changed. */
-static int move_cqes(struct pvr_cq *cq, void *buf, uint32_t num)
+/* Moves elements into another ring, as the device does: the old ring is not changed. */
+static int move(const struct pvr_ring_shm *ring_shm, uint32_t num, const void *elements,
+		uint32_t stride, void *buf, uint32_t new_num)
 {
 	struct pvr_ring_state_shm *state_shm = buf;
-	struct pvrdma_cqe *cqes_shm = (void *)((uint8_t *)buf + PVR_PAGE_SIZE);
+	uint8_t *to = (uint8_t *)buf + PVR_PAGE_SIZE;
 	uint32_t idx, n = 0;
 
-	if (pvr_ring_used(cq->ring_shm->prod_tail, cq->ring_shm->cons_head, cq->num) > num)
+	if (pvr_ring_used(ring_shm->prod_tail, ring_shm->cons_head, num) > new_num)
 		return EINVAL;
-	for (idx = cq->ring_shm->cons_head; idx != cq->ring_shm->prod_tail;
-	     idx = pvr_ring_next(idx, cq->num))
-		cqes_shm[n++] = cq->cqes_shm[idx & (cq->num - 1)];
+	for (idx = ring_shm->cons_head; idx != ring_shm->prod_tail; idx = pvr_ring_next(idx, num))
+		memcpy(to + n++ * stride, elements + (idx & (num - 1)) * stride, stride);
 	state_shm->rx.prod_tail = n;
 	return 0;
 }
 
-int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+int ibv_cmd_resize_cq(struct ibv_cq *ibcq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
 		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size)
 {
 	struct pvr_uverbs_resize_cq *drv = container_of(cmd, struct pvr_uverbs_resize_cq, ibv_cmd);
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
 	int err = answer();
 
 	assert_int_equal(cmd_size, sizeof(*drv));
 	assert_int_equal(drv->buf_size,
 			 PVR_PAGE_SIZE + fake_pages_of(cqe, sizeof(struct pvrdma_cqe)));
-	fake.resized_locked = pvr_lock_is_held(&to_pvr_cq(cq)->lock) &&
-			      pvr_lock_is_held(&to_pvr_cq(cq)->arm_lock);
+	fake.resized_locked = pvr_lock_is_held(&cq->lock) && pvr_lock_is_held(&cq->arm_lock);
 	if (!err)
-		err = move_cqes(to_pvr_cq(cq), (void *)(uintptr_t)drv->buf_addr, cqe);
+		err = move(cq->ring_shm, cq->num, cq->cqes_shm, sizeof(struct pvrdma_cqe),
+			   (void *)(uintptr_t)drv->buf_addr, cqe);
 	if (!err)
-		cq->cqe = cqe;
+		ibcq->cqe = cqe;
 	return err;
 }
 
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 {
-	return answer();
+	return destroyed(&fake.cqs, cq);
 }
 
 int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *vqp,
@@ -180,32 +205,17 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 	srq->context = pd->context;
 	srq->pd = pd; /* as ibv_create_srq() does before it returns */
 	drv->srqn = fake.next_handle++;
-	return answer();
+	return created(&fake.srqs, srq);
 }
 
-/* Moves requests as PVR_SRQ_MAX_WR of the ABI does. */
-static int move_wqes(struct pvr_wq *wq, void *buf, uint32_t num)
-{
-	struct pvr_ring_state_shm *state_shm = buf;
-	uint8_t *wqes_shm = (uint8_t *)buf + PVR_PAGE_SIZE;
-	uint32_t idx, n = 0, stride = 1u << wq->stride_shift;
-
-	if (pvr_ring_used(wq->ring_shm->prod_tail, wq->ring_shm->cons_head, wq->num) > num)
-		return EINVAL;
-	for (idx = wq->ring_shm->cons_head; idx != wq->ring_shm->prod_tail;
-	     idx = pvr_ring_next(idx, wq->num))
-		memcpy(wqes_shm + n++ * stride, wq->wqes + (idx & (wq->num - 1)) * stride, stride);
-	state_shm->rx.prod_tail = n;
-	return 0;
-}
-
-static int resize_srq(struct pvr_srq *srq, const struct ibv_srq_attr *attr,
-		      const struct pvr_uverbs_modify_srq *cmd)
+static int resize_srq(const struct ibv_srq_attr *attr, const struct pvr_uverbs_modify_srq *cmd,
+		      struct pvr_wq *wq)
 {
 	assert_int_equal(cmd->buf_size,
-			 PVR_PAGE_SIZE + fake_pages_of(attr->max_wr, 1u << srq->wq.stride_shift));
-	fake.resized_locked = pvr_lock_is_held(&srq->wq.lock);
-	return move_wqes(&srq->wq, (void *)(uintptr_t)cmd->buf_addr, attr->max_wr);
+			 PVR_PAGE_SIZE + fake_pages_of(attr->max_wr, 1u << wq->stride_shift));
+	fake.resized_locked = pvr_lock_is_held(&wq->lock);
+	return move(wq->ring_shm, wq->num, wq->wqes, 1u << wq->stride_shift,
+		    (void *)(uintptr_t)cmd->buf_addr, attr->max_wr);
 }
 
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
@@ -221,8 +231,8 @@ int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 	if (cmd_size == sizeof(*cmd))
 		return mask & IBV_SRQ_MAX_WR ? EOPNOTSUPP : 0;
 	assert_int_equal(cmd_size, sizeof(struct pvr_uverbs_modify_srq));
-	return resize_srq(to_pvr_srq(srq), attr,
-			  container_of(cmd, struct pvr_uverbs_modify_srq, ibv_cmd));
+	return resize_srq(attr, container_of(cmd, struct pvr_uverbs_modify_srq, ibv_cmd),
+			  &to_pvr_srq(srq)->wq);
 }
 
 int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,
@@ -233,7 +243,7 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 {
-	return answer();
+	return destroyed(&fake.srqs, srq);
 }
 
 int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access,
@@ -245,7 +255,7 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va
 	vmr->ibv_mr.lkey = vmr->ibv_mr.rkey = fake.next_handle++ << 8;
 	vmr->access = access;
 	fake.iova = hca_va;
-	return answer();
+	return created(&fake.mrs, vmr);
 }
 
 /* Only test_import.c has MRs to import. */
@@ -276,7 +286,7 @@ int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t l
 
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
 {
-	return answer();
+	return destroyed(&fake.mrs, vmr);
 }
 
 int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw,
@@ -287,12 +297,12 @@ int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw
 	mw->pd = pd;
 	mw->type = type;
 	mw->rkey = fake.next_handle++ << 8;
-	return answer();
+	return created(&fake.mws, mw);
 }
 
 int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
 {
-	return answer();
+	return destroyed(&fake.mws, mw);
 }
 
 /* Only test_dm.c has device memory. */
@@ -323,69 +333,170 @@ __attribute__((weak)) int execute_ioctl(struct ibv_context *context, struct ibv_
 int fake_setup(void **state)
 {
 	memset(&fake, 0, sizeof(fake));
-	fake.ctx.ibv_ctx.context.device = &fake.dev.device;
-	fake.ctx.ibv_ctx.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	fake.ibctx = &fake.ctx.ibv_ctx.context;
+	fake.ibctx->device = &fake.dev.device;
+	fake.ibctx->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	fake.ibctx->cmd_fd = -1;
 	fake.ctx.uar = (uint8_t *)fake.uar;
 	if (pipe(fake.async))
 		return -1;
-	fake.ctx.ibv_ctx.context.async_fd = fake.async[0];
+	fake.ibctx->async_fd = fake.async[0];
 	fake.ctx.num_ports = 1;
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
-	fake.pd.ibv_pd.context = &fake.ctx.ibv_ctx.context;
+	fake.ibpd = &fake.pd.ibv_pd;
+	fake.ibpd->context = fake.ibctx;
 	fake.pd.handle = FAKE_PD_HANDLE;
 	fake.next_handle = 1;
-	fake.send_cq = pvr_create_cq(&fake.ctx.ibv_ctx.context, 8, NULL, 0);
-	fake.recv_cq = pvr_create_cq(&fake.ctx.ibv_ctx.context, 5, NULL, 0);
-	return fake.send_cq && fake.recv_cq ? 0 : -1;
+	fake.send_cq = fake_cq(8);
+	fake.recv_cq = fake_cq(5);
+	return 0;
 }
 
 int fake_teardown(void **state)
 {
 	uint32_t i;
 
+	fake.fail = 0;
 	for (i = 0; i < FAKE_QP_TBL_SIZE; i++)
 		if (fake.ctx.qp_tbl[i])
 			pvr_destroy_qp(&fake.ctx.qp_tbl[i]->verbs_qp.qp);
-	pvr_destroy_cq(fake.send_cq);
-	pvr_destroy_cq(fake.recv_cq);
+	while (fake.srqs.num)
+		pvr_destroy_srq(fake.srqs.object[0]);
+	while (fake.cqs.num)
+		pvr_destroy_cq(fake.cqs.object[0]);
+	while (fake.mws.num)
+		pvr_dealloc_mw(fake.mws.object[0]);
+	while (fake.mrs.num)
+		pvr_dereg_mr(fake.mrs.object[0]);
 	pthread_mutex_destroy(&fake.ctx.qp_mutex);
 	close(fake.async[0]);
 	close(fake.async[1]);
+	if (fake.ibctx->cmd_fd >= 0)
+		close(fake.ibctx->cmd_fd);
 	test_free(fake.ctx.qp_tbl);
 	return 0;
+}
+
+/* ------------------------------------------------------------------ objects */
+
+struct ibv_qp *fake_create_qp(struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *qp;
+
+	attr->send_cq = attr->send_cq ? attr->send_cq : fake.send_cq;
+	attr->recv_cq = attr->recv_cq ? attr->recv_cq : fake.recv_cq;
+	qp = pvr_create_qp(fake.ibpd, attr);
+	if (qp)
+		qp->state = IBV_QPS_RTS;
+	return qp;
+}
+
+struct ibv_qp *fake_create_qp_ex(struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp;
+
+	attr->send_cq = attr->send_cq ? attr->send_cq : fake.send_cq;
+	attr->recv_cq = attr->recv_cq ? attr->recv_cq : fake.recv_cq;
+	attr->pd = fake.ibpd;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+	qp = pvr_create_qp_ex(fake.ibctx, attr);
+	if (qp)
+		qp->state = IBV_QPS_RTS;
+	return qp;
 }
 
 struct ibv_qp *fake_qp(enum ibv_qp_type type, uint32_t send_wr, uint32_t send_sge, uint32_t recv_wr,
 		       uint32_t recv_sge)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = fake.send_cq,
-		.recv_cq = fake.recv_cq,
 		.qp_type = type,
 		.cap = { .max_send_wr = send_wr,
 			 .max_send_sge = send_sge,
 			 .max_recv_wr = recv_wr,
 			 .max_recv_sge = recv_sge },
 	};
-	struct ibv_qp *qp = pvr_create_qp(&fake.pd.ibv_pd, &attr);
+	struct ibv_qp *qp = fake_create_qp(&attr);
 
 	assert_non_null(qp);
-	qp->state = IBV_QPS_RTS;
 	return qp;
 }
 
-void fake_destroy_qp(struct ibv_qp *qp)
+int fake_reset_qp(struct ibv_qp *qp)
 {
-	assert_int_equal(pvr_destroy_qp(qp), 0);
-	fake.next_handle--;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	return pvr_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-void fake_check_err(const char *what, int err, int expected)
+struct ibv_srq *fake_srq(uint32_t max_wr, uint32_t max_sge)
 {
-	if (err != expected)
-		fail_msg("%s: %d, expected %d", what, err, expected);
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = max_wr, .max_sge = max_sge } };
+	struct ibv_srq *srq = pvr_create_srq(fake.ibpd, &attr);
+
+	assert_non_null(srq);
+	return srq;
+}
+
+struct ibv_cq *fake_cq(int cqe)
+{
+	struct ibv_cq *cq = pvr_create_cq(fake.ibctx, cqe, NULL, 0);
+
+	assert_non_null(cq);
+	return cq;
+}
+
+struct ibv_cq_ex *fake_single_threaded_cq(void)
+{
+	struct ibv_cq_ex *cq = FAKE_CQ_EX(.cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS,
+					  .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					  .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+
+	assert_non_null(cq);
+	return cq;
+}
+
+struct fake_db_suppress *fake_db_suppress(const struct pvr_buf *buf)
+{
+	static_assert(sizeof(struct fake_db_suppress) == sizeof(struct pvr_db_suppress),
+		      "the words of the ABI");
+	return (void *)((uint8_t *)buf->addr + PVR_DB_SUPPRESS_OFFSET);
+}
+
+/* ------------------------------------------------------------------ posting */
+
+struct ibv_sge fake_sges[3] = {
+	{ .addr = 0x1000, .length = 10, .lkey = 1 },
+	{ .addr = 0x2000, .length = 20, .lkey = 2 },
+	{ .addr = 0x3000, .length = 30, .lkey = 3 },
+};
+
+int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL;
+	int err = pvr_post_send(qp, wr, &bad);
+
+	assert_ptr_equal(bad, err ? wr : NULL);
+	return err;
+}
+
+int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad = NULL;
+	int err = pvr_post_recv(qp, wr, &bad);
+
+	assert_ptr_equal(bad, err ? wr : NULL);
+	return err;
+}
+
+int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad = NULL;
+	int err = pvr_post_srq_recv(srq, wr, &bad);
+
+	assert_ptr_equal(bad, err ? wr : NULL);
+	return err;
 }
 
 uint32_t fake_rung(size_t offset)
@@ -396,6 +507,8 @@ uint32_t fake_rung(size_t offset)
 	return value;
 }
 
+/* --------------------------------------------------------------- the device */
+
 void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
 {
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
@@ -403,6 +516,13 @@ void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
 
 	cq->cqes_shm[tail & (cq->num - 1)] = *cqe;
 	cq->ring_shm->prod_tail = pvr_ring_next(tail, cq->num);
+}
+
+void fake_start_at(struct ibv_cq *ibcq, uint32_t idx)
+{
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+
+	cq->head = cq->ring_shm->prod_tail = cq->ring_shm->cons_head = idx;
 }
 
 void fake_consume(struct pvr_wq *wq, uint32_t n)
@@ -413,7 +533,140 @@ void fake_consume(struct pvr_wq *wq, uint32_t n)
 
 struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
 {
-	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	struct pvr_wq *sq = fake_sq(ibqp);
 
-	return (void *)(qp->sq.wqes + ((size_t)slot << qp->sq.stride_shift));
+	return (void *)(sq->wqes + ((size_t)slot << sq->stride_shift));
+}
+
+void fake_expect_wqe(struct ibv_qp *qp, uint32_t slot, const struct ibv_sge *sges,
+		     const struct pvrdma_sq_wqe_hdr *expected)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, slot);
+
+	assert_memory_equal(hdr, expected, sizeof(*hdr));
+	if (sges)
+		assert_memory_equal(hdr + 1, sges, hdr->num_sge * sizeof(*sges));
+}
+
+void fake_expect_bind(struct ibv_qp *qp, uint32_t slot, uint64_t wr_id, uint32_t flags,
+		      const struct pvr_wqe_bind_mw *bind)
+{
+	struct pvrdma_sq_wqe_hdr expected = { .wr_id = wr_id,
+					      .opcode = PVRDMA_WR_BIND_MW,
+					      .send_flags = flags };
+
+	memcpy(&expected.wr, bind, sizeof(*bind));
+	fake_expect_wqe(qp, slot, NULL, &expected);
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static struct {
+	void (*run)(uintptr_t number);
+	pthread_t id[FAKE_THREADS];
+	pthread_barrier_t start;
+	_Atomic unsigned int running;
+} threads;
+
+static void *thread_main(void *arg)
+{
+	pthread_barrier_wait(&threads.start);
+	threads.run((uintptr_t)arg);
+	threads.running--;
+	return NULL;
+}
+
+void fake_threads_start(void (*run)(uintptr_t number))
+{
+	uintptr_t i;
+
+	threads.run = run;
+	threads.running = FAKE_THREADS;
+	pthread_barrier_init(&threads.start, NULL, FAKE_THREADS);
+	for (i = 0; i < FAKE_THREADS; i++)
+		assert_int_equal(pthread_create(&threads.id[i], NULL, thread_main, (void *)i), 0);
+}
+
+bool fake_threads_running(void)
+{
+	return threads.running;
+}
+
+void fake_threads_join(void)
+{
+	int i;
+
+	for (i = 0; i < FAKE_THREADS; i++)
+		pthread_join(threads.id[i], NULL);
+	pthread_barrier_destroy(&threads.start);
+}
+
+#define RACE_SECONDS 5 /* an idle machine needs less than one */
+#define RACE_SPINS 1000
+
+static struct {
+	void (*round)(void);
+	pthread_t thread;
+	_Atomic uint32_t begun, ended; /* rounds */
+	_Atomic bool over;
+	time_t end;
+} race;
+
+static time_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* Yields after a while: the awaited thread may need this CPU. */
+static void await_round(const _Atomic uint32_t *count, uint32_t round)
+{
+	uint32_t spins;
+
+	for (spins = 1; atomic_load(count) != round; spins++)
+		if (spins % RACE_SPINS == 0)
+			sched_yield();
+}
+
+static void *race_main(void *arg)
+{
+	uint32_t round;
+
+	for (round = 1;; round++) {
+		await_round(&race.begun, round);
+		if (race.over)
+			return NULL;
+		race.round();
+		atomic_store(&race.ended, round);
+	}
+}
+
+void fake_race_start(void (*round)(void))
+{
+	memset(&race, 0, sizeof(race));
+	race.round = round;
+	race.end = now() + RACE_SECONDS;
+	assert_int_equal(pthread_create(&race.thread, NULL, race_main, NULL), 0);
+}
+
+bool fake_race_next(void)
+{
+	if (race.begun < FAKE_RACE_ROUNDS && now() < race.end)
+		return true;
+	race.over = true;
+	fake_race_begin();
+	pthread_join(race.thread, NULL);
+	return false;
+}
+
+void fake_race_begin(void)
+{
+	race.begun++;
+}
+
+void fake_race_wait(void)
+{
+	await_round(&race.ended, race.begun);
 }

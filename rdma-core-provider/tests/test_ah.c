@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <arpa/inet.h>
-#include <errno.h>
 
 #include "fake_kernel.h"
 
@@ -16,21 +15,10 @@ static struct ibv_ah *create(const char *gid)
 	};
 
 	assert_int_equal(inet_pton(AF_INET6, gid, attr.grh.dgid.raw), 1);
-	return pvr_create_ah(&fake.pd.ibv_pd, &attr);
+	return pvr_create_ah(fake.ibpd, &attr);
 }
 
-static void assert_mac(const char *gid, const char *mac, int resolved)
-{
-	struct ibv_ah *ah = create(gid);
-
-	assert_non_null(ah);
-	assert_memory_equal(to_pvr_ah(ah)->av.dmac, mac, 6);
-	assert_int_equal(fake.resolved, resolved);
-	fake.resolved = 0;
-	pvr_destroy_ah(ah);
-}
-
-TEST(fake, test_vector_has_what_the_device_needs)
+TEST(fake, test_ah_has_the_address_vector_of_its_attributes)
 {
 	struct ibv_ah *ah = create("fe80::1");
 	struct pvrdma_av *av = &to_pvr_ah(ah)->av;
@@ -45,40 +33,48 @@ TEST(fake, test_vector_has_what_the_device_needs)
 	pvr_destroy_ah(ah);
 }
 
-TEST(fake, test_every_kind_of_gid_has_a_mac)
+static const struct {
+	const char *label; /* the GID */
+	const char *mac;
+	int resolved; /* by the kernel's tables */
+} gids[] = {
+	{ "::ffff:10.0.0.1", FAKE_RESOLVED_MAC, 1 },
+	{ "2001:db8::1", FAKE_RESOLVED_MAC, 1 },
+	{ "fd00::1", FAKE_RESOLVED_MAC, 1 },
+	{ "fe80::1", FAKE_RESOLVED_MAC, 1 },
+	{ "fe80::5054:ff:fe12:3456", "\x52\x54\x00\x12\x34\x56", 0 },
+	{ "ff0e::ffff:e001:203", "\x33\x33\xe0\x01\x02\x03", 0 },
+	{ "::ffff:239.129.2.3", "\x01\x00\x5e\x01\x02\x03", 0 },
+};
+
+TEST_CASES(fake, test_ah_has_the_mac_of_its_gid, gids)
 {
-	assert_mac("::ffff:10.0.0.1", FAKE_RESOLVED_MAC, 1);
-	assert_mac("2001:db8::1", FAKE_RESOLVED_MAC, 1);
-	assert_mac("fd00::1", FAKE_RESOLVED_MAC, 1);
-	assert_mac("fe80::1", FAKE_RESOLVED_MAC, 1);
-	assert_mac("fe80::5054:ff:fe12:3456", "\x52\x54\x00\x12\x34\x56", 0);
-	assert_mac("ff0e::ffff:e001:203", "\x33\x33\xe0\x01\x02\x03", 0);
-	assert_mac("::ffff:239.129.2.3", "\x01\x00\x5e\x01\x02\x03", 0);
+	struct ibv_ah *ah = create(row->label);
+
+	assert_non_null(ah);
+	assert_memory_equal(to_pvr_ah(ah)->av.dmac, row->mac, 6);
+	assert_int_equal(fake.resolved, row->resolved);
+	pvr_destroy_ah(ah);
 }
 
-TEST(fake, test_unresolved_is_an_error)
+TEST(fake, test_ah_of_an_unresolved_gid_is_refused)
 {
 	fake.fail = EHOSTUNREACH;
 	assert_fails(create("::ffff:10.0.0.1"), EHOSTUNREACH);
 }
 
-TEST(fake, test_without_gid_is_refused)
+static const struct {
+	const char *label;
+	struct ibv_ah_attr attr;
+} bad_attrs[] = {
+	{ "no GID", { .dlid = 5, .port_num = 1 } },
+	{ "port 0", { .is_global = 1, .grh.dgid.raw = { 0xff, 0x0e }, .port_num = 0 } },
+	{ "port 2", { .is_global = 1, .grh.dgid.raw = { 0xff, 0x0e }, .port_num = 2 } },
+};
+
+TEST_CASES(fake, test_ah_with_bad_attributes_is_refused, bad_attrs)
 {
-	struct ibv_ah_attr attr = { .dlid = 5, .port_num = 1 };
+	struct ibv_ah_attr attr = row->attr;
 
-	assert_fails(pvr_create_ah(&fake.pd.ibv_pd, &attr), EINVAL);
-}
-
-TEST(fake, test_ports_are_counted_from_one)
-{
-	struct ibv_ah_attr attr = { .is_global = 1, .grh.dgid.raw = { 0xff, 0x0e } };
-	struct ibv_ah *ah;
-
-	assert_fails(pvr_create_ah(&fake.pd.ibv_pd, &attr), EINVAL);
-	attr.port_num = 2;
-	assert_fails(pvr_create_ah(&fake.pd.ibv_pd, &attr), EINVAL);
-	attr.port_num = 1;
-	ah = pvr_create_ah(&fake.pd.ibv_pd, &attr);
-	assert_non_null(ah);
-	pvr_destroy_ah(ah);
+	assert_fails(pvr_create_ah(fake.ibpd, &attr), EINVAL);
 }

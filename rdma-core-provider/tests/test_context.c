@@ -12,7 +12,7 @@
 #include "context.c"
 
 #define MAX_QP 512u
-#define NOBODYS_EXT (1u << 30) /* a bit that the provider does not support */
+#define UNKNOWN_EXT (1u << 30) /* a bit that the provider does not support */
 
 static struct {
 	struct pvrdma_alloc_ucontext_resp resp; /* response of the driver */
@@ -88,16 +88,12 @@ int ibv_cmd_query_device_any(struct ibv_context *ibctx,
 	return 0;
 }
 
-static int context_setup(void **state)
+static void context_begin(void)
 {
-	int err = fake_setup(state);
-
 	memset(&kernel, 0, sizeof(kernel));
 	kernel.resp.qp_tab_size = MAX_QP;
-	kernel.resp.reserved = PVR_EXT_INLINE | PVR_EXT_UC | NOBODYS_EXT;
-	return err;
+	kernel.resp.reserved = PVR_EXT_INLINE | PVR_EXT_UC | UNKNOWN_EXT;
 }
-#define context_teardown fake_teardown
 
 static int new_file(void)
 {
@@ -113,12 +109,12 @@ static struct pvr_context *of_verbs(struct verbs_context *vctx)
 	return vctx ? container_of(vctx, struct pvr_context, ibv_ctx) : NULL;
 }
 
-static struct pvr_context *open_it(int fd)
+static struct pvr_context *open_file(int fd)
 {
 	return of_verbs(registered->alloc_context(&fake.dev.device, fd, NULL));
 }
 
-static struct pvr_context *import_it(int fd)
+static struct pvr_context *import_file(int fd)
 {
 	return of_verbs(registered->import_context(&fake.dev.device, fd));
 }
@@ -132,27 +128,27 @@ static void check_context(struct pvr_context *ctx)
 	assert_null(ctx->qp_tbl[MAX_QP - 1]);
 }
 
-static void close_it(struct pvr_context *ctx)
+static void close_context(struct pvr_context *ctx)
 {
 	kernel.ops->free_context(&ctx->ibv_ctx.context);
 }
 
-TEST(context, test_opening_asks_for_features)
+TEST(context, test_opening_negotiates_features)
 {
-	struct pvr_context *ctx = open_it(new_file());
+	struct pvr_context *ctx = open_file(new_file());
 
 	check_context(ctx);
 	assert_int_equal(kernel.opened, 1);
 	assert_int_equal(kernel.imported, 0);
-	close_it(ctx);
+	close_context(ctx);
 	assert_int_equal(kernel.contexts, 0);
 }
 
 /* The same response and doorbell page, and no second context in the kernel. */
-TEST(context, test_importing_finds_what_opening_found)
+TEST(context, test_importing_has_the_features_of_opening)
 {
 	int fd = new_file();
-	struct pvr_context *one = open_it(fd), *two = import_it(dup(fd));
+	struct pvr_context *one = open_file(fd), *two = import_file(dup(fd));
 	uint32_t rung;
 
 	check_context(two);
@@ -160,33 +156,33 @@ TEST(context, test_importing_finds_what_opening_found)
 	assert_int_equal(kernel.imported, 1);
 	assert_ptr_not_equal(one->qp_tbl, two->qp_tbl);
 	*(volatile uint32_t *)two->uar = 77;
-	close_it(two);
+	close_context(two);
 	assert_int_equal(kernel.contexts, 1);
 	assert_int_equal(pread(fd, &rung, sizeof(rung), 0), sizeof(rung));
 	assert_int_equal(rung, 77);
-	close_it(one);
+	close_context(one);
 	assert_int_equal(kernel.contexts, 0);
 }
 
 /* A context of the stock provider has no features. */
-TEST(context, test_importing_a_stock_context)
+TEST(context, test_importing_a_stock_context_has_no_features)
 {
 	struct pvr_context *ctx;
 
 	kernel.resp.reserved = 0;
-	ctx = import_it(new_file());
+	ctx = import_file(new_file());
 	assert_non_null(ctx);
 	assert_int_equal(ctx->features, 0);
-	close_it(ctx);
+	close_context(ctx);
 }
 
-TEST(context, test_failures_leave_nothing)
+TEST(context, test_failures_leave_no_context)
 {
 	kernel.fail = EOPNOTSUPP;
-	assert_fails(import_it(new_file()), EOPNOTSUPP);
-	assert_fails(open_it(new_file()), EOPNOTSUPP);
+	assert_fails(import_file(new_file()), EOPNOTSUPP);
+	assert_fails(open_file(new_file()), EOPNOTSUPP);
 	kernel.fail = 0;
 	kernel.resp.qp_tab_size = PVR_QP_HANDLES + 1;
-	assert_fails(import_it(new_file()), EPROTO);
+	assert_fails(import_file(new_file()), EPROTO);
 	assert_int_equal(kernel.contexts, 0);
 }

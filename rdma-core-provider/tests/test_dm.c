@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Device memory. The kernel's pages are a file, so that two mappings share them. */
 #define _GNU_SOURCE /* memfd_create */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -63,29 +61,18 @@ int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
 	return 0;
 }
 
-static int dm_setup(void **state)
+static void dm_begin(void)
 {
-	int fd, err = fake_setup(state);
-
 	memset(&kernel, 0, sizeof(kernel));
-	fd = memfd_create("dm", MFD_CLOEXEC);
-	if (err || fd < 0 || ftruncate(fd, MMAP_OFFSET + 2 * PVR_PAGE_SIZE))
-		return -1;
-	fake.ctx.ibv_ctx.context.cmd_fd = fd;
-	return 0;
-}
-
-static int dm_teardown(void **state)
-{
-	close(fake.ctx.ibv_ctx.context.cmd_fd);
-	return fake_teardown(state);
+	fake.ibctx->cmd_fd = memfd_create("dm", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(fake.ibctx->cmd_fd, MMAP_OFFSET + 2 * PVR_PAGE_SIZE), 0);
 }
 
 static struct ibv_dm *alloc(void)
 {
 	struct ibv_alloc_dm_attr attr = { .length = LENGTH };
 
-	return pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr);
+	return pvr_alloc_dm(fake.ibctx, &attr);
 }
 
 TEST(dm, test_copies_reach_the_memory_and_back)
@@ -97,44 +84,43 @@ TEST(dm, test_copies_reach_the_memory_and_back)
 	assert_int_equal(dm->memcpy_to_dm(dm, 4088, "across a page\0\0", 16), 0);
 	assert_int_equal(dm->memcpy_from_dm(back, dm, 4088, 16), 0);
 	assert_string_equal(back, "across a page");
-	assert_int_equal(pread(fake.ctx.ibv_ctx.context.cmd_fd, file, 14, MMAP_OFFSET + 4088), 14);
+	assert_int_equal(pread(fake.ibctx->cmd_fd, file, 14, MMAP_OFFSET + 4088), 14);
 	assert_string_equal(file, "across a page");
 	assert_int_equal(pvr_free_dm(dm), 0);
 	assert_int_equal(kernel.dms, 0);
 }
 
 /* The limit is exact, although the mapping has whole pages. */
-TEST(dm, test_copies_end_at_the_length)
-{
-	struct ibv_dm *dm = alloc();
-	uint32_t word = 0;
+static const struct {
+	const char *label;
+	uint64_t offset;
+	size_t length;
+	int err;
+} copies[] = {
+	{ "last word", LENGTH - 4, 4, 0 },
+	{ "nothing at the end", LENGTH, 0, 0 },
+	{ "word behind the end", LENGTH, 4, EFAULT },
+	{ "all from the second word", 4, LENGTH, EFAULT },
+	{ "offset that wraps", UINT64_MAX - 3, 8, EFAULT },
+	{ "length that wraps", 4, SIZE_MAX - 3, EFAULT },
+	{ "offset within a word", 2, 4, EFAULT },
+	{ "length within a word", 4, 6, EFAULT },
+};
 
-	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH - 4, &word, 4), 0);
-	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &word, 0), 0);
-	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &word, 4), EFAULT);
-	assert_int_equal(dm->memcpy_to_dm(dm, 4, &word, LENGTH), EFAULT);
-	assert_int_equal(dm->memcpy_to_dm(dm, UINT64_MAX - 3, &word, 8), EFAULT);
-	assert_int_equal(dm->memcpy_from_dm(&word, dm, LENGTH, 4), EFAULT);
-	assert_int_equal(dm->memcpy_from_dm(&word, dm, 4, SIZE_MAX - 3), EFAULT);
-	pvr_free_dm(dm);
-}
-
-TEST(dm, test_copies_are_of_whole_words)
+TEST_CASES(dm, test_copies_are_of_whole_words_within_the_length, copies)
 {
 	struct ibv_dm *dm = alloc();
 	uint32_t words[2] = { 0 };
 
-	assert_int_equal(dm->memcpy_to_dm(dm, 2, words, 4), EFAULT);
-	assert_int_equal(dm->memcpy_to_dm(dm, 4, words, 6), EFAULT);
-	assert_int_equal(dm->memcpy_from_dm(words, dm, 1, 4), EFAULT);
-	assert_int_equal(dm->memcpy_from_dm(words, dm, 0, 3), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, row->offset, words, row->length), row->err);
+	assert_int_equal(dm->memcpy_from_dm(words, dm, row->offset, row->length), row->err);
 	pvr_free_dm(dm);
 }
 
 TEST(dm, test_import_is_the_same_memory)
 {
 	struct ibv_dm *dm = alloc();
-	struct ibv_dm *again = pvr_import_dm(&fake.ctx.ibv_ctx.context, HANDLE);
+	struct ibv_dm *again = pvr_import_dm(fake.ibctx, HANDLE);
 	char back[8];
 
 	assert_non_null(again);
@@ -146,14 +132,14 @@ TEST(dm, test_import_is_the_same_memory)
 	pvr_free_dm(dm);
 }
 
-TEST(dm, test_failures_leave_nothing)
+TEST(dm, test_failures_leave_no_device_memory)
 {
 	kernel.fail_alloc = EOPNOTSUPP;
 	assert_fails(alloc(), EOPNOTSUPP);
 	kernel.fail_alloc = 0;
 	kernel.fail_query = EPROTONOSUPPORT;
 	assert_fails(alloc(), EPROTONOSUPPORT);
-	assert_null(pvr_import_dm(&fake.ctx.ibv_ctx.context, HANDLE));
+	assert_null(pvr_import_dm(fake.ibctx, HANDLE));
 	assert_int_equal(kernel.dms, 0);
 }
 
@@ -161,21 +147,21 @@ TEST(dm, test_unknown_attributes_are_refused)
 {
 	struct ibv_alloc_dm_attr attr = { .length = LENGTH, .comp_mask = 1 };
 
-	assert_fails(pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr), EINVAL);
+	assert_fails(pvr_alloc_dm(fake.ibctx, &attr), EINVAL);
 	assert_int_equal(kernel.dms, 0);
 }
 
 TEST(dm, test_regions_of_device_memory)
 {
 	struct ibv_dm *dm = alloc();
-	struct ibv_mr *mr = pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 100, 200, IBV_ACCESS_ZERO_BASED);
+	struct ibv_mr *mr = pvr_reg_dm_mr(fake.ibpd, dm, 100, 200, IBV_ACCESS_ZERO_BASED);
 
 	assert_non_null(mr);
 	assert_int_equal(kernel.mr_offset, 100);
 	assert_int_equal(kernel.mr_length, 200);
 	assert_int_equal(kernel.mr_access, IBV_ACCESS_ZERO_BASED);
 	free(mr);
-	assert_fails(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 0, 1, IBV_ACCESS_LOCAL_WRITE), EINVAL);
-	assert_fails(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED), EINVAL);
+	assert_fails(pvr_reg_dm_mr(fake.ibpd, dm, 0, 1, IBV_ACCESS_LOCAL_WRITE), EINVAL);
+	assert_fails(pvr_reg_dm_mr(fake.ibpd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED), EINVAL);
 	pvr_free_dm(dm);
 }

@@ -3,50 +3,40 @@
  * Invalid arguments that the provider refuses, with the errno of the verb's man page.
  * tests/guest/pvr_errno.c tests in a VM those that kernel and device refuse.
  */
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #include "fake_kernel.h"
 
 #define ALL (PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | PVR_EXT_MW | PVR_EXT_MR_LAYOUT)
 
-static struct ibv_sge sges[3];
 static struct ibv_mr mr, foreign_mr;
 static struct ibv_mw mw1 = { .type = IBV_MW_TYPE_1, .rkey = 0x100 };
 static struct ibv_mw mw2 = { .type = IBV_MW_TYPE_2, .rkey = 0x200 };
 static struct pvr_pd foreign_pd = { .ibv_pd.handle = 99 };
 
-static int errno_setup(void **state)
+static void errno_begin(void)
 {
-	int err = fake_setup(state);
-
-	mr.pd = mw1.pd = mw2.pd = &fake.pd.ibv_pd;
+	mr.pd = mw1.pd = mw2.pd = fake.ibpd;
 	foreign_mr.pd = &foreign_pd.ibv_pd;
-	return err;
 }
-#define errno_teardown fake_teardown
 
 /* A refused request must not reach the device. */
-static void check_refused(const char *what, struct ibv_qp *qp, int err, int expected)
+static void assert_not_posted(struct ibv_qp *qp)
 {
-	fake_check_err(what, err, expected);
-	if (to_pvr_qp(qp)->sq.ring_shm->prod_tail || to_pvr_qp(qp)->rq.ring_shm->prod_tail)
-		fail_msg("%s: was posted", what);
-	if (fake_rung(PVRDMA_UAR_QP_OFFSET))
-		fail_msg("%s: the doorbell rang", what);
-	fake_destroy_qp(qp);
+	assert_int_equal(fake_sq(qp)->ring_shm->prod_tail, 0);
+	assert_int_equal(fake_rq(qp)->ring_shm->prod_tail, 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 }
 
 #define BIND(mw, key, ...)                                                        \
 	{                                                                         \
 		.opcode = IBV_WR_BIND_MW, .bind_mw = { mw, key, { __VA_ARGS__ } } \
 	}
-#define LIST(num) .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = num
+#define LIST(num) .opcode = IBV_WR_SEND, FAKE_SGES(num)
 
 /* state: RTS if 0; absent: features of ALL that are not negotiated. */
 static const struct {
-	const char *what;
+	const char *label;
 	enum ibv_qp_type type;
 	struct ibv_send_wr wr;
 	int err;
@@ -68,6 +58,8 @@ static const struct {
 	{ "BIND_MW", IBV_QPT_RC, { .opcode = IBV_WR_BIND_MW }, EOPNOTSUPP, 0, ALL },
 	{ "WRITE on UD", IBV_QPT_UD, { .opcode = IBV_WR_RDMA_WRITE }, EINVAL },
 	{ "READ on UC", IBV_QPT_UC, { .opcode = IBV_WR_RDMA_READ }, EINVAL },
+	{ "CMP_SWAP on UC", IBV_QPT_UC, { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP }, EINVAL },
+	{ "FETCH_ADD on UC", IBV_QPT_UC, { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD }, EINVAL },
 	{ "LOCAL_INV on UD", IBV_QPT_UD, { .opcode = IBV_WR_LOCAL_INV }, EINVAL },
 	{ "SEND_WITH_INV on UD", IBV_QPT_UD, { .opcode = IBV_WR_SEND_WITH_INV }, EINVAL },
 	{ "all flags", IBV_QPT_RC, { .send_flags = ~0u }, EINVAL },
@@ -87,30 +79,22 @@ static const struct {
 	  ALL & ~PVR_EXT_USER_OPS },
 };
 
-TEST(errno, test_post_send)
+TEST_CASES(errno, test_post_send, sends)
 {
-	size_t i;
+	struct ibv_send_wr wr = row->wr;
+	struct ibv_qp *qp;
 
-	for (i = 0; i < ARRAY_SIZE(sends); i++) {
-		struct ibv_send_wr wr = sends[i].wr, *bad = NULL;
-		struct ibv_qp *qp;
-		int err;
-
-		fake.ctx.features = (ALL & ~sends[i].absent) | PVR_EXT_UC;
-		qp = fake_qp(sends[i].type, 4, 2, 1, 1);
-		qp->state = sends[i].state ? sends[i].state : IBV_QPS_RTS;
-		err = pvr_post_send(qp, &wr, &bad);
-		if (bad != &wr)
-			fail_msg("%s: wrong bad_wr", sends[i].what);
-		check_refused(sends[i].what, qp, err, sends[i].err);
-	}
+	fake.ctx.features = (ALL & ~row->absent) | PVR_EXT_UC;
+	qp = fake_qp(row->type, 4, 2, 1, 1);
+	qp->state = row->state ? row->state : IBV_QPS_RTS;
+	assert_int_equal(fake_post_send(qp, &wr), row->err);
+	assert_not_posted(qp);
 }
 
 static const struct {
-	const char *what;
+	const char *label;
 	enum ibv_qp_state state;
-	int num_sge;
-	int err;
+	int num_sge, err;
 } recvs[] = {
 	{ "RESET", IBV_QPS_RESET, 0, EINVAL },
 	{ "too many SGEs", IBV_QPS_INIT, 2, EINVAL },
@@ -118,22 +102,13 @@ static const struct {
 	{ "INT_MIN SGEs", IBV_QPS_RTS, INT_MIN, EINVAL },
 };
 
-TEST(errno, test_post_recv)
+TEST_CASES(errno, test_post_recv, recvs)
 {
-	size_t i;
+	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 
-	for (i = 0; i < ARRAY_SIZE(recvs); i++) {
-		struct ibv_recv_wr *bad = NULL,
-				   wr = { .sg_list = sges, .num_sge = recvs[i].num_sge };
-		struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
-		int err;
-
-		qp->state = recvs[i].state;
-		err = pvr_post_recv(qp, &wr, &bad);
-		if (bad != &wr)
-			fail_msg("%s: wrong bad_wr", recvs[i].what);
-		check_refused(recvs[i].what, qp, err, recvs[i].err);
-	}
+	qp->state = row->state;
+	assert_int_equal(FAKE_RECV(qp, FAKE_SGES(row->num_sge)), row->err);
+	assert_not_posted(qp);
 }
 
 /*
@@ -154,32 +129,43 @@ TEST(errno, test_bad_wr_is_the_bad_one)
 
 	assert_int_equal(pvr_post_send(qp, send, &bad_send), EOPNOTSUPP);
 	assert_ptr_equal(bad_send, &send[1]);
-	assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 1);
-	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), PVR_DB_QP_SEND | to_pvr_qp(qp)->handle);
+	assert_int_equal(fake_sq(qp)->ring_shm->prod_tail, 1);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), FAKE_SEND_RUNG(qp));
 	assert_int_equal(pvr_post_recv(qp, recv, &bad_recv), EINVAL);
 	assert_ptr_equal(bad_recv, &recv[1]);
-	assert_int_equal(to_pvr_qp(qp)->rq.ring_shm->prod_tail, 1);
+	assert_int_equal(fake_rq(qp)->ring_shm->prod_tail, 1);
+}
+
+TEST(errno, test_post_send_in_reset)
+{
+	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
+
+	qp->state = IBV_QPS_RESET;
+	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND), EINVAL);
+	assert_not_posted(qp);
 }
 
 TEST(errno, test_full_queues)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
-	struct ibv_send_wr *bad_send, send = { .opcode = IBV_WR_SEND };
-	struct ibv_recv_wr *bad_recv, recv = {};
 
-	assert_int_equal(pvr_post_send(qp, &send, &bad_send), 0);
-	assert_int_equal(pvr_post_send(qp, &send, &bad_send), ENOMEM);
-	assert_ptr_equal(bad_send, &send);
-	assert_int_equal(pvr_post_recv(qp, &recv, &bad_recv), 0);
-	assert_int_equal(pvr_post_recv(qp, &recv, &bad_recv), ENOMEM);
-	assert_ptr_equal(bad_recv, &recv);
+	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND), 0);
+	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND), ENOMEM);
+	assert_int_equal(FAKE_RECV(qp), 0);
+	assert_int_equal(FAKE_RECV(qp), ENOMEM);
 }
 
 static const struct {
-	const char *what;
+	const char *label;
 	struct ibv_qp_init_attr attr;
 	int err;
+	uint32_t absent; /* features of ALL that are not negotiated */
+	int fail; /* errno of the kernel */
 } creations[] = {
+	{ "UC without the extension", { .qp_type = IBV_QPT_UC }, EOPNOTSUPP, PVR_EXT_UC },
+	{ "the kernel fails", { .qp_type = IBV_QPT_RC }, ENOSPC, 0, ENOSPC },
+	{ "rounded sends", { .qp_type = IBV_QPT_RC, .cap.max_send_wr = 0x80000001 }, EINVAL },
+	{ "1000 SGEs to receive", { .qp_type = IBV_QPT_RC, .cap.max_recv_sge = 1000 }, EINVAL },
 	{ "raw packets", { .qp_type = IBV_QPT_RAW_PACKET }, EOPNOTSUPP },
 	{ "XRC", { .qp_type = IBV_QPT_XRC_RECV }, EOPNOTSUPP },
 	{ "the GSI", { .qp_type = 1 }, EINVAL },
@@ -191,28 +177,32 @@ static const struct {
 	{ "inline data", { .qp_type = IBV_QPT_RC, .cap.max_inline_data = UINT32_MAX }, EINVAL },
 };
 
-TEST(errno, test_create_qp)
+TEST_CASES(errno, test_create_qp, creations)
 {
-	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
-	struct ibv_qp_init_attr attr;
-	struct ibv_srq *srq;
-	size_t i;
+	struct ibv_qp_init_attr attr = row->attr;
+
+	fake.ctx.features = ALL & ~row->absent;
+	fake.fail = row->fail;
+	assert_fails(fake_create_qp(&attr), row->err);
+}
+
+TEST(errno, test_create_qp_without_a_cq)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC, .send_cq = fake.send_cq };
+
+	assert_fails(pvr_create_qp(fake.ibpd, &attr), EINVAL);
+}
+
+TEST(errno, test_create_qp_of_uc_with_an_srq)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_UC, .srq = fake_srq(1, 1) };
 
 	fake.ctx.features = ALL;
-	for (i = 0; i < ARRAY_SIZE(creations); i++) {
-		attr = creations[i].attr;
-		attr.send_cq = fake.send_cq;
-		attr.recv_cq = fake.recv_cq;
-		errno = 0;
-		if (pvr_create_qp(&fake.pd.ibv_pd, &attr) || errno != creations[i].err)
-			fail_msg("%s: %d, expected %d", creations[i].what, errno, creations[i].err);
-	}
-	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .send_cq = fake.send_cq };
-	assert_fails(pvr_create_qp(&fake.pd.ibv_pd, &attr), EINVAL);
-	srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
-	attr = (struct ibv_qp_init_attr){
-		.qp_type = IBV_QPT_UC, .send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .srq = srq
-	};
-	assert_fails(pvr_create_qp(&fake.pd.ibv_pd, &attr), EINVAL);
-	pvr_destroy_srq(srq);
+	assert_fails(fake_create_qp(&attr), EINVAL);
+}
+
+TEST(errno, test_create_qp_with_a_handle_beyond_the_table)
+{
+	fake.next_handle = FAKE_QP_TBL_SIZE;
+	assert_fails(fake_create_qp(&(struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC }), EPROTO);
 }

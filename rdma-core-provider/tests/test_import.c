@@ -3,8 +3,6 @@
  * Import of PDs and regions of another context on the same file, by their handles in the
  * kernel.
  */
-#include <errno.h>
-
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 
@@ -45,21 +43,21 @@ int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr, uint32_t mr_handle
 
 static struct ibv_pd *import_pd(uint32_t handle)
 {
-	return pvr_import_pd(&fake.ctx.ibv_ctx.context, handle);
+	return pvr_import_pd(fake.ibctx, handle);
 }
 
 /* Commands use the kernel's handle of a PD, address vectors the device's. */
 TEST(fake, test_imported_pds_have_both_handles)
 {
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah_attr attr = { .is_global = 1,
+				    .port_num = 1,
+				    .grh.dgid.raw = { 0xfe, [15] = 1 } };
 	struct ibv_pd *pd = import_pd(PD_HANDLE);
 	struct ibv_ah *ah;
 
 	assert_non_null(pd);
-	assert_ptr_equal(pd->context, &fake.ctx.ibv_ctx.context);
+	assert_ptr_equal(pd->context, fake.ibctx);
 	assert_int_equal(pd->handle, PD_HANDLE);
-	attr.grh.dgid.raw[0] = 0xfe;
-	attr.grh.dgid.raw[15] = 1;
 	ah = pvr_create_ah(pd, &attr);
 	assert_non_null(ah);
 	assert_int_equal(to_pvr_ah(ah)->av.port_pd, PDN | 1u << 24);
@@ -68,7 +66,7 @@ TEST(fake, test_imported_pds_have_both_handles)
 }
 
 /* Only the exporting context deallocates the PD. */
-TEST(fake, test_unimport_leaves_the_pd_to_the_kernel)
+TEST(fake, test_unimport_does_not_deallocate_the_pd)
 {
 	int pds = fake.pds;
 
@@ -76,10 +74,10 @@ TEST(fake, test_unimport_leaves_the_pd_to_the_kernel)
 	assert_int_equal(fake.pds, pds);
 }
 
-TEST(fake, test_parent_domains_of_imported_pds)
+TEST(fake, test_parent_domains_of_imported_pds_have_both_handles)
 {
 	struct ibv_parent_domain_init_attr attr = { .pd = import_pd(PD_HANDLE) };
-	struct ibv_pd *parent = pvr_alloc_parent_domain(&fake.ctx.ibv_ctx.context, &attr);
+	struct ibv_pd *parent = pvr_alloc_parent_domain(fake.ibctx, &attr);
 
 	assert_non_null(parent);
 	assert_int_equal(parent->handle, PD_HANDLE);
@@ -88,7 +86,7 @@ TEST(fake, test_parent_domains_of_imported_pds)
 	pvr_unimport_pd(attr.pd);
 }
 
-TEST(fake, test_imported_regions_have_their_keys)
+TEST(fake, test_imported_regions_have_the_keys_of_the_kernel)
 {
 	struct ibv_pd *pd = import_pd(PD_HANDLE);
 	struct ibv_mr *mr = pvr_import_mr(pd, MR_HANDLE);
@@ -101,12 +99,11 @@ TEST(fake, test_imported_regions_have_their_keys)
 	fake.fail = EIO;
 	pvr_unimport_mr(mr);
 	assert_int_equal(fake.fail, EIO);
-	fake.fail = 0;
 	pvr_unimport_pd(pd);
 }
 
-TEST(fake, test_handles_of_nothing)
+TEST(fake, test_unknown_handles_are_refused)
 {
 	assert_fails(import_pd(PD_HANDLE + 1), ENOENT);
-	assert_fails(pvr_import_mr(&fake.pd.ibv_pd, MR_HANDLE + 1), ENOENT);
+	assert_fails(pvr_import_mr(fake.ibpd, MR_HANDLE + 1), ENOENT);
 }

@@ -1,171 +1,153 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Inline data in send queue elements (PVR_EXT_INLINE). */
-#include <errno.h>
-#include <string.h>
-
 #include "fake_kernel.h"
 
 static uint8_t data[2000];
+static struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 48 };
 
-static struct ibv_qp *create(enum ibv_qp_type type, uint32_t sge, uint32_t inline_data,
-			     struct ibv_qp_cap *cap)
+static void inline_begin(void)
+{
+	fake.ctx.features = PVR_EXT_INLINE;
+}
+
+static struct ibv_qp *create(uint32_t sge, uint32_t inline_data, struct ibv_qp_cap *cap)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = fake.send_cq,
-		.recv_cq = fake.recv_cq,
-		.qp_type = type,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 4, .max_send_sge = sge, .max_inline_data = inline_data },
 	};
-	struct ibv_qp *qp = pvr_create_qp(&fake.pd.ibv_pd, &attr);
+	struct ibv_qp *qp = fake_create_qp(&attr);
 
 	*cap = attr.cap;
-	if (qp)
-		qp->state = IBV_QPS_RTS;
 	return qp;
 }
 
 static struct ibv_qp *qp_with_inline(uint32_t inline_data)
 {
 	struct ibv_qp_cap cap;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp = create(3, inline_data, &cap);
 
-	fake.ctx.features = PVR_EXT_INLINE;
-	qp = create(IBV_QPT_RC, 3, inline_data, &cap);
 	assert_non_null(qp);
 	return qp;
 }
 
+static int post_inline(struct ibv_qp *qp)
+{
+	return FAKE_SEND(qp, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE, .num_sge = 1,
+			 .sg_list = &sge);
+}
+
 static const struct {
+	const char *label;
 	uint32_t sge, asked, got, stride;
 } sizes[] = {
-	{ 1, 0, 48, 128 },    { 1, 48, 48, 128 },    { 1, 49, 176, 256 },
-	{ 11, 0, 176, 256 },  { 12, 100, 432, 512 }, { 1, 220, 432, 512 },
-	{ 1, 256, 432, 512 }, { 1, 433, 944, 1024 }, { 1, PVR_MAX_INLINE, 944, 1024 },
-	{ 64, 1, 944, 2048 },
+	{ "1 SGE, 0 bytes", 1, 0, 48, 128 },
+	{ "1 SGE, 48 bytes", 1, 48, 48, 128 },
+	{ "1 SGE, 49 bytes", 1, 49, 176, 256 },
+	{ "11 SGEs, 0 bytes", 11, 0, 176, 256 },
+	{ "12 SGEs, 100 bytes", 12, 100, 432, 512 },
+	{ "1 SGE, 220 bytes", 1, 220, 432, 512 },
+	{ "1 SGE, 256 bytes", 1, 256, 432, 512 },
+	{ "1 SGE, 433 bytes", 1, 433, 944, 1024 },
+	{ "1 SGE, the maximum", 1, PVR_MAX_INLINE, 944, 1024 },
+	{ "64 SGEs, 1 byte", 64, 1, 944, 2048 },
 };
 
-TEST(fake, test_create_qp_gives_what_the_stride_holds)
+TEST_CASES(inline, test_create_qp_returns_the_room_of_the_stride, sizes)
+{
+	struct ibv_qp_cap cap;
+	struct ibv_qp *qp = create(row->sge, row->asked, &cap);
+
+	assert_non_null(qp);
+	assert_int_equal(cap.max_inline_data, row->got);
+	assert_int_equal(cap.max_send_sge, row->sge);
+	assert_int_equal(1 << fake_sq(qp)->stride_shift, row->stride);
+	assert_int_equal(to_pvr_qp(qp)->sbuf.size % 4096, 0);
+	assert_true(to_pvr_qp(qp)->sbuf.size >= 4096 + 4 * row->stride);
+	/* Driver and device compute the stride from these two numbers. */
+	assert_int_equal(fake.asked.max_inline_data, row->got);
+	assert_int_equal(fake.asked.max_send_sge, row->sge);
+}
+
+TEST(inline, test_create_qp_refuses_more_than_an_element_holds)
+{
+	struct ibv_qp_cap cap;
+
+	assert_fails(create(1, PVR_MAX_INLINE + 1, &cap), EINVAL);
+}
+
+TEST(inline, test_qp_without_the_extension_has_no_inline_data)
 {
 	struct ibv_qp_cap cap;
 	struct ibv_qp *qp;
-	size_t i;
 
-	fake.ctx.features = PVR_EXT_INLINE;
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		qp = create(IBV_QPT_RC, sizes[i].sge, sizes[i].asked, &cap);
-		assert_non_null(qp);
-		assert_int_equal(cap.max_inline_data, sizes[i].got);
-		assert_int_equal(cap.max_send_sge, sizes[i].sge);
-		assert_int_equal(1 << to_pvr_qp(qp)->sq.stride_shift, sizes[i].stride);
-		assert_int_equal(to_pvr_qp(qp)->sbuf.size % 4096, 0);
-		assert_true(to_pvr_qp(qp)->sbuf.size >= 4096 + 4 * sizes[i].stride);
-		/* Driver and device compute the stride from these two numbers. */
-		assert_int_equal(fake.asked.max_inline_data, sizes[i].got);
-		assert_int_equal(fake.asked.max_send_sge, sizes[i].sge);
-		fake_destroy_qp(qp);
-	}
-}
-
-TEST(fake, test_create_qp_refuses_more_than_an_element_holds)
-{
-	struct ibv_qp_cap cap;
-
-	fake.ctx.features = PVR_EXT_INLINE;
-	assert_fails(create(IBV_QPT_RC, 1, PVR_MAX_INLINE + 1, &cap), EINVAL);
-}
-
-TEST(fake, test_without_the_extension_there_is_none)
-{
-	struct ibv_qp_cap cap;
-	struct ibv_qp *qp = create(IBV_QPT_RC, 1, 5000, &cap);
-	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 1 };
-	struct ibv_send_wr *bad, wr = {
-		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE, .num_sge = 1, .sg_list = &sge
-	};
-
+	fake.ctx.features = 0;
+	qp = create(1, 5000, &cap);
 	assert_non_null(qp);
 	assert_int_equal(cap.max_inline_data, 0);
 	assert_int_equal(fake.asked.max_inline_data, 0);
-	assert_int_equal(1 << to_pvr_qp(qp)->sq.stride_shift, 128);
-	assert_int_equal(pvr_post_send(qp, &wr, &bad), EINVAL);
+	assert_int_equal(1 << fake_sq(qp)->stride_shift, 128);
+	assert_int_equal(post_inline(qp), EINVAL);
 }
 
-TEST(fake, test_data_is_gathered_into_the_element)
+TEST(inline, test_send_gathers_the_data_into_the_element)
 {
 	struct ibv_qp *qp = qp_with_inline(100);
-	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0);
+	uint8_t *element = (uint8_t *)(fake_send_wqe(qp, 0) + 1);
 	struct ibv_sge sges[3] = {
 		{ .addr = (uintptr_t)data + 10, .length = 7, .lkey = 0xbad },
 		{ .addr = 1, .length = 0, .lkey = 0xbad },
 		{ .addr = (uintptr_t)data + 500, .length = 93, .lkey = 0xbad },
 	};
-	struct ibv_send_wr *bad, wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.num_sge = 3,
-		.sg_list = sges,
-		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 },
-	};
 	size_t i;
 
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = i * 7;
-	assert_int_equal(pvr_post_send(qp, &wr, &bad), 0);
-	assert_int_equal(hdr->num_sge, 0);
-	assert_int_equal(hdr->total_len, 100);
-	assert_int_equal(hdr->send_flags, PVR_SEND_INLINE | PVR_SEND_SIGNALED);
-	assert_int_equal(hdr->opcode, PVRDMA_WR_RDMA_WRITE);
-	assert_int_equal(hdr->wr.rdma.rkey, 0x99);
-	assert_memory_equal(hdr + 1, data + 10, 7);
-	assert_memory_equal((uint8_t *)(hdr + 1) + 7, data + 500, 93);
+	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_RDMA_WRITE, .num_sge = 3, .sg_list = sges,
+				   .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+				   .wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 }),
+			 0);
+	FAKE_EXPECT_WQE(qp, 0, NULL, .total_len = 100, .opcode = PVRDMA_WR_RDMA_WRITE,
+			.send_flags = PVR_SEND_INLINE | PVR_SEND_SIGNALED,
+			.wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 });
+	assert_memory_equal(element, data + 10, 7);
+	assert_memory_equal(element + 7, data + 500, 93);
 	/* The application may reuse its buffer at once. */
 	memset(data, 0, sizeof(data));
-	assert_int_equal(((uint8_t *)(hdr + 1))[1], (uint8_t)(11 * 7));
+	assert_int_equal(element[1], (uint8_t)(11 * 7));
 }
 
-TEST(fake, test_the_next_request_has_no_data_of_this_one)
+TEST(inline, test_next_request_of_the_slot_has_no_inline_data)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
-	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 48 };
-	struct ibv_send_wr *bad, wr = {
-		.opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge, .send_flags = IBV_SEND_INLINE
-	};
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		assert_int_equal(pvr_post_send(qp, &wr, &bad), 0);
-		fake_consume(&to_pvr_qp(qp)->sq, 1);
+		assert_int_equal(post_inline(qp), 0);
+		fake_consume(fake_sq(qp), 1);
 	}
-	wr.send_flags = 0;
-	assert_int_equal(pvr_post_send(qp, &wr, &bad), 0);
-	assert_int_equal(fake_send_wqe(qp, 0)->total_len, 0);
-	assert_int_equal(fake_send_wqe(qp, 0)->send_flags, 0);
-	assert_int_equal(fake_send_wqe(qp, 0)->num_sge, 1);
+	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge), 0);
+	FAKE_EXPECT_WQE(qp, 0, &sge, .opcode = PVRDMA_WR_SEND, .num_sge = 1);
 }
 
 /* A full element does not write beyond its slot. */
-TEST(fake, test_a_full_element_stays_in_its_slot)
+TEST(inline, test_full_element_stays_in_its_slot)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
-	struct pvr_qp *pqp = to_pvr_qp(qp);
-	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 48 };
-	struct ibv_send_wr *bad, wr = {
-		.opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge, .send_flags = IBV_SEND_INLINE
-	};
 
-	assert_int_equal(pqp->cap.max_inline_data, 48);
+	assert_int_equal(to_pvr_qp(qp)->cap.max_inline_data, 48);
 	memset(data, 0xee, sizeof(data));
-	assert_int_equal(pvr_post_send(qp, &wr, &bad), 0);
+	assert_int_equal(post_inline(qp), 0);
 	assert_int_equal(((uint8_t *)fake_send_wqe(qp, 0))[127], 0xee);
 	assert_int_equal(((uint8_t *)fake_send_wqe(qp, 1))[0], 0);
 }
 
 static const struct {
-	const char *what;
+	const char *label;
 	enum ibv_wr_opcode opcode;
 	uint32_t length[2];
 	int err;
-} refused[] = {
+} lengths[] = {
 	{ "one byte too many", IBV_WR_SEND, { 49, 0 }, EINVAL },
 	{ "a sum too large", IBV_WR_SEND, { 24, 25 }, EINVAL },
 	{ "a sum that wraps", IBV_WR_SEND, { 8, UINT32_MAX - 3 }, EINVAL },
@@ -175,24 +157,16 @@ static const struct {
 	{ "just fits", IBV_WR_SEND, { 24, 24 }, 0 },
 };
 
-TEST(fake, test_refuses)
+TEST_CASES(inline, test_send_checks_opcode_and_length, lengths)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
-	size_t i;
+	struct ibv_sge sges[2] = {
+		{ .addr = (uintptr_t)data, .length = row->length[0] },
+		{ .addr = (uintptr_t)data, .length = row->length[1] },
+	};
 
-	for (i = 0; i < ARRAY_SIZE(refused); i++) {
-		struct ibv_sge sges[2] = {
-			{ .addr = (uintptr_t)data, .length = refused[i].length[0] },
-			{ .addr = (uintptr_t)data, .length = refused[i].length[1] },
-		};
-		struct ibv_send_wr *bad = NULL, wr = { .opcode = refused[i].opcode,
-						       .num_sge = 2,
-						       .sg_list = sges,
-						       .send_flags = IBV_SEND_INLINE };
-		int err = pvr_post_send(qp, &wr, &bad);
-
-		fake_check_err(refused[i].what, err, refused[i].err);
-		assert_ptr_equal(bad, err ? &wr : NULL);
-	}
-	assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 1);
+	assert_int_equal(FAKE_SEND(qp, .opcode = row->opcode, .num_sge = 2, .sg_list = sges,
+				   .send_flags = IBV_SEND_INLINE),
+			 row->err);
+	assert_int_equal(fake_sq(qp)->ring_shm->prod_tail, row->err ? 0 : 1);
 }

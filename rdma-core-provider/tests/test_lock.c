@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Locks: marked as held in a process of one thread, taken otherwise. */
-#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "fake_kernel.h"
@@ -24,7 +25,7 @@ static void *take(void *arg)
  * Must be the first test: PVR_ONE_THREAD never becomes true again after a thread was
  * created.
  */
-TEST(fake, test_a_thread_that_is_created_finds_the_lock_taken)
+TEST(fake, test_lock_taken_before_a_thread_is_created_excludes_the_thread)
 {
 	pthread_t thread;
 
@@ -34,7 +35,7 @@ TEST(fake, test_a_thread_that_is_created_finds_the_lock_taken)
 	assert_int_equal(pthread_create(&thread, NULL, take, NULL), 0);
 	assert_false(PVR_ONE_THREAD);
 	while (!two.tried)
-		;
+		sched_yield();
 	usleep(10000);
 	assert_false(two.got);
 	pvr_unlock(&two.lock);
@@ -43,77 +44,77 @@ TEST(fake, test_a_thread_that_is_created_finds_the_lock_taken)
 	assert_false(pvr_lock_is_held(&two.lock));
 }
 
-#define THREADS 4
 #define POSTS 50000
+#define CPU_SECONDS 60 /* of a deadlock; the test takes less than one */
 
 static struct ibv_qp *qp;
-static pthread_barrier_t start;
+static _Atomic int failed;
 
-static void *post_often(void *arg)
+static void post_often(uintptr_t number)
 {
-	struct ibv_send_wr wr = { .wr_id = (uintptr_t)arg, .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_send_wr wr = { .wr_id = number, .opcode = IBV_WR_SEND }, *bad;
 	int posted = 0, err;
 
-	pthread_barrier_wait(&start);
 	while (posted < POSTS) {
 		err = pvr_post_send(qp, &wr, &bad);
-		if (err && err != ENOMEM)
-			return &start;
 		posted += !err;
+		if (err == ENOMEM)
+			sched_yield();
+		else if (err)
+			break;
 	}
-	return NULL;
+	failed += posted != POSTS;
 }
 
 /*
- * Acts as the device until all posts are consumed. Counts the requests of each poster in
+ * Acts as the device until all threads have posted. Counts the requests of each thread in
  * met.
  */
 static void consume_all(int *met)
 {
-	struct pvr_ring_shm *ring_shm = to_pvr_qp(qp)->sq.ring_shm;
-	uint32_t head = 0, num = to_pvr_qp(qp)->sq.num;
-	int left = THREADS * POSTS;
+	struct pvr_ring_shm *ring_shm = fake_sq(qp)->ring_shm;
+	uint32_t head = 0, num = fake_sq(qp)->num;
+	bool running = true;
 
-	while (left) {
+	while (running) {
+		running = fake_threads_running();
 		if (atomic_load_explicit(&ring_shm->prod_tail, memory_order_acquire) == head)
-			continue;
-		met[fake_send_wqe(qp, head & (num - 1))->wr_id]++;
-		head = pvr_ring_next(head, num);
-		atomic_store_explicit(&ring_shm->cons_head, head, memory_order_release);
-		left--;
+			sched_yield();
+		while (atomic_load_explicit(&ring_shm->prod_tail, memory_order_acquire) != head) {
+			met[fake_send_wqe(qp, head & (num - 1))->wr_id]++;
+			head = pvr_ring_next(head, num);
+			atomic_store_explicit(&ring_shm->cons_head, head, memory_order_release);
+		}
 	}
 }
 
-/* Without a lock requests are overwritten, and the device waits forever. */
-TEST(fake, test_threads_that_post_do_not_meet)
+/*
+ * Without a lock requests are overwritten. The timer ends a deadlock; it counts CPU time,
+ * so that other load of the machine does not end the test.
+ */
+TEST(fake, test_lock_keeps_the_requests_of_posting_threads_apart)
 {
-	pthread_t threads[THREADS];
-	int met[THREADS] = {};
-	void *failed;
-	uintptr_t i;
+	const struct itimerval limit = { .it_value.tv_sec = CPU_SECONDS }, off = {};
+	int met[FAKE_THREADS] = {}, i;
 
 	qp = fake_qp(IBV_QPT_RC, 16, 1, 1, 1);
-	pthread_barrier_init(&start, NULL, THREADS);
-	alarm(60);
-	for (i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, post_often, (void *)i), 0);
+	setitimer(ITIMER_PROF, &limit, NULL);
+	fake_threads_start(post_often);
 	consume_all(met);
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(threads[i], &failed);
-		assert_null(failed);
+	fake_threads_join();
+	setitimer(ITIMER_PROF, &off, NULL);
+	assert_int_equal(failed, 0);
+	for (i = 0; i < FAKE_THREADS; i++)
 		assert_int_equal(met[i], POSTS);
-	}
-	alarm(0);
-	pthread_barrier_destroy(&start);
 }
 
 TEST(fake, test_queues_of_a_thread_domain_take_no_lock)
 {
-	struct ibv_context *ibctx = &fake.ctx.ibv_ctx.context;
-	struct ibv_td_init_attr td_attr = {};
-	struct ibv_parent_domain_init_attr attr = { .pd = &fake.pd.ibv_pd,
-						    .td = pvr_alloc_td(ibctx, &td_attr) };
-	struct ibv_pd *parent = pvr_alloc_parent_domain(ibctx, &attr);
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = fake.ibpd,
+		.td = pvr_alloc_td(fake.ibctx, &(struct ibv_td_init_attr){}),
+	};
+	struct ibv_pd *parent = pvr_alloc_parent_domain(fake.ibctx, &attr);
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4 } };
 	struct ibv_qp_init_attr qp_attr = {
 		.send_cq = fake.send_cq,
@@ -124,9 +125,9 @@ TEST(fake, test_queues_of_a_thread_domain_take_no_lock)
 	struct ibv_qp *threaded = pvr_create_qp(parent, &qp_attr);
 
 	assert_true(to_pvr_srq(srq)->wq.lock.alone);
-	assert_true(to_pvr_qp(threaded)->sq.lock.alone && to_pvr_qp(threaded)->rq.lock.alone);
+	assert_true(fake_sq(threaded)->lock.alone && fake_rq(threaded)->lock.alone);
 	qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
-	assert_false(to_pvr_qp(qp)->sq.lock.alone || to_pvr_qp(qp)->rq.lock.alone);
+	assert_false(fake_sq(qp)->lock.alone || fake_rq(qp)->lock.alone);
 	pvr_destroy_qp(threaded);
 	pvr_destroy_srq(srq);
 	assert_int_equal(pvr_dealloc_pd(parent) | pvr_dealloc_td(attr.td), 0);

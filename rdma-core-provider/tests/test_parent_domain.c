@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fake_kernel.h"
 
@@ -14,8 +12,6 @@ static struct {
 	uint64_t type;
 	enum { GIVE, USE_DEFAULT, FAIL, MISALIGN } mode;
 } app;
-
-static struct ibv_context *ibctx;
 
 static void *app_alloc(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t type)
@@ -47,122 +43,127 @@ static void app_free(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t ty
 }
 
 static struct ibv_parent_domain_init_attr attr;
+static struct ibv_pd *parent; /* with the allocators */
 
-static int parent_domain_setup(void **state)
+static struct ibv_pd *parent_domain(void)
 {
-	if (fake_setup(state))
-		return -1;
+	struct ibv_pd *pd = pvr_alloc_parent_domain(fake.ibctx, &attr);
+
+	assert_non_null(pd);
+	return pd;
+}
+
+static void parent_domain_begin(void)
+{
 	memset(&app, 0, sizeof(app));
-	ibctx = &fake.ctx.ibv_ctx.context;
 	attr = (struct ibv_parent_domain_init_attr){
-		.pd = &fake.pd.ibv_pd,
+		.pd = fake.ibpd,
 		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
 		.alloc = app_alloc,
 		.free = app_free,
 		.pd_context = &app,
 	};
-	return 0;
-}
-#define parent_domain_teardown fake_teardown
-
-static struct ibv_pd *parent_domain(void)
-{
-	struct ibv_pd *parent = pvr_alloc_parent_domain(ibctx, &attr);
-
-	assert_non_null(parent);
-	return parent;
+	parent = parent_domain();
 }
 
-static struct ibv_cq *create_cq(struct ibv_pd *parent)
+/* Fails if an object of the domain is left. */
+static void dealloc_parent(void)
 {
-	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = 8,
-		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
-		.parent_domain = parent,
-	};
-	struct ibv_cq_ex *cq = pvr_create_cq_ex(ibctx, &cq_attr);
+	assert_int_equal(pvr_dealloc_pd(parent), 0);
+}
+
+static struct ibv_td *thread_domain(void)
+{
+	return pvr_alloc_td(fake.ibctx, &(struct ibv_td_init_attr){});
+}
+
+static struct ibv_cq *create_cq(struct ibv_pd *domain)
+{
+	struct ibv_cq_ex *cq = FAKE_CQ_EX(.cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+					  .parent_domain = domain);
 
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
-TEST(parent_domain, test_a_parent_domain_stands_for_its_pd)
+TEST(parent_domain, test_parent_domain_has_the_handles_of_its_pd)
 {
-	struct ibv_pd *pd = pvr_alloc_pd(ibctx), *parent;
+	struct ibv_pd *pd = pvr_alloc_pd(fake.ibctx), *domain;
 
 	attr.pd = pd;
-	parent = parent_domain();
-	assert_ptr_equal(parent->context, ibctx);
-	assert_int_equal(parent->handle, pd->handle);
-	assert_int_equal(to_pvr_pd(parent)->handle, FAKE_PD_HANDLE);
+	domain = parent_domain();
+	assert_ptr_equal(domain->context, fake.ibctx);
+	assert_int_equal(domain->handle, pd->handle);
+	assert_int_equal(to_pvr_pd(domain)->handle, FAKE_PD_HANDLE);
 	assert_int_equal(pvr_dealloc_pd(pd), EBUSY);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	assert_int_equal(pvr_dealloc_pd(domain), 0);
 	assert_int_equal(fake.pds, 1);
 	assert_int_equal(pvr_dealloc_pd(pd), 0);
 	assert_int_equal(fake.pds, 0);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_a_parent_domain_of_a_parent_domain)
+TEST(parent_domain, test_parent_domain_of_a_parent_domain_has_its_handle)
 {
-	struct ibv_pd *inner = parent_domain(), *outer;
+	struct ibv_pd *outer;
 
-	attr.pd = inner;
+	attr.pd = parent;
 	outer = parent_domain();
 	assert_int_equal(to_pvr_pd(outer)->handle, FAKE_PD_HANDLE);
-	assert_int_equal(pvr_dealloc_pd(inner), EBUSY);
+	assert_int_equal(pvr_dealloc_pd(parent), EBUSY);
 	assert_int_equal(pvr_dealloc_pd(outer), 0);
-	assert_int_equal(pvr_dealloc_pd(inner), 0);
+	dealloc_parent();
 }
 
-static void refused(void)
+static struct ibv_context other;
+static struct ibv_pd foreign = { .context = &other };
+
+static const struct {
+	const char *label;
+	struct ibv_pd *pd;
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t type);
+	uint32_t mask; /* further bits of comp_mask */
+} refused[] = {
+	{ "no PD", NULL, app_alloc, app_free, 0 },
+	{ "PD of another context", &foreign, app_alloc, app_free, 0 },
+	{ "unknown mask", &fake.pd.ibv_pd, app_alloc, app_free, 1 << 5 },
+	{ "no free", &fake.pd.ibv_pd, app_alloc, NULL, 0 },
+	{ "no alloc", &fake.pd.ibv_pd, NULL, app_free, 0 },
+};
+
+TEST_CASES(parent_domain, test_parent_domain_refuses, refused)
 {
-	assert_fails(pvr_alloc_parent_domain(ibctx, &attr), EINVAL);
-	assert_int_equal(fake.pd.users, 0);
+	attr.pd = row->pd;
+	attr.alloc = row->alloc;
+	attr.free = row->free;
+	attr.comp_mask |= row->mask;
+	assert_fails(pvr_alloc_parent_domain(fake.ibctx, &attr), EINVAL);
+	assert_int_equal(fake.pd.users, 1); /* parent */
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_bad_attributes_are_refused)
+TEST(parent_domain, test_thread_domain_in_use_cannot_be_deallocated)
 {
-	struct ibv_parent_domain_init_attr good = attr;
-	struct ibv_context other = {};
-	struct ibv_pd foreign = { .context = &other };
+	struct ibv_pd *domain;
 
-	attr.pd = NULL;
-	refused();
-	attr.pd = &foreign;
-	refused();
-	attr = good;
-	attr.comp_mask |= 1 << 5;
-	refused();
-	attr = good;
-	attr.free = NULL;
-	refused();
-	attr = good;
-	attr.alloc = NULL;
-	refused();
+	attr.td = thread_domain();
+	domain = parent_domain();
+	assert_int_equal(pvr_dealloc_td(attr.td), EBUSY);
+	assert_int_equal(pvr_dealloc_pd(domain), 0);
+	assert_int_equal(pvr_dealloc_td(attr.td), 0);
+	assert_fails(pvr_alloc_td(fake.ibctx, &(struct ibv_td_init_attr){ .comp_mask = 1 }),
+		     EINVAL);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_a_thread_domain_in_use_stays)
+TEST(parent_domain, test_cq_of_a_thread_domain_takes_no_lock)
 {
-	struct ibv_td_init_attr td_attr = {};
-	struct ibv_td *td = pvr_alloc_td(ibctx, &td_attr);
-	struct ibv_pd *parent;
-
-	attr.td = td;
-	parent = parent_domain();
-	assert_int_equal(pvr_dealloc_td(td), EBUSY);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
-	assert_int_equal(pvr_dealloc_td(td), 0);
-	td_attr.comp_mask = 1;
-	assert_fails(pvr_alloc_td(ibctx, &td_attr), EINVAL);
-}
-
-TEST(parent_domain, test_a_cq_of_a_thread_domain_takes_no_lock)
-{
-	struct ibv_td_init_attr td_attr = {};
-	struct ibv_pd *parent = parent_domain(), *threaded;
+	struct ibv_pd *threaded;
 	struct ibv_cq *cq;
 
-	attr.td = pvr_alloc_td(ibctx, &td_attr);
+	attr.td = thread_domain();
 	threaded = parent_domain();
 	cq = create_cq(threaded);
 	assert_true(to_pvr_cq(cq)->single_threaded);
@@ -170,19 +171,19 @@ TEST(parent_domain, test_a_cq_of_a_thread_domain_takes_no_lock)
 	cq = create_cq(parent);
 	assert_false(to_pvr_cq(cq)->single_threaded);
 	pvr_destroy_cq(cq);
-	assert_int_equal(
-		pvr_dealloc_pd(threaded) | pvr_dealloc_pd(parent) | pvr_dealloc_td(attr.td), 0);
+	assert_int_equal(pvr_dealloc_pd(threaded) | pvr_dealloc_td(attr.td), 0);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_a_cq_needs_a_parent_domain_for_a_pd)
+TEST(parent_domain, test_cq_refuses_a_pd_that_is_no_parent_domain)
 {
-	assert_fails(create_cq(&fake.pd.ibv_pd), EINVAL);
+	assert_fails(create_cq(fake.ibpd), EINVAL);
 	assert_fails(create_cq(NULL), EINVAL);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_memory_is_the_applications)
+TEST(parent_domain, test_cq_uses_memory_of_the_application)
 {
-	struct ibv_pd *parent = parent_domain();
 	struct ibv_cq *cq = create_cq(parent);
 	struct ibv_wc wc;
 
@@ -198,16 +199,15 @@ TEST(parent_domain, test_memory_is_the_applications)
 	assert_int_equal(pvr_dealloc_pd(parent), EBUSY);
 	pvr_destroy_cq(cq);
 	assert_int_equal(app.frees, 1);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_queues_are_too)
+TEST(parent_domain, test_queues_use_memory_of_the_application)
 {
 	struct ibv_qp_init_attr qp_attr = { .send_cq = fake.send_cq,
 					    .recv_cq = fake.recv_cq,
 					    .qp_type = IBV_QPT_RC };
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
-	struct ibv_pd *parent = parent_domain();
 	struct ibv_srq *srq = pvr_create_srq(parent, &srq_attr);
 	struct ibv_qp *qp;
 
@@ -219,12 +219,11 @@ TEST(parent_domain, test_queues_are_too)
 	assert_int_equal(app.allocs, 3);
 	pvr_destroy_qp(qp);
 	assert_int_equal(app.frees, 3);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_a_new_ring_is_from_the_same_allocator)
+TEST(parent_domain, test_resized_cq_uses_memory_of_the_application)
 {
-	struct ibv_pd *parent = parent_domain();
 	struct ibv_cq *cq = create_cq(parent);
 
 	fake.ctx.features = PVR_EXT_RESIZE;
@@ -233,12 +232,11 @@ TEST(parent_domain, test_a_new_ring_is_from_the_same_allocator)
 	assert_int_equal(app.frees, 1);
 	pvr_destroy_cq(cq);
 	assert_int_equal(app.frees, 2);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_an_allocator_may_leave_it_to_us)
+TEST(parent_domain, test_allocator_may_select_the_default)
 {
-	struct ibv_pd *parent = parent_domain();
 	struct ibv_cq *cq;
 
 	app.mode = USE_DEFAULT;
@@ -247,13 +245,11 @@ TEST(parent_domain, test_an_allocator_may_leave_it_to_us)
 	assert_int_equal(app.type, PVR_RES_CQ);
 	pvr_destroy_cq(cq);
 	assert_int_equal(app.frees, 0);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	dealloc_parent();
 }
 
-TEST(parent_domain, test_an_allocator_that_fails)
+TEST(parent_domain, test_failure_returns_the_memory_of_the_application)
 {
-	struct ibv_pd *parent = parent_domain();
-
 	app.mode = FAIL;
 	assert_fails(create_cq(parent), ENOMEM);
 	app.mode = MISALIGN;
@@ -263,5 +259,5 @@ TEST(parent_domain, test_an_allocator_that_fails)
 	fake.fail = ENOSPC;
 	assert_null(create_cq(parent));
 	assert_int_equal(app.frees, 2);
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	dealloc_parent();
 }

@@ -1,37 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include <errno.h>
-
 #include "fake_kernel.h"
 
 static struct ibv_srq *srq;
 static struct pvr_srq *psrq;
 
-static int srq_setup(void **state)
+static void srq_begin(void)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 2 } };
-
-	if (fake_setup(state))
-		return -1;
 	fake.ctx.features = PVR_EXT_RESIZE;
-	srq = pvr_create_srq(&fake.pd.ibv_pd, &attr);
-	if (!srq)
-		return -1;
+	srq = fake_srq(8, 2);
 	psrq = to_pvr_srq(srq);
-	return 0;
-}
-
-static int srq_teardown(void **state)
-{
-	pvr_destroy_srq(srq);
-	return fake_teardown(state);
 }
 
 static int post(uint64_t wr_id)
 {
 	struct ibv_sge sge = { .addr = wr_id << 12, .length = 1, .lkey = 2 };
-	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	return pvr_post_srq_recv(srq, &wr, &bad);
+	return FAKE_SRQ_RECV(srq, .wr_id = wr_id, .sg_list = &sge, .num_sge = 1);
 }
 
 static void post_all(uint64_t from, uint64_t to)
@@ -67,7 +51,7 @@ static int resize(uint32_t max_wr)
 }
 
 /* Waiting requests wrap around the end of the old queue. */
-TEST(srq, test_growing_keeps_what_waits)
+TEST(srq, test_growing_keeps_waiting_requests)
 {
 	post_all(0, 6);
 	expect(0, 6);
@@ -80,7 +64,7 @@ TEST(srq, test_growing_keeps_what_waits)
 	expect(6, 70);
 }
 
-TEST(srq, test_shrinking_keeps_what_waits)
+TEST(srq, test_shrinking_keeps_waiting_requests)
 {
 	post_all(0, 3);
 	assert_int_equal(resize(3), 0);
@@ -89,7 +73,7 @@ TEST(srq, test_shrinking_keeps_what_waits)
 	expect(0, 4);
 }
 
-TEST(srq, test_too_small_for_what_waits)
+TEST(srq, test_resize_below_the_waiting_requests_is_refused)
 {
 	post_all(0, 5);
 	assert_int_equal(resize(4), EINVAL);
@@ -97,7 +81,7 @@ TEST(srq, test_too_small_for_what_waits)
 	expect(0, 8);
 }
 
-TEST(srq, test_a_failure_changes_nothing)
+TEST(srq, test_failed_resize_changes_nothing)
 {
 	post_all(0, 5);
 	fake.fail = ENOMEM;
@@ -107,7 +91,7 @@ TEST(srq, test_a_failure_changes_nothing)
 	expect(0, 8);
 }
 
-TEST(srq, test_limit_and_size_at_once)
+TEST(srq, test_limit_and_size_change_together)
 {
 	struct ibv_srq_attr attr = { .max_wr = 16, .srq_limit = 9 };
 
@@ -117,7 +101,7 @@ TEST(srq, test_limit_and_size_at_once)
 	assert_int_equal(psrq->wq.num, 16);
 }
 
-TEST(srq, test_a_limit_alone_moves_nothing)
+TEST(srq, test_limit_alone_does_not_resize)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 3 };
 	void *wqes = psrq->wq.wqes;
@@ -127,22 +111,26 @@ TEST(srq, test_a_limit_alone_moves_nothing)
 	assert_ptr_equal(psrq->wq.wqes, wqes);
 }
 
-TEST(srq, test_sizes_beyond_any_limit)
+/* Without the extension, the application gets the kernel's errno. */
+static const struct {
+	const char *label;
+	uint32_t max_wr;
+	int err;
+	uint32_t features;
+} refused[] = {
+	{ "0", 0, EINVAL, PVR_EXT_RESIZE },
+	{ "UINT32_MAX", UINT32_MAX, EINVAL, PVR_EXT_RESIZE },
+	{ "no extension", 16, EOPNOTSUPP, 0 },
+};
+
+TEST_CASES(srq, test_resize_refuses, refused)
 {
-	assert_int_equal(resize(0), EINVAL);
-	assert_int_equal(resize(UINT32_MAX), EINVAL);
+	fake.ctx.features = row->features;
+	assert_int_equal(resize(row->max_wr), row->err);
 	assert_int_equal(psrq->wq.num, 8);
 }
 
-/* The application gets the kernel's errno. */
-TEST(srq, test_without_the_extension)
-{
-	fake.ctx.features = 0;
-	assert_int_equal(resize(16), EOPNOTSUPP);
-	assert_int_equal(psrq->wq.num, 8);
-}
-
-TEST(srq, test_the_number_is_the_devices)
+TEST(srq, test_srq_number_is_that_of_the_device)
 {
 	uint32_t num = 0;
 
