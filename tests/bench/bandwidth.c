@@ -73,7 +73,7 @@ static void copies_row(struct bench_pair *pair, const struct flavour *flavour, u
 	bench_row_of(name, size, "B/s", &us, &peer);
 }
 
-static bool wants_copies(const struct verb *verb, const struct flavour *flavour, uint32_t size)
+static bool has_copies_row(const struct verb *verb, const struct flavour *flavour, uint32_t size)
 {
 	return verb == verbs && flavour->kind == FG_SCATTERED &&
 	       flavour->copy == bench_load_memcpy && (size == 64u << 10 || size == 1u << 20);
@@ -100,7 +100,7 @@ static void rows(const struct verb *verb, const struct flavour *flavour)
 		bench_pair_open(&pair, &config);
 		measure_copy(pair.host);
 		row(&pair, verb, flavour, size);
-		if (wants_copies(verb, flavour, size))
+		if (has_copies_row(verb, flavour, size))
 			copies_row(&pair, flavour, size);
 		bench_pair_close(&pair);
 	}

@@ -3,6 +3,7 @@
 #include "bench.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -100,6 +101,13 @@ void bench_row(const char *name, const char *unit, const struct bench_side *us,
 	for (unsigned int i = 0; i < bench_options.rounds; i++)
 		run_round(i, us, &our, peer, &their);
 	print_row(name, unit, &our, peer ? peer->name : NULL, &their);
+}
+
+size_t bench_heap(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
 }
 
 uint32_t bench_count(uint32_t n)

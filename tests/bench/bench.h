@@ -69,6 +69,9 @@ static inline void bench_watch_stop(struct bench_watch *watch)
 	watch->sum += ns > bench_clock_ns ? ns - bench_clock_ns : 0;
 }
 
+/* Return: allocated bytes of the heap. */
+size_t bench_heap(void);
+
 /* Return: @n, or a hundredth of it with bench_options.small. */
 uint32_t bench_count(uint32_t n);
 

@@ -33,7 +33,7 @@
 
 struct many {
 	char fabric[PVR_NAME_MAX];
-	uint32_t first, count, asked, found, missing, window;
+	uint32_t first, count, sent, found, missing, window;
 	uint64_t begin, *queried_at, *took;
 };
 
@@ -47,7 +47,7 @@ static struct {
 	size_t num_up;
 	char text[65536];
 	size_t len;
-	bool db_suppress, end;
+	bool silent, end;
 } host;
 
 __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
@@ -70,24 +70,23 @@ static const char *gid_text(const uint8_t gid[16])
 
 /* --------------------------------------------------------------------- many at a time */
 
-static void number_gid(uint8_t gid[16], uint32_t number)
+/* Queries the GID of an index of host.many. */
+static void resolve(uint32_t i)
 {
-	const uint32_t big = htonl(number);
+	const uint32_t number = htonl(host.many.first + i);
+	uint8_t gid[16] = { 0xfd };
 
-	memset(gid, 0, 16);
-	gid[0] = 0xfd;
-	memcpy(gid + 12, &big, sizeof(big));
+	memcpy(gid + 12, &number, sizeof(number));
+	pvr_directory_resolve(host.directory, host.many.fabric, gid);
 }
 
-static void ask_more(void)
+static void resolve_more(void)
 {
 	struct many *many = &host.many;
-	uint8_t gid[16];
 
-	while (many->asked < many->count && many->asked - many->found < many->window) {
-		number_gid(gid, many->first + many->asked);
-		many->queried_at[many->asked++] = pvr_loop_now();
-		pvr_directory_resolve(host.directory, many->fabric, gid);
+	while (many->sent < many->count && many->sent - many->found < many->window) {
+		many->queried_at[many->sent] = pvr_loop_now();
+		resolve(many->sent++);
 	}
 }
 
@@ -112,23 +111,18 @@ static void end_many(void)
 	free(many->queried_at);
 	free(many->took);
 	memset(many, 0, sizeof(*many));
-	host.db_suppress = false;
+	host.silent = false;
 }
 
 /* Queries may have been dropped: repeats those without a response. */
 static void retry_expired(struct pvr_loop_timer *timer)
 {
-	struct many *many = &host.many;
-	uint8_t gid[16];
 	uint32_t i;
 
-	for (i = 0; i < many->asked; i++) {
-		if (many->took[i])
-			continue;
-		number_gid(gid, many->first + i);
-		pvr_directory_resolve(host.directory, many->fabric, gid);
-	}
-	if (many->count)
+	for (i = 0; i < host.many.sent; i++)
+		if (!host.many.took[i])
+			resolve(i);
+	if (host.many.count)
 		pvr_loop_timer_arm(host.loop, timer, PVR_SEC);
 }
 
@@ -139,14 +133,14 @@ static void note_many(const struct pvr_key *key, enum pvr_gid_state state)
 
 	memcpy(&big, key->gid + 12, sizeof(big));
 	i = ntohl(big) - many->first;
-	if (!many->count || i >= many->asked || many->took[i] || state == PVR_GID_UNKNOWN)
+	if (!many->count || i >= many->sent || many->took[i] || state == PVR_GID_UNKNOWN)
 		return;
 	many->took[i] = pvr_loop_now() - many->queried_at[i];
 	many->missing += state != PVR_GID_AT_HOST;
 	if (++many->found == many->count)
 		end_many();
 	else
-		ask_more();
+		resolve_more();
 }
 
 static void run_many(const char *fabric, uint32_t first, uint32_t count, uint32_t window)
@@ -159,10 +153,10 @@ static void run_many(const char *fabric, uint32_t first, uint32_t count, uint32_
 	many->took = calloc(count, sizeof(*many->took));
 	if (!many->queried_at || !many->took)
 		abort();
-	host.db_suppress = true;
+	host.silent = true;
 	many->begin = pvr_loop_now();
 	pvr_loop_timer_arm(host.loop, &host.retry, PVR_SEC);
-	ask_more();
+	resolve_more();
 }
 
 /* -------------------------------------------------------------- the directory's world */
@@ -176,7 +170,7 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		[PVR_GID_LEFT_HOST] = "not-remote",
 	};
 
-	if (!host.db_suppress)
+	if (!host.silent)
 		say("set %s %s %s %u %s", key->fabric, gid_text(key->gid), names[state], type,
 		    name ? name : "");
 	note_many(key, state);
@@ -190,20 +184,20 @@ static bool check_peer(void *opaque, const char *name, const char *address, stru
 
 static bool set_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
 {
-	if (!host.db_suppress)
+	if (!host.silent)
 		say("peer %s %s", name, address);
 	return strcmp(address, "nonsense") || pvr_fail(err, "address 'nonsense' is none");
 }
 
 static void forget_peer(void *opaque, const char *name)
 {
-	if (!host.db_suppress)
+	if (!host.silent)
 		say("forget %s", name);
 }
 
 static bool want(void *opaque, const char *name)
 {
-	if (!host.db_suppress)
+	if (!host.silent)
 		say("want %s", name);
 	return true;
 }

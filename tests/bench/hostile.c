@@ -4,7 +4,6 @@
  * another worker.
  */
 #include <sched.h>
-#include <stdio.h>
 
 #include "lane.h"
 #include "thread.h"
@@ -118,17 +117,6 @@ static void turn_indices(void *arg)
 
 /* ------------------------------------------------------------------ rows */
 
-static double alone(void *arg, uint64_t ns)
-{
-	struct hostile *hostile = arg;
-	double rate;
-
-	bench_pin(0);
-	rate = bench_lane_rate(&hostile->victim, ns);
-	bench_unpin();
-	return rate;
-}
-
 static double beside(void *arg, uint64_t ns)
 {
 	struct hostile *hostile = arg;
@@ -136,10 +124,10 @@ static double beside(void *arg, uint64_t ns)
 	unsigned long long before = hostile->done;
 	double rate;
 
-	bench_thread_start(&thread, 1);
+	bench_thread_start(&thread);
 	while (hostile->done - before < UNDER_WAY)
 		sched_yield();
-	rate = alone(hostile, ns);
+	rate = bench_lane_rate(&hostile->victim, ns);
 	bench_thread_stop(&thread);
 	return rate;
 }
@@ -155,7 +143,7 @@ static void row(const struct attack *attack)
 				   .attack = attack,
 				   .random = 1 };
 	struct bench_side us = { "beside it", beside, &hostile };
-	struct bench_side peer = { "alone", alone, &hostile };
+	struct bench_side peer = { "alone", bench_lane_rate, &hostile.victim };
 
 	bench_lane_open(&hostile.victim, hostile.host, 0, 0, 0);
 	bench_lane_open(&hostile.lane, hostile.host, 1, 1, 1);
@@ -169,10 +157,8 @@ static void row(const struct attack *attack)
 
 void bench_hostile(void)
 {
-	if (bench_cpus() < 2) {
-		fprintf(stderr, "bench: hostile guests need two CPUs, there is one\n");
+	if (!bench_two_cpus("hostile"))
 		return;
-	}
 	for (size_t i = 0; i < sizeof(attacks) / sizeof(attacks[0]); i++)
 		row(&attacks[i]);
 }

@@ -2,6 +2,8 @@
 /* Pairs with workers of their own. */
 #include "lane.h"
 
+#include "thread.h"
+
 #define BATCH 128 /* depth of the ring: each batch uses every slot */
 
 void bench_lane_open(struct bench_lane *lane, struct fg_host *host, unsigned int number,
@@ -46,15 +48,19 @@ void bench_lane_turn(void *arg)
 	lane->done += BATCH;
 }
 
-double bench_lane_rate(struct bench_lane *lane, uint64_t ns)
+double bench_lane_rate(void *arg, uint64_t ns)
 {
-	uint64_t begin = bench_now(), now = begin;
+	struct bench_lane *lane = arg;
+	uint64_t begin, now;
 
+	bench_pin();
+	begin = now = bench_now();
 	lane->done = 0;
 	while (now - begin < ns) {
 		for (int i = 0; i < 8; i++)
 			bench_lane_turn(lane);
 		now = bench_now();
 	}
+	bench_unpin();
 	return (double)lane->done * FG_SEC / (now - begin);
 }

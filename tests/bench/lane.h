@@ -28,7 +28,7 @@ void bench_lane_close(struct bench_lane *lane);
 
 /* A batch of requests. @arg: the lane. */
 void bench_lane_turn(void *arg);
-/* Runs turns for @ns. Return: requests per second. */
-double bench_lane_rate(struct bench_lane *lane, uint64_t ns);
+/* A side of a row; @arg: the lane. Runs turns on the first CPU. Return: requests per second. */
+double bench_lane_rate(void *arg, uint64_t ns);
 
 #endif /* BENCH_LANE_H */

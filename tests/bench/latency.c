@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Time from the begin of posting to the polled completion. */
-#include <stdio.h>
-
 #include "load.h"
 #include "poller.h"
 
@@ -77,11 +75,9 @@ static double two_threads(void *arg, uint64_t ns)
 	struct bench_poller poller;
 	double seconds;
 
-	bench_pin(0);
-	bench_poller_start(&poller, load->pair, 1);
+	bench_poller_start(&poller, load->pair);
 	seconds = median_of_groups(load, ns, by_poller, &poller);
 	bench_poller_stop(&poller);
-	bench_unpin();
 	return seconds;
 }
 
@@ -117,11 +113,9 @@ static double cache_line(void *arg, uint64_t ns)
 	struct bounce bounce = { .thread = { .turn = bounce_turn, .arg = &bounce } };
 	double seconds;
 
-	bench_pin(0);
-	bench_thread_start(&bounce.thread, 1);
+	bench_thread_start(&bounce.thread);
 	seconds = median_of_groups(arg, ns, by_bounce, &bounce);
 	bench_thread_stop(&bounce.thread);
-	bench_unpin();
 	return seconds;
 }
 
@@ -139,9 +133,7 @@ void bench_latency(void)
 	load.batch = load.signal_every = 1;
 	bench_row_of("write_lat_1thread", 8, "s", &one, NULL);
 	bench_row_of("write_lat_1thread_polling", 8, "s", &polling, NULL);
-	if (bench_cpus() < 2)
-		fprintf(stderr, "bench: write_lat needs two CPUs, there is one\n");
-	else
+	if (bench_two_cpus("write_lat"))
 		bench_row_of("write_lat", 8, "s", &two, &line);
 	bench_pair_close(&pair);
 }

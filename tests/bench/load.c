@@ -109,14 +109,14 @@ void bench_load_reap(struct bench_load *load)
 	reap(&load->pair->b.rcq, is_send(load) ? load->batch : 0);
 }
 
-double bench_load_rate(void *arg, uint64_t ns)
+double bench_load_rate_of(struct bench_load *load, uint64_t ns,
+			  void (*fill)(struct bench_load *load, void *arg), void *arg)
 {
-	struct bench_load *load = arg;
 	struct bench_watch watch = { 0 };
 	uint64_t done = 0;
 
 	while (watch.sum < ns) {
-		bench_load_fill(load);
+		fill(load, arg);
 		bench_watch_start(&watch);
 		bench_load_run(load);
 		bench_watch_stop(&watch);
@@ -124,6 +124,16 @@ double bench_load_rate(void *arg, uint64_t ns)
 		done += load->batch;
 	}
 	return (double)done * FG_SEC / watch.sum;
+}
+
+static void fill(struct bench_load *load, void *arg)
+{
+	bench_load_fill(load);
+}
+
+double bench_load_rate(void *arg, uint64_t ns)
+{
+	return bench_load_rate_of(arg, ns, fill, NULL);
 }
 
 double bench_load_bandwidth(void *arg, uint64_t ns)

@@ -31,6 +31,9 @@ void bench_load_fill(struct bench_load *load);
 void bench_load_run(struct bench_load *load);
 /* Polls all completions and checks their number and status. */
 void bench_load_reap(struct bench_load *load);
+/* Batches for @ns, each written by @fill. Return: requests per second. */
+double bench_load_rate_of(struct bench_load *load, uint64_t ns,
+			  void (*fill)(struct bench_load *load, void *arg), void *arg);
 
 /* Sides of rows; @arg is the load. Requests per second; bytes per second. */
 double bench_load_rate(void *arg, uint64_t ns);

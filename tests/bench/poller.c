@@ -15,7 +15,7 @@ static void turn(void *arg)
 		poller->more = pvr_engine_run(poller->engine, poller->worker);
 }
 
-void bench_poller_start(struct bench_poller *poller, struct bench_pair *pair, unsigned int nth)
+void bench_poller_start(struct bench_poller *poller, struct bench_pair *pair)
 {
 	poller->engine = pair->host->engine;
 	poller->worker = 0;
@@ -24,7 +24,7 @@ void bench_poller_start(struct bench_poller *poller, struct bench_pair *pair, un
 	poller->thread.turn = turn;
 	poller->thread.arg = poller;
 	atomic_store(&poller->rung, false);
-	bench_thread_start(&poller->thread, nth);
+	bench_thread_start(&poller->thread);
 }
 
 void bench_poller_stop(struct bench_poller *poller)

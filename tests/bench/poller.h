@@ -22,8 +22,8 @@ struct bench_poller {
 	_Alignas(64) atomic_bool rung;
 };
 
-/* Runs on CPU @nth. */
-void bench_poller_start(struct bench_poller *poller, struct bench_pair *pair, unsigned int nth);
+/* See bench_thread_start(). */
+void bench_poller_start(struct bench_poller *poller, struct bench_pair *pair);
 void bench_poller_stop(struct bench_poller *poller);
 
 /* Guest's thread: publishes posted requests, with a doorbell if needed. */

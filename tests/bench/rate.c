@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Rate of small messages on one thread. */
-#include <stdio.h>
-
 #include "load.h"
 #include "poller.h"
 
@@ -63,13 +61,11 @@ static double live(void *arg, uint64_t ns)
 	struct bench_poller poller;
 	uint64_t done;
 
-	bench_pin(0);
-	bench_poller_start(&poller, load->pair, 1);
+	bench_poller_start(&poller, load->pair);
 	bench_watch_start(&watch);
 	done = post_and_poll(load, &poller, ns);
 	bench_watch_stop(&watch);
 	bench_poller_stop(&poller);
-	bench_unpin();
 	return (double)done * FG_SEC / watch.sum;
 }
 
@@ -79,10 +75,8 @@ static void live_row(void)
 	struct bench_side us = { "device", live, &load };
 	struct bench_pair pair;
 
-	if (bench_cpus() < 2) {
-		fprintf(stderr, "bench: write_rate_live needs two CPUs, there is one\n");
+	if (!bench_two_cpus("write_rate_live"))
 		return;
-	}
 	bench_pair_open(&pair, &(struct bench_pair_config){ .type = PVR_QPT_RC });
 	bench_load_init(&load, &pair, PVRDMA_WR_RDMA_WRITE, 8);
 	load.batch = 64;

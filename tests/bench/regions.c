@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Memory regions: registration of 1 GiB, and look-up among 100,000. */
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -88,15 +87,15 @@ static double registration_time(void *arg, uint64_t ns)
 static double registration_bytes(void *arg, uint64_t ns)
 {
 	struct area *area = arg;
-	struct mallinfo2 before = mallinfo2(), after;
+	size_t before = bench_heap(), after;
 	struct fg_mr mr;
 
 	if (fg_mr_create_as(&area->pair.a.pd, &area->req, &mr))
 		fg_die("a region that was refused");
-	after = mallinfo2();
+	after = bench_heap();
 	if (fg_mr_destroy(&mr))
 		fg_die("a region that stays");
-	return after.uordblks + after.hblkhd - before.uordblks - before.hblkhd;
+	return after - before;
 }
 
 static void registration(const char *name, uint64_t size, uint32_t shift, bool scattered)
@@ -163,31 +162,27 @@ static void regions_fill(struct regions *regions)
 			fg_die("cannot register region %u", i);
 }
 
-/* As bench_load_rate(), with another region for each request. */
-static double regions_rate(void *arg, uint64_t ns)
+static void fill(struct bench_load *load, void *arg)
 {
 	const struct some *some = arg;
 	struct regions *regions = some->regions;
-	struct bench_watch watch = { 0 };
-	struct bench_load load;
-	uint64_t done = 0;
 
-	bench_load_init(&load, &regions->pair, PVRDMA_WR_RDMA_WRITE, 8);
-	load.span = PVR_PAGE_SIZE;
-	while (watch.sum < ns) {
-		for (uint32_t i = 1; i <= load.batch; i++) {
-			/* A step that a prefetcher cannot predict. */
-			regions->next = (regions->next + 61819) % some->used;
-			load.rkey = regions->mr[regions->next].rkey;
-			bench_load_put(&load, i % load.signal_every == 0);
-		}
-		bench_watch_start(&watch);
-		bench_load_run(&load);
-		bench_watch_stop(&watch);
-		bench_load_reap(&load);
-		done += load.batch;
+	for (uint32_t i = 1; i <= load->batch; i++) {
+		/* A step that a prefetcher cannot predict. */
+		regions->next = (regions->next + 61819) % some->used;
+		load->rkey = regions->mr[regions->next].rkey;
+		bench_load_put(load, i % load->signal_every == 0);
 	}
-	return (double)done * FG_SEC / watch.sum;
+}
+
+/* As bench_load_rate(), with another region for each request. */
+static double regions_rate(void *arg, uint64_t ns)
+{
+	struct bench_load load;
+
+	bench_load_init(&load, &((struct some *)arg)->regions->pair, PVRDMA_WR_RDMA_WRITE, 8);
+	load.span = PVR_PAGE_SIZE;
+	return bench_load_rate_of(&load, ns, fill, arg);
 }
 
 static void look_up(void)

@@ -3,6 +3,7 @@
 #include "thread.h"
 
 #include <sched.h>
+#include <stdio.h>
 
 #include "bench.h"
 #include "fake_guest.h"
@@ -16,32 +17,32 @@ __attribute__((constructor)) static void read_allowed(void)
 		fg_die("cannot read which CPUs there are");
 }
 
-unsigned int bench_cpus(void)
+bool bench_two_cpus(const char *rows)
 {
-	return CPU_COUNT(&allowed);
+	if (CPU_COUNT(&allowed) >= 2)
+		return true;
+	fprintf(stderr, "bench: %s needs two CPUs, there is one\n", rows);
+	return false;
 }
 
-static int nth_cpu(unsigned int nth)
-{
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &allowed) && !nth--)
-			return cpu;
-	fg_die("too few CPUs");
-}
-
-static void pin(int cpu)
+/* The @nth of these CPUs, which must exist. */
+static void pin(int nth)
 {
 	cpu_set_t set;
+	int cpu = -1;
 
+	do
+		cpu++;
+	while (!CPU_ISSET(cpu, &allowed) || nth--);
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
 		fg_die("cannot stay on CPU %d", cpu);
 }
 
-void bench_pin(unsigned int nth)
+void bench_pin(void)
 {
-	pin(nth_cpu(nth));
+	pin(0);
 }
 
 void bench_unpin(void)
@@ -54,7 +55,7 @@ static void *run(void *arg)
 	struct bench_thread *thread = arg;
 	uint64_t begin;
 
-	pin(thread->cpu);
+	pin(1);
 	begin = bench_now();
 	while (!atomic_load_explicit(&thread->stop, memory_order_relaxed))
 		thread->turn(thread->arg);
@@ -62,9 +63,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-void bench_thread_start(struct bench_thread *thread, unsigned int nth)
+void bench_thread_start(struct bench_thread *thread)
 {
-	thread->cpu = nth_cpu(nth);
+	bench_pin();
 	atomic_store(&thread->stop, false);
 	if (pthread_create(&thread->id, NULL, run, thread))
 		fg_die("cannot start a thread");
@@ -75,4 +76,5 @@ void bench_thread_stop(struct bench_thread *thread)
 	atomic_store(&thread->stop, true);
 	if (pthread_join(thread->id, NULL))
 		fg_die("cannot join a thread");
+	bench_unpin();
 }

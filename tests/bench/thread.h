@@ -13,22 +13,21 @@ struct bench_thread {
 	void *arg;
 	uint64_t ns; /* bench_now() from begin to end; valid after bench_thread_stop() */
 	/* Private: */
-	int cpu;
 	pthread_t id;
 	atomic_bool stop;
 };
 
-/*
- * Return: the number of CPUs that this process may use.
- */
-unsigned int bench_cpus(void);
-/* Pins the calling thread to the @nth of these CPUs, which must exist. */
-void bench_pin(unsigned int nth);
+/* Return: whether this process may use two CPUs; if not, says that @rows need them. */
+bool bench_two_cpus(const char *rows);
+
+/* Pins the calling thread to the first CPU. */
+void bench_pin(void);
 /* Undoes that. */
 void bench_unpin(void);
 
-/* Starts the thread on the @nth CPU. */
-void bench_thread_start(struct bench_thread *thread, unsigned int nth);
+/* Starts the thread on the second CPU and pins the calling thread to the first one. */
+void bench_thread_start(struct bench_thread *thread);
+/* Undoes both. */
 void bench_thread_stop(struct bench_thread *thread);
 
 #endif /* BENCH_THREAD_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Two workers, each with its own pairs or with one adapter of each pair. */
-#include <stdio.h>
-
 #include "lane.h"
 #include "thread.h"
 
@@ -9,18 +7,6 @@ struct workers {
 	struct fg_host *host;
 	struct bench_lane lane[2];
 };
-
-/* Only the first lane's worker. */
-static double one(void *arg, uint64_t ns)
-{
-	struct workers *workers = arg;
-	double rate;
-
-	bench_pin(0);
-	rate = bench_lane_rate(&workers->lane[0], ns);
-	bench_unpin();
-	return rate;
-}
 
 /* Both workers, each on its CPU. */
 static double both(void *arg, uint64_t ns)
@@ -30,11 +16,9 @@ static double both(void *arg, uint64_t ns)
 	double rate;
 
 	workers->lane[1].done = 0;
-	bench_pin(0);
-	bench_thread_start(&other, 1);
+	bench_thread_start(&other);
 	rate = bench_lane_rate(&workers->lane[0], ns);
 	bench_thread_stop(&other);
-	bench_unpin();
 	return rate + (double)workers->lane[1].done * FG_SEC / other.ns;
 }
 
@@ -43,7 +27,7 @@ static void row(const char *name, bool cross)
 {
 	struct workers workers = { .host = fg_host_create_workers(2) };
 	struct bench_side us = { "two workers", both, &workers };
-	struct bench_side peer = { "one worker", one, &workers };
+	struct bench_side peer = { "one worker", bench_lane_rate, &workers.lane[0] };
 
 	for (unsigned int i = 0; i < 2; i++)
 		bench_lane_open(&workers.lane[i], workers.host, i, i, cross ? 1 - i : i);
@@ -55,10 +39,8 @@ static void row(const char *name, bool cross)
 
 void bench_workers(void)
 {
-	if (bench_cpus() < 2) {
-		fprintf(stderr, "bench: workers need two CPUs, there is one\n");
+	if (!bench_two_cpus("workers"))
 		return;
-	}
 	row("write_rate_2workers", false);
 	row("write_rate_2workers_cross", true);
 }
