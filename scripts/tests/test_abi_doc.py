@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "abi.rst"
 INCLUDE = ROOT / "include"
 OURS = ["pvrdma_abi.h", "pvrdma_abi_cmd.h"]

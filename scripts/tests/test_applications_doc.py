@@ -2,11 +2,10 @@
 """docs/applications.md: each of its examples is one that a VM test runs."""
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = re.split(r"^#+ ", (ROOT / "docs" / "applications.md").read_text(), flags=re.MULTILINE)[1:]
 EXAMPLES = [section.partition("\n")[0] for section in SECTIONS if "```console" in section]
 TESTS = "".join(path.read_text() for folder in ("vm", "pylib") for path in (ROOT / "tests" / folder).glob("*.py"))

@@ -2,11 +2,10 @@
 """docs/architecture.md: its files exist, its tables have each source file of their folder, its layers are enforced."""
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DEVICE = ROOT / "qemu-device"
 DOC = (ROOT / "docs" / "architecture.md").read_text()
 NAMES = sorted(set(re.findall(r"`([\w./*-]+\.[ch])`", DOC)))

@@ -2,11 +2,10 @@
 """docs/bad-inputs.md: each row names tests, of the device, the daemon, the provider or the driver, and they run."""
 
 import re
-from pathlib import Path
 
+from conftest import ROOT
 from test_semantics_doc import is_defined, rows
 
-ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "bad-inputs.md"
 PLACES = ["tests", "scripts/tests", "rdma-core-provider/tests"]
 # test_step[STEP] is a step of a VM test, see step_tests() in tests/pylib/boots.py. tests/pylib has steps of several files.

@@ -4,12 +4,10 @@
 import dataclasses
 import json
 import re
-import sys
-from pathlib import Path
 
 import pytest
+from conftest import SCRIPTS
 
-SCRIPTS = Path(__file__).resolve().parent.parent
 
 from bench_lib.apps import apps, cm, mpi, plan, storage, summary
 from bench_lib.apps import main as bench_apps
@@ -50,26 +48,6 @@ WORD = App("word", (PVRDMA, RXE, TCP), (Row("apps.word", "s", "a word"),),
            lambda text: {"apps.word": float(re.search(r"^took (\S+)$", text, re.MULTILINE)[1])})
 
 
-def test_rping_is_read():
-    assert cm.read_rping("@run rxe\n@connections 20 500000000\n@end 0\n") == {"apps.rping": pytest.approx(40)}
-
-
-def test_cmtime_is_read():
-    found = cm.read_cmtime(CMTIME)
-    assert found == {"apps.cmtime": pytest.approx(1000), "apps.cmtime_connect": pytest.approx(4000)}
-
-
-def test_cmtime_over_tcp_is_read():
-    """Without the sum that it prints first."""
-    found = cm.read_cmtime(LATER_CMTIME)
-    assert found == {"apps.cmtime": pytest.approx(2000), "apps.cmtime_connect": pytest.approx(2500)}
-
-
-def test_netpipe_is_read():
-    assert mpi.read_netpipe(NETPIPE) == {"apps.netpipe_lat": pytest.approx(25e-6),
-                                         "apps.netpipe_peak": pytest.approx(1000 << 20)}
-
-
 def fio(**changes):
     job = {"error": 0, "read": {"iops": 0, "bw_bytes": 0}, "write": {"iops": 0, "bw_bytes": 0}}
     jobs = [{**job, "jobname": "random", "read": {"iops": 4000.5, "bw_bytes": 16386048}},
@@ -78,20 +56,23 @@ def fio(**changes):
     return f"@run rxe\nNote: a word before\n{json.dumps({'jobs': jobs}, indent=1)}\nNQN:ram disconnected\n@end 0\n"
 
 
-def test_fio_is_read():
-    assert storage.read_fio(fio()) == {"apps.nvme_random_read": 4000.5, "apps.nvme_read": 419430400,
-                                       "apps.nvme_write": 314572800}
+# The later cmtime prints a sum first, which does not count.
+@pytest.mark.parametrize("read, text, expected", [
+    (cm.read_rping, "@run rxe\n@connections 20 500000000\n@end 0\n", {"rping": 40}),
+    (cm.read_cmtime, CMTIME, {"cmtime": 1000, "cmtime_connect": 4000}),
+    (cm.read_cmtime, LATER_CMTIME, {"cmtime": 2000, "cmtime_connect": 2500}),
+    (mpi.read_netpipe, NETPIPE, {"netpipe_lat": 25e-6, "netpipe_peak": 1000 << 20}),
+    (storage.read_fio, fio(), {"nvme_random_read": 4000.5, "nvme_read": 419430400, "nvme_write": 314572800}),
+    (storage.read_copy, "@run tcp\n@copied 2500000000 1250000000\n@end 0\n", {"nfs_to_server": 2.5, "nfs_to_client": 1.25}),
+])
+def test_output_is_read(read, text, expected):
+    assert read(text) == pytest.approx({f"apps.{name}": value for name, value in expected.items()})
 
 
 @pytest.mark.parametrize("change", [{"error": 5}, {"jobname": "other"}, {"write": {"iops": 0, "bw_bytes": 0}}])
 def test_fio_that_failed_is_an_error(change):
     with pytest.raises(Unreadable):
         storage.read_fio(fio(**change))
-
-
-def test_copy_is_read():
-    found = storage.read_copy("@run tcp\n@copied 2500000000 1250000000\n@end 0\n")
-    assert found == {"apps.nfs_to_server": pytest.approx(2.5), "apps.nfs_to_client": pytest.approx(1.25)}
 
 
 @pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, mpi.read_netpipe, storage.read_fio, storage.read_copy])
@@ -155,10 +136,14 @@ def test_connection_rates_must_be_those_of_soft_roce():
         assert target_of(row.name).met({"ratio": met}) and not target_of(row.name).met({"ratio": 0.99 * met})
 
 
-def test_document_gets_the_table(tmp_path, monkeypatch):
-    document = tmp_path / "applications.md"
+@pytest.fixture
+def document(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_apps, "DOCUMENT", tmp_path / "applications.md")
+    return bench_apps.DOCUMENT
+
+
+def test_document_gets_the_table(document):
     document.write_text(f"before\n{bench_apps.BEGIN}old\n{bench_apps.END}behind\n")
-    monkeypatch.setattr(bench_apps, "DOCUMENT", document)
     slow = summary.entry(cm.RPING, {PVRDMA: [10], RXE: [20]})
     bench_apps.write_document([slow])
     text = document.read_text()
@@ -166,11 +151,10 @@ def test_document_gets_the_table(tmp_path, monkeypatch):
     assert "| 10.0 /s | 20.0 /s | – | 1/2.0 | >= 1 x | **missed** |" in text
 
 
-def test_figures_of_a_file_go_into_the_document(tmp_path, monkeypatch, capsys):
-    document, figures = tmp_path / "applications.md", tmp_path / "apps.json"
+def test_figures_of_a_file_go_into_the_document(document, tmp_path, capsys):
+    figures = tmp_path / "apps.json"
     document.write_text(f"{bench_apps.BEGIN}{bench_apps.END}")
     figures.write_text(json.dumps([summary.entry(cm.RPING, {PVRDMA: [30], RXE: [20]})]))
-    monkeypatch.setattr(bench_apps, "DOCUMENT", document)
     assert bench_apps.main(["--from", str(figures), "--document"]) == 0
     assert "| 30.0 /s | 20.0 /s |" in document.read_text() and "1 of 1 targets met" in capsys.readouterr().out
 
@@ -183,10 +167,8 @@ def test_file_without_figures_is_an_error(tmp_path, capsys, text):
     assert "has no figures" in capsys.readouterr().err
 
 
-def test_document_without_place_is_an_error(tmp_path, monkeypatch):
-    document = tmp_path / "applications.md"
+def test_document_without_place_is_an_error(document):
     document.write_text("nothing\n")
-    monkeypatch.setattr(bench_apps, "DOCUMENT", document)
     with pytest.raises(bench_apps.BenchError, match="no place"):
         bench_apps.write_document([])
 

@@ -3,15 +3,14 @@
 
 import json
 import re
-import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from conftest import ROOT
 
 from bench_lib.report import charts, inputs, main, measured, page, readme
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 MACHINE = {"CPU": "a CPU of tests", "cores": "2", "VMs under": "TCG"}
 

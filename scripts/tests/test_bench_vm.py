@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """bench/vm without VMs: what it reads out of programs' output, what it lets run, what it makes of it."""
 
-import sys
 
 import pytest
 

@@ -3,14 +3,9 @@
 
 import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 import pytest
-from conftest import load
-
-SCRIPT = Path(__file__).resolve().parents[1] / "check"
-
+from conftest import SCRIPTS, load
 
 check = load("check")
 
@@ -34,50 +29,38 @@ def run(*steps, **options):
 
 # --- counting
 
-def tap(text, code=0):
-    result = check.tap_result("unit", textwrap.dedent(text), code, "LOG")
+def tap(text, code):
+    result = check.tap_result("unit", text, code, "LOG")
     return len(result.passed), result.failed, result.skipped
 
 
-def test_tap_counts_each_test():
-    assert tap("1..2\nok 1 - test_a\nok 2 - test_b\n") == (2, [], [])
+@pytest.mark.parametrize("text, code, expected", [
+    pytest.param("1..2\nok 1 - test_a\nok 2 - test_b\n", 0, (2, [], []), id="each test counts"),
+    pytest.param("1..2\nok 1 - test_a\nnot ok 2 - test_b\n# 0x1 != 0x2\n# t.c:8: error\n", 1,
+                 (1, [("unit: test_b", "0x1 != 0x2 / t.c:8: error (see LOG)")], []), id="a failure has a reason"),
+    pytest.param("1..1\n# no such device\nnot ok 1 # SKIP test_a\n", 0, (0, [], [("unit: test_a", "no such device")]),
+                 id="skipped, as cmocka writes it"),
+    pytest.param("1..1\nok 1 - test_a # SKIP no clang\n", 0, (0, [], [("unit: test_a", "no clang")]),
+                 id="skipped, as the standard writes it"),
+    pytest.param("1..1\nnot ok 1 # SKIP test_a\n", 0,
+                 (0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], []), id="skipped without a reason"),
+])
+def test_tap_is_counted(text, code, expected):
+    assert tap(text, code) == expected
 
 
-def test_tap_failure_says_why():
-    passed, failed, _ = tap("1..2\nok 1 - test_a\nnot ok 2 - test_b\n# 0x1 != 0x2\n# t.c:8: error\n", 1)
-    assert passed == 1
-    assert failed == [("unit: test_b", "0x1 != 0x2 / t.c:8: error (see LOG)")]
+@pytest.mark.parametrize("text, code, passed, failed", [
+    pytest.param("1..3\nok 1 - test_a\n", -6, 1, 2, id="each test not reached"),
+    pytest.param("1..1\nok 1 - test_a\n", 1, 1, 1, id="after its tests"),
+    pytest.param("Segmentation fault\n", -11, 0, 1, id="no results"),
+    pytest.param("", 0, 0, 1, id="no output"),
+])
+def test_tap_of_a_program_that_died_has_failures(text, code, passed, failed):
+    found = tap(text, code)
+    assert (found[0], len(found[1])) == (passed, failed)
 
 
-def test_tap_of_a_program_that_died_fails_for_each_test_not_reached():
-    passed, failed, _ = tap("1..3\nok 1 - test_a\n", -6)
-    assert (passed, len(failed)) == (1, 2)
-
-
-def test_tap_of_a_program_that_died_at_its_end_fails_once():
-    passed, failed, _ = tap("1..1\nok 1 - test_a\n", 1)
-    assert (passed, len(failed)) == (1, 1)
-
-
-def test_tap_skip_as_cmocka_writes_it():
-    assert tap("1..1\n# no such device\nnot ok 1 # SKIP test_a\n") == (0, [], [("unit: test_a", "no such device")])
-
-
-def test_tap_skip_as_the_standard_writes_it():
-    assert tap("1..1\nok 1 - test_a # SKIP no clang\n") == (0, [], [("unit: test_a", "no clang")])
-
-
-def test_tap_skip_without_a_reason_is_a_failure():
-    assert tap("1..1\nnot ok 1 # SKIP test_a\n") == (
-        0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], [])
-
-
-def test_tap_without_results_is_a_failure():
-    assert len(tap("Segmentation fault\n", -11)[1]) == 1
-    assert len(tap("", 0)[1]) == 1
-
-
-def test_counts_are_the_last_line(tmp_path):
+def test_counts_are_the_last_line():
     result = check.Result()
     result.passed.append("a")
     result.skipped.append(("b", "why"))
@@ -167,8 +150,13 @@ def test_step_that_takes_more_than_twice_its_budget_fails_by_a_test_of_its_own()
     assert total.failed == [("slow: 0 s, budget 0 s", "took more than twice its budget")]
 
 
-def test_step_that_takes_less_than_twice_its_budget_passes():
-    assert not run(step("slow", SLOW, budget=10)).total.failed
+@pytest.mark.parametrize("budget, options", [
+    pytest.param(10, {}, id="less than twice its budget"),
+    pytest.param(0.1, {"enforced": False}, id="a run that may download"),
+    pytest.param(0.1, {"factor": 100}, id="a factor"),
+])
+def test_step_within_its_limit_passes(budget, options):
+    assert not run(step("slow", SLOW, budget=budget), **options).total.failed
 
 
 def test_step_that_is_too_slow_does_not_keep_others_from_running():
@@ -180,12 +168,7 @@ def test_background_step_has_a_budget_of_its_own():
     assert [name for name, _ in total.failed] == ["behind: 0 s, budget 0 s"]
 
 
-def test_budget_is_not_enforced_in_a_run_that_may_download():
-    assert not run(step("slow", SLOW, budget=0.1), enforced=False).total.failed
-
-
-def test_factor_multiplies_budgets():
-    assert not run(step("slow", SLOW, budget=0.1), factor=100).total.failed
+def test_factor_multiplies_the_sum_of_budgets():
     assert check.Checks([step("a", "", budget=20)], factor=2.5).budgets() == 50
 
 
@@ -226,5 +209,5 @@ def test_each_usual_step_has_a_budget_and_they_are_25_minutes_together():
 
 
 def test_list_shows_steps_and_budgets():
-    done = subprocess.run([SCRIPT, "--list"], stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([SCRIPTS / "check", "--list"], stdout=subprocess.PIPE, text=True, check=True)
     assert "abi              20 s  ABI header alone" in done.stdout

@@ -3,14 +3,12 @@
 
 import shutil
 import subprocess
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import load
+from conftest import ROOT, load
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures"
 LAYERS = (ROOT / "qemu-device" / "LAYERS").read_text()
 

@@ -2,11 +2,10 @@
 """README.md and the other documents for contributors: links and paths exist, and README.md is one page."""
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 MAINTAINERS = (ROOT / "MAINTAINERS").read_text()
 

@@ -3,14 +3,11 @@
 
 import json
 import re
-import sys
 import textwrap
-from pathlib import Path
 
 import pytest
-from conftest import load
+from conftest import ROOT, load
 
-ROOT = Path(__file__).resolve().parents[2]
 
 from bench_lib import insn
 from bench_lib.baseline import Baseline, as_json, compare

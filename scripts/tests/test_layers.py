@@ -2,12 +2,10 @@
 """scripts/checks/layers on small made-up trees."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
-from conftest import load
+from conftest import SCRIPTS, load
 
-SCRIPT = Path(__file__).resolve().parents[1] / "checks" / "layers"
 LAYERS = """\
 api.h | # public
 low   | api.h
@@ -130,5 +128,5 @@ def test_table_that_cannot_be_read_is_refused(tmp_path, text):
 
 def test_exit_status_and_output(tmp_path):
     check(tmp_path, [("low/bad.c", '#include "high/high.h"\n')])
-    done = subprocess.run([SCRIPT, "--tree", tmp_path], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([SCRIPTS / "checks/layers", "--tree", tmp_path], stdout=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "low/bad.c: uses high/high.h, which LAYERS does not allow\n")

@@ -2,11 +2,10 @@
 """The man pages and --help have every option, setting and command that there is, and no other."""
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DAEMON = ROOT / "qemu-device" / "daemon"
 MAN = ROOT / "docs" / "man"
 TABLES = ("daemon/settings.c", "net/net_settings.c")

@@ -2,11 +2,10 @@
 """docs/pipe-protocol.md: its numbers are those of qemu-device/path/pipe/frame.h."""
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT, table_rows
 
-ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "pipe-protocol.md"
 HEADER = ROOT / "qemu-device" / "path" / "pipe" / "frame.h"
 SIZES = {"__u8": 1, "char": 1, "__le16": 2, "__le32": 4, "__le64": 8, "struct pvr_frame": 8}
@@ -43,6 +42,13 @@ def enum(text, name):
     return values
 
 
+def values(text, name, prefix):
+    """The values of an enum by their names without the prefix, without NUM."""
+    found = {label.removeprefix(prefix): number for label, number in enum(text, name).items()}
+    del found["NUM"]
+    return found
+
+
 def layouts(text):
     """Struct -> (offset, size, name) of each field, as a compiler that adds no padding has them."""
     sizes = constants(text)
@@ -70,9 +76,7 @@ def sections(doc):
 
 
 def rows(text):
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if row[0].isdigit()]
+    return [row for row in table_rows(text) if row[0].isdigit()]
 
 
 def table_of(text):
@@ -111,12 +115,10 @@ def test_layouts_are_as_long_as_the_header_asserts(header):
 
 
 def test_each_frame_has_a_section_with_its_number(header, doc):
-    wanted = {name.removeprefix("PVR_FRAME_"): number for name, number in enum(header, "pvr_frame_type").items()}
-    del wanted["NUM"]
     seen = {}
     for heading in sections(doc):
         seen.update(frames_of(heading))
-    assert seen == wanted
+    assert seen == values(header, "pvr_frame_type", "PVR_FRAME_")
 
 
 def test_fields_are_those_of_the_header(header, doc):
@@ -133,18 +135,13 @@ def test_fields_are_those_of_the_header(header, doc):
     ("REQUEST (10)", "pvr_frame_op", "PVR_FRAME_OP_"),
 ])
 def test_numbers_of_one_table(header, doc, heading, name, prefix):
-    wanted = {label.removeprefix(prefix): number for label, number in enum(header, name).items()}
-    wanted = {label: number for label, number in wanted.items() if label not in ("NUM",)}
-    assert named(sections(doc)[heading]) == wanted
+    assert named(sections(doc)[heading]) == values(header, name, prefix)
 
 
 def test_syndromes_and_refusals(header, doc):
-    syndromes = {label.removeprefix("PVR_FRAME_SYN_"): number for label, number in enum(header, "pvr_frame_syndrome").items()}
-    naks = {label.removeprefix("PVR_FRAME_NAK_"): number for label, number in enum(header, "pvr_frame_nak").items()}
-    del syndromes["NUM"], naks["NUM"]
     first, second = sections(doc)["ACK (17)"].split("With NAK")
-    assert named(first) == syndromes
-    assert named(second) == naks
+    assert named(first) == values(header, "pvr_frame_syndrome", "PVR_FRAME_SYN_")
+    assert named(second) == values(header, "pvr_frame_nak", "PVR_FRAME_NAK_")
 
 
 def test_flags(header, doc):

@@ -8,8 +8,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import SCRIPTS
 
-SCRIPTS = Path(__file__).resolve().parent.parent
 OURS = ["check", "demo", "deps",
         *(f"bench/{name}" for name in ("apps", "directory", "hosts", "native", "provider", "report", "vm")),
         *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider")),
@@ -68,26 +68,19 @@ esac
 DEVICES = "vfio-user-pci virtio-net-pci virtio-blk-pci virtio-9p-pci virtio-serial-pci vmxnet3"
 
 
-def test_qemu_too_old_names_version_found_needed_and_what_to_do(tmp_path):
-    old = program(tmp_path / "qemu", FAKE_QEMU.format(version="7.2.18", devices=DEVICES))
-    done = run(SCRIPTS / "fetch/qemu", QEMU=str(old))
-    assert done.returncode != 0
-    assert len(done.stderr.splitlines()) == 1
-    for word in ("7.2.18", "10.1", "unset QEMU"):
-        assert word in done.stderr
-
-
-def test_qemu_without_vfio_user_is_refused_by_name(tmp_path):
-    qemu = program(tmp_path / "qemu", FAKE_QEMU.format(version="10.2.0", devices=DEVICES.split(maxsplit=1)[1]))
+@pytest.mark.parametrize("version, devices, words", [
+    pytest.param("7.2.18", DEVICES, ["7.2.18", "10.1", "unset QEMU"], id="too old"),
+    pytest.param("10.2.0", DEVICES.split(maxsplit=1)[1], ["vfio-user-pci"], id="without vfio-user"),
+    pytest.param(None, "", ["does not run as a QEMU"], id="no program"),
+])
+def test_bad_qemu_is_refused_in_one_line(tmp_path, version, devices, words):
+    qemu = tmp_path / "qemu"
+    if version:
+        program(qemu, FAKE_QEMU.format(version=version, devices=devices))
     done = run(SCRIPTS / "fetch/qemu", QEMU=str(qemu))
     assert done.returncode != 0
-    assert "vfio-user-pci" in done.stderr
-
-
-def test_no_qemu_at_all_is_refused(tmp_path):
-    done = run(SCRIPTS / "fetch/qemu", QEMU=str(tmp_path / "nothing"))
-    assert done.returncode != 0
-    assert "does not run as a QEMU" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert all(word in done.stderr for word in words)
 
 
 @pytest.mark.parametrize("version", ["10.1", "10.1.0", "10.10.2", "11.1.3"])

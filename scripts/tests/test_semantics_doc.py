@@ -2,11 +2,10 @@
 """docs/semantics.md: each rule has a clause and a test, and the test runs."""
 
 import re
-from pathlib import Path
 
 import pytest
+from conftest import ROOT, table_rows
 
-ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "semantics.md"
 UNIT = ROOT / "tests" / "unit"
 TEST = re.compile(r"`(test_\w+\.c): (test_\w+)`")
@@ -14,9 +13,7 @@ TEST = re.compile(r"`(test_\w+\.c): (test_\w+)`")
 
 def rows(text):
     """The cells of each row of each table, without the heads."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [row for row in cells if row[0] != "rule" and set(row[0]) != {"-"}]
+    return [row for row in table_rows(text) if row[0] != "rule" and set(row[0]) != {"-"}]
 
 
 def is_defined(text, function):
