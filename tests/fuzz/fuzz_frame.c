@@ -35,14 +35,15 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
+/* The stream's opaque pointer. */
 struct feed {
+	struct fuzz_nic nic; /* first: operations of its NIC take the same pointer */
 	const uint8_t *data;
 	size_t left, limit;
 	size_t room; /* bytes that the peer accepts; SIZE_MAX: all */
 	bool wants;
 	uint32_t epoch; /* of the last frame sent */
 	bool exposes;
-	struct fuzz_nic nic;
 };
 
 static const struct pvr_gid_ops gid_ops = { 0 };
@@ -80,7 +81,7 @@ static ssize_t feed_recv(void *opaque, const struct iovec *iov, int count)
 }
 
 /* The first fragment sent begins with a frame, if nothing was pending. */
-static void look_at_epoch(struct feed *feed, const struct iovec *iov)
+static void read_epoch(struct feed *feed, const struct iovec *iov)
 {
 	const uint8_t *bytes = iov->iov_base;
 	struct pvr_frame_request request;
@@ -99,7 +100,7 @@ static ssize_t feed_send(void *opaque, const struct iovec *iov, int count)
 	struct feed *feed = opaque;
 	size_t done = 0, n;
 
-	look_at_epoch(feed, iov);
+	read_epoch(feed, iov);
 	for (int i = 0; i < count && feed->room; i++) {
 		n = iov[i].iov_len < feed->room ? iov[i].iov_len : feed->room;
 		if (feed->room != SIZE_MAX)
@@ -114,33 +115,6 @@ static void feed_want(void *opaque)
 	((struct feed *)opaque)->wants = true;
 }
 
-static void *feed_expose(void *opaque, const struct iovec *iov, int count,
-			 struct pvr_rndv_seg *part)
-{
-	return fuzz_nic_expose(&((struct feed *)opaque)->nic, iov, count, part);
-}
-
-static void feed_revoke(void *opaque, void *rndv)
-{
-	fuzz_nic_revoke(&((struct feed *)opaque)->nic, rndv);
-}
-
-static int feed_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
-		     const struct iovec *iov, int count)
-{
-	return fuzz_nic_read(&((struct feed *)opaque)->nic, part, parts, iov, count);
-}
-
-static int feed_rdma_read_poll(void *opaque, uint8_t **data)
-{
-	return fuzz_nic_rdma_read_poll(&((struct feed *)opaque)->nic, data);
-}
-
-static void feed_rdma_read_cancel(void *opaque)
-{
-	fuzz_nic_rdma_read_cancel(&((struct feed *)opaque)->nic);
-}
-
 static const struct pvr_stream_ops plain_ops = {
 	.send = feed_send,
 	.recv = feed_recv,
@@ -150,12 +124,15 @@ static const struct pvr_stream_ops nic_ops = {
 	.send = feed_send,
 	.recv = feed_recv,
 	.want_output = feed_want,
-	.expose = feed_expose,
-	.revoke = feed_revoke,
-	.read = feed_read,
-	.rdma_read_poll = feed_rdma_read_poll,
-	.rdma_read_cancel = feed_rdma_read_cancel,
+	.expose = fuzz_nic_expose,
+	.revoke = fuzz_nic_revoke,
+	.read = fuzz_nic_read,
+	.rdma_read_poll = fuzz_nic_rdma_read_poll,
+	.rdma_read_cancel = fuzz_nic_rdma_read_cancel,
 };
+static const struct pvr_stream_limits limits = { .chunk = CHUNK,
+						 .piggyback_ack = true,
+						 .qp_gone = true };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 {
@@ -193,19 +170,22 @@ static void post_requests(bool exposed)
 {
 	const struct pvrdma_sge sge = fg_sge(exposed ? &w.exposed : &w.rc.mr, 0, 70000);
 	const struct pvrdma_sge word = fg_sge(&w.rc.mr, 0, 8);
-	const enum pvrdma_wr_opcode opcodes[] = {
-		PVRDMA_WR_SEND,
-		PVRDMA_WR_RDMA_READ,
-		PVRDMA_WR_ATOMIC_CMP_AND_SWP,
-		PVRDMA_WR_RDMA_WRITE,
+	const struct {
+		enum pvrdma_wr_opcode opcode;
+		const struct pvrdma_sge *sge;
+	} requests[] = {
+		{ PVRDMA_WR_SEND, &sge },
+		{ PVRDMA_WR_RDMA_READ, &sge },
+		{ PVRDMA_WR_ATOMIC_CMP_AND_SWP, &word },
+		{ PVRDMA_WR_RDMA_WRITE, &sge },
 	};
 
-	for (uint32_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+	for (uint32_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		const struct fg_wr wr = {
 			.wr_id = i,
-			.opcode = opcodes[i],
+			.opcode = requests[i].opcode,
 			.flags = PVR_SEND_SIGNALED,
-			.sge = opcodes[i] == PVRDMA_WR_ATOMIC_CMP_AND_SWP ? &word : &sge,
+			.sge = requests[i].sge,
 			.num_sge = 1,
 			.remote_addr = 0x1000,
 			.rkey = 0x1234,
@@ -276,9 +256,6 @@ static void world_make(void)
 
 static void feed_requests(struct feed *feed)
 {
-	const struct pvr_stream_limits limits = { .chunk = CHUNK,
-						  .piggyback_ack = true,
-						  .qp_gone = true };
 	struct pvr_rsp_conn *in =
 		pvr_rsp_conn_create(w.peer_host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
@@ -314,9 +291,6 @@ static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
 
 static void feed_answers(struct feed *feed, uint8_t *data)
 {
-	const struct pvr_stream_limits limits = { .chunk = CHUNK,
-						  .piggyback_ack = true,
-						  .qp_gone = true };
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 	size_t size = feed->left;
@@ -406,12 +380,13 @@ static struct seed *seed_new(uint8_t flags)
 	return &seed;
 }
 
-static void save(const struct seed *seed, const char *name)
+/* In the file "<kind>" or, unless @name is NULL, "<kind>-<name>". */
+static void save(const struct seed *seed, const char *kind, const char *name)
 {
 	char path[512];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", getenv("FUZZ_SEEDS"), name);
+	snprintf(path, sizeof(path), name ? "%s/%s-%s" : "%s/%s", getenv("FUZZ_SEEDS"), kind, name);
 	file = fopen(path, "wb");
 	if (!file || fwrite(seed->data, seed->size, 1, file) != 1 || fclose(file))
 		fg_die("cannot write %s", path);
@@ -460,43 +435,37 @@ static void add_request(struct seed *seed, const struct fg_end *to, uint8_t op, 
 		add(seed, payload, len);
 }
 
-static void seeds_of_requests(void)
+static void seeds_of_requests(uint32_t psn)
 {
 	static const char *const names[] = { "send",	  "send-imm", "send-inv", "write",
 					     "write-imm", "read",     "cmp-swap", "fetch-add" };
-	struct pvr_qp_attr attr;
 	struct seed *seed;
-	char name[64];
 
-	if (fg_qp_query(&w.rc.qp, &attr))
-		fg_die("cannot query a queue pair");
 	for (uint8_t op = 0; op < PVR_FRAME_OP_NUM; op++) {
 		seed = seed_new(FEED_SRQ);
 		for (uint32_t i = 0; i < 3; i++)
-			add_request(seed, &w.rc, op, attr.rq_psn + i,
-				    op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
-		snprintf(name, sizeof(name), "request-%s", names[op]);
-		save(seed, name);
+			add_request(seed, &w.rc, op, psn + i, op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
+		save(seed, "request", names[op]);
 	}
 	seed = seed_new(FEED_SRQ);
-	add_request(seed, &w.uc, PVR_FRAME_OP_SEND, attr.rq_psn, 64);
-	add_request(seed, &w.uc, PVR_FRAME_OP_WRITE, attr.rq_psn + 1, 5000);
-	save(seed, "request-uc");
+	add_request(seed, &w.uc, PVR_FRAME_OP_SEND, psn, 64);
+	add_request(seed, &w.uc, PVR_FRAME_OP_WRITE, psn + 1, 5000);
+	save(seed, "request", "uc");
 	/* First without posted requests, then a fragment out of order. */
 	seed = seed_new(0);
-	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, attr.rq_psn, 64);
-	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, attr.rq_psn + 5, 64);
-	save(seed, "request-rnr");
+	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, psn, 64);
+	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, psn + 5, 64);
+	save(seed, "request", "rnr");
 	seed = seed_new(FEED_SRQ);
 	seed->data[1] = 100;
-	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, attr.rq_psn, 8192);
-	save(seed, "request-in-bits");
+	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, psn, 8192);
+	save(seed, "request", "in-bits");
 	/* Responses that the peer does not accept at once. */
 	seed = seed_new(FEED_SRQ | FEED_TIME);
 	seed->data[2] = 1;
 	for (uint32_t i = 0; i < 4; i++)
-		add_request(seed, &w.rc, PVR_FRAME_OP_READ, attr.rq_psn + 2 * i, 8192);
-	save(seed, "request-blocked");
+		add_request(seed, &w.rc, PVR_FRAME_OP_READ, psn + 2 * i, 8192);
+	save(seed, "request", "blocked");
 }
 
 static void add_exposed(struct seed *seed, uint8_t op, uint32_t psn, uint32_t rkey, uint32_t parts)
@@ -534,18 +503,18 @@ static void seeds_of_rndvs(uint32_t psn)
 	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 2, 0, 2);
 	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 2, 0, 2);
 	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 7, 0, 1);
-	save(seed, "request-lent");
+	save(seed, "request", "lent");
 	add_exposed(seed, PVR_FRAME_OP_WRITE, psn + 3, w.exposed.rkey, 1);
 	memcpy(seed->data + seed->size - sizeof(rndv), &rndv, sizeof(rndv));
-	save(seed, "request-lent-forbidden");
+	save(seed, "request", "lent-forbidden");
 	/* The response is sent by rendezvous. */
 	seed = seed_new(FEED_NIC);
 	read.rkey = w.exposed.rkey;
 	add(seed, &read, sizeof(read));
 	add_rndv_done(seed, 1);
-	save(seed, "request-read-lent");
+	save(seed, "request", "read-lent");
 	add_rndv_done(seed, 1);
-	save(seed, "returned-twice");
+	save(seed, "returned-twice", NULL);
 }
 
 static void seeds_of_datagrams(void)
@@ -566,7 +535,7 @@ static void seeds_of_datagrams(void)
 	dgram.dst_qpn = 0xffffff;
 	memcpy(dgram.dgid, group, 16);
 	add(seed, &dgram, sizeof(dgram));
-	save(seed, "datagram");
+	save(seed, "datagram", NULL);
 }
 
 static void seed_of_questions(void)
@@ -585,14 +554,14 @@ static void seed_of_questions(void)
 
 	where.frame.type = PVR_FRAME_GID_REPLY;
 	add(seed, &where, sizeof(where));
-	save(seed, "answer-here");
+	save(seed, "answer", "here");
 	where.frame.type = PVR_FRAME_GID_QUERY;
 	seed = seed_new(0);
 	memcpy(where.gid, w.rc.gid, 16);
 	add(seed, &ping, sizeof(ping));
 	add(seed, &where, sizeof(where));
 	add(seed, &close, sizeof(close));
-	save(seed, "questions");
+	save(seed, "questions", NULL);
 }
 
 /* Valid, but belongs to the handshake. */
@@ -614,7 +583,7 @@ static void seeds_of_queue_pairs(void)
 		struct seed *seed = seed_new(flags[i]);
 
 		add(seed, &qp, sizeof(qp));
-		save(seed, names[i]);
+		save(seed, names[i], NULL);
 	}
 }
 
@@ -634,7 +603,7 @@ static void seed_of_qp_gone(void)
 	add(seed, &left, sizeof(left));
 	left.src_qpn++;
 	add(seed, &left, sizeof(left));
-	save(seed, "left");
+	save(seed, "left", NULL);
 }
 
 static struct pvr_frame_ack ack(uint8_t syndrome, uint32_t psn)
@@ -654,7 +623,6 @@ static struct pvr_frame_ack ack(uint8_t syndrome, uint32_t psn)
 static void seeds_of_syndromes(uint32_t psn)
 {
 	static const char *const names[] = { "ack", "rnr", "nak", "sequence", "nobody", "gone" };
-	char name[64];
 
 	for (uint8_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
 		struct pvr_frame_ack frame = ack(syndrome, psn + (syndrome == PVR_FRAME_SYN_ACK));
@@ -662,8 +630,7 @@ static void seeds_of_syndromes(uint32_t psn)
 
 		frame.rnr_ns = syndrome == PVR_FRAME_SYN_RNR ? 1000 : 0;
 		add(seed, &frame, sizeof(frame));
-		snprintf(name, sizeof(name), "answer-%s", names[syndrome]);
-		save(seed, name);
+		save(seed, "answer", names[syndrome]);
 	}
 }
 
@@ -694,7 +661,7 @@ static void seed_of_data(uint32_t psn)
 	add(seed, &data, sizeof(data));
 	add(seed, payload, 4096);
 	add(seed, &atomic, sizeof(atomic));
-	save(seed, "answer-data");
+	save(seed, "answer", "data");
 }
 
 /*
@@ -722,7 +689,7 @@ static void seed_of_rndv_data(uint32_t psn)
 	add(seed, &data, sizeof(data));
 	add(seed, &rndv, sizeof(rndv));
 	add_rndv_done(seed, 2);
-	save(seed, "answer-lent");
+	save(seed, "answer", "lent");
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -737,7 +704,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	prepare(false);
 	if (fg_qp_query(&w.rc.qp, &attr))
 		fg_die("cannot query a queue pair");
-	seeds_of_requests();
+	seeds_of_requests(attr.rq_psn);
 	seeds_of_datagrams();
 	seed_of_questions();
 	seeds_of_queue_pairs();

@@ -7,13 +7,14 @@
 
 #include "fg_ram.h"
 
-#define LOOKS 3
+#define POLLS 3
 /* An address that the NIC refuses to register. */
 #define FORBIDDEN 0xbadull
 
-void *fuzz_nic_expose(struct fuzz_nic *nic, const struct iovec *iov, int count,
-		      struct pvr_rndv_seg *part)
+void *fuzz_nic_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
+	struct fuzz_nic *nic = opaque;
+
 	if (count < 1 || count > (int)PVR_FRAME_RNDV_SEGS || nic->exposed == PVR_FRAME_RNDV_MAX)
 		fg_die("a rendezvous of %d parts, beside %u others", count, nic->exposed);
 	for (int i = 0; i < count; i++)
@@ -23,15 +24,18 @@ void *fuzz_nic_expose(struct fuzz_nic *nic, const struct iovec *iov, int count,
 	return nic;
 }
 
-void fuzz_nic_revoke(struct fuzz_nic *nic, void *rndv)
+void fuzz_nic_revoke(void *opaque, void *rndv)
 {
+	struct fuzz_nic *nic = opaque;
+
 	if (rndv != nic || !nic->exposed--)
 		fg_die("a rendezvous is taken back twice");
 }
 
-int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_rndv_seg *part, int parts,
-		  const struct iovec *iov, int count)
+int fuzz_nic_read(void *opaque, const struct pvr_rndv_seg *part, int parts, const struct iovec *iov,
+		  int count)
 {
+	struct fuzz_nic *nic = opaque;
 	size_t size = 0, room = count ? 0 : sizeof(nic->own);
 
 	for (int i = 0; i < parts; i++) {
@@ -49,18 +53,20 @@ int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_rndv_seg *part, int par
 	memcpy(nic->iov, iov, (size_t)count * sizeof(*iov));
 	nic->count = count;
 	nic->rdma_read = true;
-	nic->looks = LOOKS;
+	nic->polls = POLLS;
 	return 0;
 }
 
-int fuzz_nic_rdma_read_poll(struct fuzz_nic *nic, uint8_t **data)
+int fuzz_nic_rdma_read_poll(void *opaque, uint8_t **data)
 {
+	struct fuzz_nic *nic = opaque;
+
 	*data = nic->own;
 	if (nic->broken)
 		return -ECONNRESET;
 	if (!nic->rdma_read)
 		return 1;
-	if (nic->looks && nic->looks--)
+	if (nic->polls && nic->polls--)
 		return 0;
 	for (int i = 0; i < nic->count; i++)
 		memset(nic->iov[i].iov_base, 0xab, nic->iov[i].iov_len);
@@ -68,11 +74,13 @@ int fuzz_nic_rdma_read_poll(struct fuzz_nic *nic, uint8_t **data)
 	return 1;
 }
 
-void fuzz_nic_rdma_read_cancel(struct fuzz_nic *nic)
+void fuzz_nic_rdma_read_cancel(void *opaque)
 {
+	struct fuzz_nic *nic = opaque;
+
 	if (!nic->rdma_read)
 		fg_die("what does not read is stopped");
-	nic->broken |= nic->looks;
+	nic->broken |= nic->polls;
 	nic->rdma_read = false;
 }
 
