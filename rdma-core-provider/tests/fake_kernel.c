@@ -4,6 +4,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "fake_kernel.h"
 #include "uverbs_abi.h"
 
@@ -258,11 +261,16 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va
 	return created(&fake.mrs, vmr);
 }
 
-/* Only test_import.c has MRs to import. */
-__attribute__((weak)) int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr,
-					   uint32_t mr_handle)
+int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr, uint32_t mr_handle)
 {
-	return EOPNOTSUPP;
+	if (mr_handle != FAKE_KERNEL_MR)
+		return ENOENT;
+	vmr->ibv_mr.context = pd->context;
+	vmr->ibv_mr.pd = pd;
+	vmr->ibv_mr.handle = mr_handle;
+	vmr->ibv_mr.lkey = vmr->ibv_mr.rkey = FAKE_MR_KEY;
+	vmr->mr_type = IBV_MR_TYPE_IMPORTED_MR;
+	return 0;
 }
 
 int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t length,
@@ -305,29 +313,62 @@ int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
 	return destroyed(&fake.mws, mw);
 }
 
-/* Only test_dm.c has device memory. */
-__attribute__((weak)) int ibv_cmd_alloc_dm(struct ibv_context *ctx,
-					   const struct ibv_alloc_dm_attr *attr,
-					   struct verbs_dm *dm, struct ibv_command_buffer *link)
+int ibv_cmd_alloc_dm(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *attr,
+		     struct verbs_dm *dm, struct ibv_command_buffer *link)
 {
-	return EOPNOTSUPP;
+	int err = answer();
+
+	dm->handle = FAKE_DM;
+	fake.dms += !err;
+	return err;
 }
 
-__attribute__((weak)) int ibv_cmd_free_dm(struct verbs_dm *dm)
+int ibv_cmd_free_dm(struct verbs_dm *dm)
 {
-	return EOPNOTSUPP;
+	assert_int_equal(dm->handle, FAKE_DM);
+	fake.dms--;
+	return answer();
 }
 
-__attribute__((weak)) int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset,
-					    size_t length, unsigned int access,
-					    struct verbs_mr *vmr, struct ibv_command_buffer *link)
+int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset, size_t length,
+		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link)
 {
-	return EOPNOTSUPP;
+	fake.iova = offset;
+	fake.length = length;
+	fake.access = access;
+	return answer();
 }
 
-__attribute__((weak)) int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
+static void query_pd(const struct ib_uverbs_attr *attrs)
 {
-	return EOPNOTSUPP;
+	struct pvrdma_alloc_pd_resp *resp = (void *)(uintptr_t)attrs[1].data;
+
+	assert_int_equal(attrs[0].attr_id, PVR_ATTR_PD_QUERY_HANDLE);
+	assert_int_equal(attrs[1].attr_id, PVR_ATTR_PD_QUERY_RESP);
+	assert_int_equal(attrs[1].len, sizeof(*resp));
+	resp->pdn = FAKE_PDN;
+}
+
+static void query_dm(const struct ib_uverbs_attr *attrs)
+{
+	struct pvr_dm_query_resp *resp = (void *)(uintptr_t)attrs[1].data;
+
+	resp->length = FAKE_DM_LENGTH;
+	resp->mmap_offset = FAKE_DM_OFFSET;
+}
+
+/* Queries, which find one PD and one DM. */
+int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
+{
+	const struct ib_uverbs_attr *attrs = cmd->hdr.attrs;
+	bool is_pd = cmd->hdr.object_id == UVERBS_OBJECT_PD;
+
+	assert_true(is_pd || cmd->hdr.object_id == UVERBS_OBJECT_DM);
+	assert_int_equal(cmd->hdr.method_id, is_pd ? PVR_METHOD_PD_QUERY : PVR_METHOD_DM_QUERY);
+	if (fake.fail_query || attrs[0].data != (is_pd ? FAKE_KERNEL_PD : FAKE_DM))
+		return fake.fail_query ? fake.fail_query : ENOENT;
+	(is_pd ? query_pd : query_dm)(attrs);
+	return 0;
 }
 
 int fake_setup(void **state)
@@ -359,6 +400,8 @@ int fake_teardown(void **state)
 	uint32_t i;
 
 	fake.fail = 0;
+	if (fake.end)
+		fake.end();
 	for (i = 0; i < FAKE_QP_TBL_SIZE; i++)
 		if (fake.ctx.qp_tbl[i])
 			pvr_destroy_qp(&fake.ctx.qp_tbl[i]->verbs_qp.qp);

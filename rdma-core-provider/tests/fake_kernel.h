@@ -11,6 +11,13 @@
 
 #define FAKE_QP_TBL_SIZE 8
 #define FAKE_PD_HANDLE 0x123456u
+#define FAKE_KERNEL_PD 41u /* handles in the kernel of an exported PD and MR */
+#define FAKE_PDN 0x00abcdefu /* handle in the device of that PD */
+#define FAKE_KERNEL_MR 43u
+#define FAKE_MR_KEY 0x4300u
+#define FAKE_DM 77u
+#define FAKE_DM_LENGTH 5000u
+#define FAKE_DM_OFFSET 0x3000u /* of its mapping */
 #define FAKE_RESOLVED_MAC "\x02\x11\x22\x33\x44\x55"
 #define FAKE_MAX_OBJECTS 16
 
@@ -32,16 +39,19 @@ struct fake {
 	uint32_t uar[1024];
 	uint32_t next_handle; /* of any object; QPs have number 0x100 + handle */
 	int fail; /* errno of the next command; 0 after it */
+	int fail_query; /* errno of queries of PDs and DMs */
 	int resolved; /* number of resolved addresses */
 	int async[2]; /* pipe of the async file; bytes in it are unread events */
 	int port_queries; /* number of QUERY_PORT, which check for a dead device */
-	int pds; /* existing PDs */
+	int pds, dms; /* existing PDs, DMs */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	bool resized_locked; /* locks were held during the last resize */
 	struct ibv_qp_cap asked; /* requested sizes of the last QP */
-	uint64_t iova; /* of the last MR */
+	uint64_t iova, length; /* of the last MR */
+	int access;
 	uint32_t rereg_flags;
+	void (*end)(void); /* fake_teardown() calls it first, unless NULL */
 	bool short_qp_ex; /* act as libibverbs without ibv_wr_atomic_write() */
 };
 

@@ -5,67 +5,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <infiniband/cmd_ioctl.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-
 #include "fake_kernel.h"
 
-#define LENGTH 5000u
-#define HANDLE 77u
-#define MMAP_OFFSET 0x3000u
-
-static struct {
-	int fail_alloc, fail_query; /* errno of the next command */
-	int dms; /* existing DMs */
-	uint64_t mr_offset, mr_length;
-	unsigned int mr_access;
-} kernel;
-
-int ibv_cmd_alloc_dm(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *attr,
-		     struct verbs_dm *dm, struct ibv_command_buffer *link)
-{
-	if (kernel.fail_alloc)
-		return kernel.fail_alloc;
-	dm->handle = HANDLE;
-	kernel.dms++;
-	return 0;
-}
-
-int ibv_cmd_free_dm(struct verbs_dm *dm)
-{
-	assert_int_equal(dm->handle, HANDLE);
-	kernel.dms--;
-	return 0;
-}
-
-int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset, size_t length,
-		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link)
-{
-	kernel.mr_offset = offset;
-	kernel.mr_length = length;
-	kernel.mr_access = access;
-	return 0;
-}
-
-int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
-{
-	struct pvr_dm_query_resp *resp = (void *)(uintptr_t)cmd->hdr.attrs[1].data;
-
-	assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_DM);
-	assert_int_equal(cmd->hdr.method_id, PVR_METHOD_DM_QUERY);
-	assert_int_equal(cmd->hdr.attrs[0].data, HANDLE);
-	if (kernel.fail_query)
-		return kernel.fail_query;
-	resp->length = LENGTH;
-	resp->mmap_offset = MMAP_OFFSET;
-	return 0;
-}
+#define LENGTH FAKE_DM_LENGTH
 
 static void dm_begin(void)
 {
-	memset(&kernel, 0, sizeof(kernel));
 	fake.ibctx->cmd_fd = memfd_create("dm", MFD_CLOEXEC);
-	assert_int_equal(ftruncate(fake.ibctx->cmd_fd, MMAP_OFFSET + 2 * PVR_PAGE_SIZE), 0);
+	assert_int_equal(ftruncate(fake.ibctx->cmd_fd, FAKE_DM_OFFSET + 2 * PVR_PAGE_SIZE), 0);
 }
 
 static struct ibv_dm *alloc(void)
@@ -84,10 +31,10 @@ TEST(dm, test_copies_reach_the_memory_and_back)
 	assert_int_equal(dm->memcpy_to_dm(dm, 4088, "across a page\0\0", 16), 0);
 	assert_int_equal(dm->memcpy_from_dm(back, dm, 4088, 16), 0);
 	assert_string_equal(back, "across a page");
-	assert_int_equal(pread(fake.ibctx->cmd_fd, file, 14, MMAP_OFFSET + 4088), 14);
+	assert_int_equal(pread(fake.ibctx->cmd_fd, file, 14, FAKE_DM_OFFSET + 4088), 14);
 	assert_string_equal(file, "across a page");
 	assert_int_equal(pvr_free_dm(dm), 0);
-	assert_int_equal(kernel.dms, 0);
+	assert_int_equal(fake.dms, 0);
 }
 
 /* The limit is exact, although the mapping has whole pages. */
@@ -120,7 +67,7 @@ TEST_CASES(dm, test_copies_are_of_whole_words_within_the_length, copies)
 TEST(dm, test_import_is_the_same_memory)
 {
 	struct ibv_dm *dm = alloc();
-	struct ibv_dm *again = pvr_import_dm(fake.ibctx, HANDLE);
+	struct ibv_dm *again = pvr_import_dm(fake.ibctx, FAKE_DM);
 	char back[8];
 
 	assert_non_null(again);
@@ -128,19 +75,18 @@ TEST(dm, test_import_is_the_same_memory)
 	assert_int_equal(again->memcpy_from_dm(back, again, 8, 8), 0);
 	assert_string_equal(back, "shared");
 	pvr_unimport_dm(again);
-	assert_int_equal(kernel.dms, 1);
+	assert_int_equal(fake.dms, 1);
 	pvr_free_dm(dm);
 }
 
 TEST(dm, test_failures_leave_no_device_memory)
 {
-	kernel.fail_alloc = EOPNOTSUPP;
+	fake.fail = EOPNOTSUPP;
 	assert_fails(alloc(), EOPNOTSUPP);
-	kernel.fail_alloc = 0;
-	kernel.fail_query = EPROTONOSUPPORT;
+	fake.fail_query = EPROTONOSUPPORT;
 	assert_fails(alloc(), EPROTONOSUPPORT);
-	assert_null(pvr_import_dm(fake.ibctx, HANDLE));
-	assert_int_equal(kernel.dms, 0);
+	assert_null(pvr_import_dm(fake.ibctx, FAKE_DM));
+	assert_int_equal(fake.dms, 0);
 }
 
 TEST(dm, test_unknown_attributes_are_refused)
@@ -148,7 +94,7 @@ TEST(dm, test_unknown_attributes_are_refused)
 	struct ibv_alloc_dm_attr attr = { .length = LENGTH, .comp_mask = 1 };
 
 	assert_fails(pvr_alloc_dm(fake.ibctx, &attr), EINVAL);
-	assert_int_equal(kernel.dms, 0);
+	assert_int_equal(fake.dms, 0);
 }
 
 TEST(dm, test_regions_of_device_memory)
@@ -157,9 +103,9 @@ TEST(dm, test_regions_of_device_memory)
 	struct ibv_mr *mr = pvr_reg_dm_mr(fake.ibpd, dm, 100, 200, IBV_ACCESS_ZERO_BASED);
 
 	assert_non_null(mr);
-	assert_int_equal(kernel.mr_offset, 100);
-	assert_int_equal(kernel.mr_length, 200);
-	assert_int_equal(kernel.mr_access, IBV_ACCESS_ZERO_BASED);
+	assert_int_equal(fake.iova, 100);
+	assert_int_equal(fake.length, 200);
+	assert_int_equal(fake.access, IBV_ACCESS_ZERO_BASED);
 	free(mr);
 	assert_fails(pvr_reg_dm_mr(fake.ibpd, dm, 0, 1, IBV_ACCESS_LOCAL_WRITE), EINVAL);
 	assert_fails(pvr_reg_dm_mr(fake.ibpd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED), EINVAL);

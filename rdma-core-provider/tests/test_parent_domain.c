@@ -53,6 +53,12 @@ static struct ibv_pd *parent_domain(void)
 	return pd;
 }
 
+/* Fails if an object of the domain is left. */
+static void dealloc_parent(void)
+{
+	assert_int_equal(pvr_dealloc_pd(parent), 0);
+}
+
 static void parent_domain_begin(void)
 {
 	memset(&app, 0, sizeof(app));
@@ -65,12 +71,7 @@ static void parent_domain_begin(void)
 		.pd_context = &app,
 	};
 	parent = parent_domain();
-}
-
-/* Fails if an object of the domain is left. */
-static void dealloc_parent(void)
-{
-	assert_int_equal(pvr_dealloc_pd(parent), 0);
+	fake.end = dealloc_parent;
 }
 
 static struct ibv_td *thread_domain(void)
@@ -100,7 +101,6 @@ TEST(parent_domain, test_parent_domain_has_the_handles_of_its_pd)
 	assert_int_equal(fake.pds, 1);
 	assert_int_equal(pvr_dealloc_pd(pd), 0);
 	assert_int_equal(fake.pds, 0);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_parent_domain_of_a_parent_domain_has_its_handle)
@@ -112,7 +112,6 @@ TEST(parent_domain, test_parent_domain_of_a_parent_domain_has_its_handle)
 	assert_int_equal(to_pvr_pd(outer)->handle, FAKE_PD_HANDLE);
 	assert_int_equal(pvr_dealloc_pd(parent), EBUSY);
 	assert_int_equal(pvr_dealloc_pd(outer), 0);
-	dealloc_parent();
 }
 
 static struct ibv_context other;
@@ -141,7 +140,6 @@ TEST_CASES(parent_domain, test_parent_domain_refuses, refused)
 	attr.comp_mask |= row->mask;
 	assert_fails(pvr_alloc_parent_domain(fake.ibctx, &attr), EINVAL);
 	assert_int_equal(fake.pd.users, 1); /* parent */
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_thread_domain_in_use_cannot_be_deallocated)
@@ -155,7 +153,6 @@ TEST(parent_domain, test_thread_domain_in_use_cannot_be_deallocated)
 	assert_int_equal(pvr_dealloc_td(attr.td), 0);
 	assert_fails(pvr_alloc_td(fake.ibctx, &(struct ibv_td_init_attr){ .comp_mask = 1 }),
 		     EINVAL);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_cq_of_a_thread_domain_takes_no_lock)
@@ -172,14 +169,12 @@ TEST(parent_domain, test_cq_of_a_thread_domain_takes_no_lock)
 	assert_false(to_pvr_cq(cq)->single_threaded);
 	pvr_destroy_cq(cq);
 	assert_int_equal(pvr_dealloc_pd(threaded) | pvr_dealloc_td(attr.td), 0);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_cq_refuses_a_pd_that_is_no_parent_domain)
 {
 	assert_fails(create_cq(fake.ibpd), EINVAL);
 	assert_fails(create_cq(NULL), EINVAL);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_cq_uses_memory_of_the_application)
@@ -199,7 +194,6 @@ TEST(parent_domain, test_cq_uses_memory_of_the_application)
 	assert_int_equal(pvr_dealloc_pd(parent), EBUSY);
 	pvr_destroy_cq(cq);
 	assert_int_equal(app.frees, 1);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_queues_use_memory_of_the_application)
@@ -219,7 +213,6 @@ TEST(parent_domain, test_queues_use_memory_of_the_application)
 	assert_int_equal(app.allocs, 3);
 	pvr_destroy_qp(qp);
 	assert_int_equal(app.frees, 3);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_resized_cq_uses_memory_of_the_application)
@@ -232,7 +225,6 @@ TEST(parent_domain, test_resized_cq_uses_memory_of_the_application)
 	assert_int_equal(app.frees, 1);
 	pvr_destroy_cq(cq);
 	assert_int_equal(app.frees, 2);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_allocator_may_select_the_default)
@@ -245,7 +237,6 @@ TEST(parent_domain, test_allocator_may_select_the_default)
 	assert_int_equal(app.type, PVR_RES_CQ);
 	pvr_destroy_cq(cq);
 	assert_int_equal(app.frees, 0);
-	dealloc_parent();
 }
 
 TEST(parent_domain, test_failure_returns_the_memory_of_the_application)
@@ -259,5 +250,4 @@ TEST(parent_domain, test_failure_returns_the_memory_of_the_application)
 	fake.fail = ENOSPC;
 	assert_null(create_cq(parent));
 	assert_int_equal(app.frees, 2);
-	dealloc_parent();
 }

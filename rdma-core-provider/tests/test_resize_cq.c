@@ -30,28 +30,38 @@ static void expect(uint64_t from, uint64_t to)
 		assert_int_equal(wcs[id - from].wr_id, id);
 }
 
-/* Unread CQEs wrap around the end of the old ring. */
-TEST(resize_cq, test_growing_keeps_unread_cqes)
+static const struct {
+	const char *label;
+	uint32_t start; /* index of the first CQE, so that they wrap at the ring's end */
+	uint64_t unread;
+	int cqe, fail, err; /* requested size; errno of the kernel; expected errno */
+	int size; /* the size after it */
+} resizes[] = {
+	{ "growing", 13, 7, 33, 0, 0, 64 },
+	{ "shrinking", 6, 4, 4, 0, 0, 4 },
+	{ "below the unread CQEs", 0, 5, 4, 0, EINVAL, 8 },
+	{ "failure of the kernel", 0, 3, 64, ENOMEM, ENOMEM, 8 },
+};
+
+TEST_CASES(resize_cq, test_resize_keeps_unread_cqes, resizes)
 {
-	fake_start_at(cq, 13);
-	complete(0, 7);
-	assert_int_equal(pvr_resize_cq(cq, 33), 0);
-	assert_int_equal(cq->cqe, 64);
-	assert_int_equal(pcq->buf.size, 2 * 4096);
-	complete(7, 60);
-	expect(0, 60);
-	assert_int_equal(pcq->ring_shm->cons_head, 60);
+	fake_start_at(cq, row->start);
+	complete(0, row->unread);
+	fake.fail = row->fail;
+	assert_int_equal(pvr_resize_cq(cq, row->cqe), row->err);
+	assert_int_equal(cq->cqe, row->size);
+	assert_int_equal(pcq->num, row->size);
+	complete(row->unread, row->size);
+	expect(0, row->size);
+	complete(0, 3);
+	expect(0, 3);
+	assert_int_equal(pcq->ring_shm->cons_head, pcq->ring_shm->prod_tail);
 }
 
-TEST(resize_cq, test_shrinking_keeps_unread_cqes)
+TEST(resize_cq, test_ring_has_whole_pages)
 {
-	fake_start_at(cq, 6);
-	complete(0, 4);
-	assert_int_equal(pvr_resize_cq(cq, 4), 0);
-	assert_int_equal(cq->cqe, 4);
-	expect(0, 4);
-	complete(4, 7);
-	expect(4, 7);
+	assert_int_equal(pvr_resize_cq(cq, 33), 0);
+	assert_int_equal(pcq->buf.size, 2 * 4096);
 }
 
 TEST(resize_cq, test_resize_does_not_move_read_cqes)
@@ -62,25 +72,6 @@ TEST(resize_cq, test_resize_does_not_move_read_cqes)
 	assert_int_equal(pvr_poll_cq(cq, 1, &wc), 1);
 	assert_int_equal(pvr_resize_cq(cq, 16), 0);
 	expect(1, 8);
-}
-
-TEST(resize_cq, test_resize_below_the_unread_cqes_is_refused)
-{
-	complete(0, 5);
-	assert_int_equal(pvr_resize_cq(cq, 4), EINVAL);
-	assert_int_equal(cq->cqe, 8);
-	complete(5, 8);
-	expect(0, 8);
-}
-
-TEST(resize_cq, test_failed_resize_changes_nothing)
-{
-	complete(0, 3);
-	fake.fail = ENOMEM;
-	assert_int_equal(pvr_resize_cq(cq, 64), ENOMEM);
-	assert_int_equal(cq->cqe, 8);
-	assert_int_equal(pcq->num, 8);
-	expect(0, 3);
 }
 
 TEST(resize_cq, test_resize_to_the_same_size_needs_no_command)

@@ -50,45 +50,38 @@ static int resize(uint32_t max_wr)
 	return pvr_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-/* Waiting requests wrap around the end of the old queue. */
-TEST(srq, test_growing_keeps_waiting_requests)
+static const struct {
+	const char *label;
+	uint32_t start; /* requests that are consumed before, so that the others wrap */
+	uint32_t waiting, max_wr;
+	int fail, err; /* errno of the kernel; expected errno */
+	uint32_t size; /* the size after it */
+} resizes[] = {
+	{ "growing", 6, 6, 33, 0, 0, 64 },
+	{ "shrinking", 0, 3, 3, 0, 0, 4 },
+	{ "below the waiting requests", 0, 5, 4, 0, EINVAL, 8 },
+	{ "failure of the kernel", 0, 5, 64, ENOMEM, ENOMEM, 8 },
+};
+
+TEST_CASES(srq, test_resize_keeps_waiting_requests, resizes)
 {
-	post_all(0, 6);
-	expect(0, 6);
-	post_all(6, 12);
+	uint32_t first = row->start;
+
+	post_all(0, first);
+	expect(0, first);
+	post_all(first, first + row->waiting);
+	fake.fail = row->fail;
+	assert_int_equal(resize(row->max_wr), row->err);
+	post_all(first + row->waiting, first + row->size);
+	assert_int_equal(post(first + row->size), ENOMEM);
+	expect(first, first + row->size);
+}
+
+TEST(srq, test_resize_holds_the_lock_and_rounds_up)
+{
 	assert_int_equal(resize(33), 0);
 	assert_int_equal(fake.srq_attr.max_wr, 64);
 	assert_true(fake.resized_locked);
-	post_all(12, 70);
-	assert_int_equal(post(70), ENOMEM);
-	expect(6, 70);
-}
-
-TEST(srq, test_shrinking_keeps_waiting_requests)
-{
-	post_all(0, 3);
-	assert_int_equal(resize(3), 0);
-	post_all(3, 4);
-	assert_int_equal(post(4), ENOMEM);
-	expect(0, 4);
-}
-
-TEST(srq, test_resize_below_the_waiting_requests_is_refused)
-{
-	post_all(0, 5);
-	assert_int_equal(resize(4), EINVAL);
-	post_all(5, 8);
-	expect(0, 8);
-}
-
-TEST(srq, test_failed_resize_changes_nothing)
-{
-	post_all(0, 5);
-	fake.fail = ENOMEM;
-	assert_int_equal(resize(64), ENOMEM);
-	post_all(5, 8);
-	assert_int_equal(post(8), ENOMEM);
-	expect(0, 8);
 }
 
 TEST(srq, test_limit_and_size_change_together)
