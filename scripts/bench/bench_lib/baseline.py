@@ -5,6 +5,7 @@ import json
 
 TOLERANCE = 0.10
 SHOWN = 5  # functions that have risen most
+LEAST = 1  # instructions per operation of a function: with fewer it explains no rise, and is left out
 
 
 class Baseline:
@@ -21,7 +22,7 @@ class Baseline:
 
 def as_json(counts):
     return {"total": round(counts.total, 1), "device": round(counts.device, 1),
-            "functions": {name: round(cost, 1) for name, cost in sorted(counts.functions.items())}}
+            "functions": {name: round(cost, 1) for name, cost in sorted(counts.functions.items()) if cost >= LEAST}}
 
 
 class Finding:
