@@ -35,32 +35,23 @@ static void complete(uint32_t n)
 		FAKE_COMPLETE(cq, .qp = fake_handle(qp), .opcode = PVRDMA_WC_RDMA_WRITE);
 }
 
-static void post_send_flags(unsigned int flags)
+static void post_send(uint32_t flags)
 {
 	if (FAKE_SEND(qp, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
-		      .send_flags = flags, .wr.rdma = { .remote_addr = 0x7777000, .rkey = 0x99 }))
+		      .send_flags = IBV_SEND_SIGNALED | flags,
+		      .wr.rdma = { .remote_addr = 0x7777000, .rkey = 0x99 }))
 		abort();
 	consume(fake_sq(qp));
 }
 
-static void post_send(void)
-{
-	post_send_flags(IBV_SEND_SIGNALED);
-}
-
-static void post_send_inline(void)
-{
-	post_send_flags(IBV_SEND_SIGNALED | IBV_SEND_INLINE);
-}
-
-static void post_by_function(bool is_inline)
+static void wr_write(uint32_t flags)
 {
 	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(qp);
 
 	qpx->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_start(qpx);
 	ibv_wr_rdma_write(qpx, 0x99, 0x7777000);
-	if (is_inline)
+	if (flags & IBV_SEND_INLINE)
 		ibv_wr_set_inline_data(qpx, &data, sizeof(data));
 	else
 		ibv_wr_set_sge(qpx, sge.lkey, sge.addr, sge.length);
@@ -69,31 +60,21 @@ static void post_by_function(bool is_inline)
 	consume(fake_sq(qp));
 }
 
-static void wr_write(void)
-{
-	post_by_function(false);
-}
-
-static void wr_write_inline(void)
-{
-	post_by_function(true);
-}
-
-static void post_recv(void)
+static void post_recv(uint32_t arg)
 {
 	if (FAKE_RECV(qp, .sg_list = &sge, .num_sge = 1))
 		abort();
 	consume(fake_rq(qp));
 }
 
-static void post_srq_recv(void)
+static void post_srq_recv(uint32_t arg)
 {
 	if (FAKE_SRQ_RECV(srq, .sg_list = &sge, .num_sge = 1))
 		abort();
 	consume(&to_pvr_srq(srq)->wq);
 }
 
-static void poll_n(uint32_t n)
+static void poll_cq(uint32_t n)
 {
 	struct ibv_wc wcs[RUN];
 
@@ -102,22 +83,7 @@ static void poll_n(uint32_t n)
 		abort();
 }
 
-static void poll_none(void)
-{
-	poll_n(0);
-}
-
-static void poll_one(void)
-{
-	poll_n(1);
-}
-
-static void poll_run(void)
-{
-	poll_n(RUN);
-}
-
-static void poll_lazily(void)
+static void start_poll(uint32_t arg)
 {
 	struct ibv_poll_cq_attr attr = {};
 
@@ -127,27 +93,28 @@ static void poll_lazily(void)
 	ibv_end_poll(cq_ex);
 }
 
-static void arm(void)
+static void req_notify_cq(uint32_t arg)
 {
 	pvr_req_notify_cq(cq, 0);
 }
 
 static const struct {
 	const char *name, *functions;
-	void (*run)(void);
+	void (*run)(uint32_t arg);
+	uint32_t arg;
 } cases[] = {
-	{ "post_send", "pvr_post_send", post_send },
-	{ "post_send.inline", "pvr_post_send", post_send_inline },
-	{ "wr_write", "wr_start wr_rdma_write wr_set_sge wr_complete", wr_write },
-	{ "wr_write.inline", "wr_start wr_rdma_write wr_set_inline_data wr_complete",
-	  wr_write_inline },
+	{ "post_send", "pvr_post_send", post_send, 0 },
+	{ "post_send.inline", "pvr_post_send", post_send, IBV_SEND_INLINE },
+	{ "wr_write", "wr_start wr_rdma_write wr_set_sge wr_complete", wr_write, 0 },
+	{ "wr_write.inline", "wr_start wr_rdma_write wr_set_inline_data wr_complete", wr_write,
+	  IBV_SEND_INLINE },
 	{ "post_recv", "pvr_post_recv", post_recv },
 	{ "post_srq_recv", "pvr_post_srq_recv", post_srq_recv },
-	{ "poll_cq.empty", "pvr_poll_cq", poll_none },
-	{ "poll_cq.1", "pvr_poll_cq", poll_one },
-	{ "poll_cq.16", "pvr_poll_cq", poll_run },
-	{ "start_poll", "start_locked end_locked read_opcode", poll_lazily },
-	{ "req_notify_cq", "pvr_req_notify_cq", arm },
+	{ "poll_cq.empty", "pvr_poll_cq", poll_cq, 0 },
+	{ "poll_cq.1", "pvr_poll_cq", poll_cq, 1 },
+	{ "poll_cq.16", "pvr_poll_cq", poll_cq, RUN },
+	{ "start_poll", "start_locked end_locked read_opcode", start_poll },
+	{ "req_notify_cq", "pvr_req_notify_cq", req_notify_cq },
 };
 
 /* The CQs of fake_setup() have no features. */
@@ -182,7 +149,7 @@ static int run(const char *name, int count)
 	fake.ctx.features = FEATURES;
 	create();
 	while (count--)
-		cases[i].run();
+		cases[i].run(cases[i].arg);
 	return 0;
 }
 

@@ -278,90 +278,56 @@ TEST(rc, test_lock_is_held_from_start_to_end)
 	assert_false(pvr_lock_is_held(&fake_sq(qp)->lock));
 }
 
-/* Mistakes in a batch, between a good request before and after each. */
-static char bytes[100];
-
-static void too_many_sges(void)
-{
-	qpx->wr_send(qpx);
-	qpx->wr_set_sge_list(qpx, 3, fake_sges);
-}
-
-static void absurdly_many_sges(void)
-{
-	qpx->wr_send(qpx);
-	qpx->wr_set_sge_list(qpx, (size_t)1 << 32, fake_sges);
-}
-
-static void too_much_inline(void)
-{
-	qpx->wr_send(qpx);
-	qpx->wr_set_inline_data(qpx, bytes, 49);
-}
-
-static void inline_read(void)
-{
-	qpx->wr_rdma_read(qpx, 1, 2);
-	qpx->wr_set_inline_data(qpx, bytes, 1);
-}
-
-static void two_data_setters(void)
-{
-	qpx->wr_send(qpx);
-	qpx->wr_set_inline_data(qpx, bytes, 1);
-	qpx->wr_set_sge_list(qpx, 1, fake_sges);
-}
-
-static void data_of_an_invalidation(void)
-{
-	qpx->wr_local_inv(qpx, 1);
-	qpx->wr_set_sge_list(qpx, 1, fake_sges);
-}
-
-static void unknown_flag(void)
-{
-	qpx->wr_flags = IBV_SEND_IP_CSUM;
-	qpx->wr_send(qpx);
-	qpx->wr_flags = 0;
-}
-
-static void too_many_requests(void)
-{
-	int i;
-
-	for (i = 0; i < 4; i++)
-		qpx->wr_send(qpx);
-}
-
-static void bind_type_1(void)
+static void build(enum ibv_wr_opcode opcode)
 {
 	struct ibv_mw mw = { .pd = fake.ibpd, .type = IBV_MW_TYPE_1 };
 	struct ibv_mr mr = { .pd = fake.ibpd };
 	struct ibv_mw_bind_info info = { .mr = &mr };
 
-	qpx->wr_bind_mw(qpx, &mw, 1, &info);
+	if (opcode == IBV_WR_SEND)
+		qpx->wr_send(qpx);
+	else if (opcode == IBV_WR_RDMA_READ)
+		qpx->wr_rdma_read(qpx, 1, 2);
+	else if (opcode == IBV_WR_LOCAL_INV)
+		qpx->wr_local_inv(qpx, 1);
+	else
+		qpx->wr_bind_mw(qpx, &mw, 1, &info);
 }
 
+/* Mistakes in a batch, between a good request before and after each. */
 static const struct {
 	const char *label;
-	void (*run)(void);
+	enum ibv_wr_opcode opcode;
 	int err;
+	size_t num_sge, inline_length; /* not 0: sets such data */
+	int requests; /* without data; 0: one */
+	unsigned int flags;
 } mistakes[] = {
-	{ "too many SGEs", too_many_sges, EINVAL },
-	{ "2^32 SGEs", absurdly_many_sges, EINVAL },
-	{ "too much inline data", too_much_inline, EINVAL },
-	{ "READ inline", inline_read, EINVAL },
-	{ "two setters of data", two_data_setters, EINVAL },
-	{ "data of an invalidation", data_of_an_invalidation, EINVAL },
-	{ "unknown flag", unknown_flag, EINVAL },
-	{ "too many requests", too_many_requests, ENOMEM },
-	{ "window of type 1", bind_type_1, EINVAL },
+	{ "too many SGEs", IBV_WR_SEND, EINVAL, .num_sge = 3 },
+	{ "2^32 SGEs", IBV_WR_SEND, EINVAL, .num_sge = (size_t)1 << 32 },
+	{ "too much inline data", IBV_WR_SEND, EINVAL, .inline_length = 49 },
+	{ "READ inline", IBV_WR_RDMA_READ, EINVAL, .inline_length = 1 },
+	{ "two setters of data", IBV_WR_SEND, EINVAL, .inline_length = 1, .num_sge = 1 },
+	{ "data of an invalidation", IBV_WR_LOCAL_INV, EINVAL, .num_sge = 1 },
+	{ "unknown flag", IBV_WR_SEND, EINVAL, .flags = IBV_SEND_IP_CSUM },
+	{ "too many requests", IBV_WR_SEND, ENOMEM, .requests = 4 },
+	{ "window of type 1", IBV_WR_BIND_MW, EINVAL },
 };
 
 TEST_CASES(rc, test_complete_returns_an_error_of_the_batch, mistakes)
 {
+	static char bytes[100];
+	int i;
+
 	qpx->wr_send(qpx);
-	row->run();
+	qpx->wr_flags = row->flags;
+	for (i = 0; i < (row->requests ? row->requests : 1); i++)
+		build(row->opcode);
+	qpx->wr_flags = 0;
+	if (row->inline_length)
+		qpx->wr_set_inline_data(qpx, bytes, row->inline_length);
+	if (row->num_sge)
+		qpx->wr_set_sge_list(qpx, row->num_sge, fake_sges);
 	qpx->wr_send(qpx);
 	qpx->wr_set_sge_list(qpx, 1, fake_sges);
 	assert_int_equal(qpx->wr_complete(qpx), row->err);
