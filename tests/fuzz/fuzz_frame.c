@@ -198,6 +198,8 @@ static void post_requests(bool exposed)
 
 static void prepare(bool recvs)
 {
+	struct fg_end *const ends[] = { &w.rc, &w.uc, &w.ud };
+
 	/* A response may have reported that the peer is gone. */
 	if (pvr_engine_set_gid(w.host->engine, "default", w.peer, PVR_GID_TYPE_ROCE_V2,
 			       PVR_GID_AT_HOST, w.peer_host))
@@ -207,15 +209,12 @@ static void prepare(bool recvs)
 	if (fg_qp_to_reset(&w.ud.qp))
 		fg_die("cannot reset a queue pair");
 	fg_end_ready(&w.ud);
-	fg_cq_drain(&w.rc.scq);
-	fg_cq_drain(&w.rc.rcq);
-	fg_cq_drain(&w.uc.rcq);
-	fg_cq_drain(&w.ud.rcq);
-	if (!recvs)
-		return;
-	post_recvs(&w.rc);
-	post_recvs(&w.uc);
-	post_recvs(&w.ud);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		fg_cq_drain(&ends[i]->scq);
+		fg_cq_drain(&ends[i]->rcq);
+		if (recvs)
+			post_recvs(ends[i]);
+	}
 }
 
 /* Only registered memory was written. */
@@ -226,11 +225,14 @@ static void check_canary(void)
 			fg_die("memory that no key names was written to");
 }
 
+static void end_open(struct fg_end *end, enum pvr_qp_type type)
+{
+	fg_end_open_spec(end, &w.guest->kernel, &(struct fg_qp_spec){ .type = type }, PAGES);
+}
+
 static void world_make(void)
 {
 	struct fg_guest_config config;
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-
 	fg_default_ext = PVR_EXT_UC | PVR_EXT_MCAST;
 	w.host = fg_host_create();
 	pvr_engine_set_pipe(w.host->engine, &gid_ops, &host_ops, NULL);
@@ -239,11 +241,9 @@ static void world_make(void)
 	w.peer_host = pvr_host_get(w.host->engine, "peer");
 	config.mac[5] = 9;
 	fg_gid_from_mac(w.peer, config.mac);
-	fg_end_open_spec(&w.rc, &w.guest->kernel, &spec, PAGES);
-	spec.type = PVR_QPT_UC;
-	fg_end_open_spec(&w.uc, &w.guest->kernel, &spec, PAGES);
-	spec.type = PVR_QPT_UD;
-	fg_end_open_spec(&w.ud, &w.guest->kernel, &spec, PAGES);
+	end_open(&w.rc, PVR_QPT_RC);
+	end_open(&w.uc, PVR_QPT_UC);
+	end_open(&w.ud, PVR_QPT_UD);
 	fg_qp_attach(&w.ud.qp, group);
 	fg_buf_init(&w.canary, &w.guest->ram, 1, FG_SCATTERED);
 	memset(w.canary.va, CANARY, 4096);
@@ -576,15 +576,13 @@ static void seeds_of_queue_pairs(void)
 		.buffers = 16,
 		.buffer_size = 65536,
 	};
-	static const char *const names[] = { "queue-pair", "answer-queue-pair" };
-	static const uint8_t flags[] = { 0, FEED_ANSWERS };
+	struct seed *seed = seed_new(0);
 
-	for (unsigned int i = 0; i < 2; i++) {
-		struct seed *seed = seed_new(flags[i]);
-
-		add(seed, &qp, sizeof(qp));
-		save(seed, names[i], NULL);
-	}
+	add(seed, &qp, sizeof(qp));
+	save(seed, "queue-pair", NULL);
+	seed = seed_new(FEED_ANSWERS);
+	add(seed, &qp, sizeof(qp));
+	save(seed, "answer", "queue-pair");
 }
 
 /* QP_GONE of a connected peer, and of an unknown one. */
@@ -634,17 +632,30 @@ static void seeds_of_syndromes(uint32_t psn)
 	}
 }
 
+/* Of the READ: @size bytes of @payload, which are data or where they are. */
+static void add_read_data(struct seed *seed, uint32_t psn, uint8_t flags, uint32_t chunk,
+			  const void *payload, uint32_t size)
+{
+	struct pvr_frame_read_data data = {
+		.frame = { .size = sizeof(data) + size,
+			   .type = PVR_FRAME_READ_DATA,
+			   .flags = flags,
+			   .fabric = 1 },
+		.epoch = EPOCH,
+		.qpn = w.rc.qp.qpn,
+		.psn = psn,
+		.chunk = chunk,
+	};
+
+	memcpy(data.gid, w.rc.gid, 16);
+	add(seed, &data, sizeof(data));
+	add(seed, payload, size);
+}
+
 /* The requests of post_requests() use 18 PSNs for 70000 bytes. */
 static void seed_of_data(uint32_t psn)
 {
-	static const uint8_t payload[CHUNK];
-	struct pvr_frame_read_data data = {
-		.frame = { .size = sizeof(data) + 4096, .type = PVR_FRAME_READ_DATA, .fabric = 1 },
-		.epoch = EPOCH,
-		.qpn = w.rc.qp.qpn,
-		.psn = psn + 18,
-		.chunk = 4096,
-	};
+	static const uint8_t payload[4096];
 	struct pvr_frame_atomic_ack atomic = {
 		.frame = { .size = sizeof(atomic), .type = PVR_FRAME_ATOMIC_ACK, .fabric = 1 },
 		.epoch = EPOCH,
@@ -655,11 +666,9 @@ static void seed_of_data(uint32_t psn)
 	const struct pvr_frame_ack first = ack(PVR_FRAME_SYN_ACK, psn + 18);
 	struct seed *seed = seed_new(FEED_ANSWERS);
 
-	memcpy(data.gid, w.rc.gid, 16);
 	memcpy(atomic.gid, w.rc.gid, 16);
 	add(seed, &first, sizeof(first));
-	add(seed, &data, sizeof(data));
-	add(seed, payload, 4096);
+	add_read_data(seed, psn + 18, 0, sizeof(payload), payload, sizeof(payload));
 	add(seed, &atomic, sizeof(atomic));
 	save(seed, "answer", "data");
 }
@@ -669,25 +678,13 @@ static void seed_of_data(uint32_t psn)
  */
 static void seed_of_rndv_data(uint32_t psn)
 {
-	struct pvr_frame_read_data data = {
-		.frame = { .size = sizeof(data) + sizeof(struct pvr_frame_rndv_seg),
-			   .type = PVR_FRAME_READ_DATA,
-			   .flags = PVR_FRAME_F_RNDV,
-			   .fabric = 1 },
-		.epoch = EPOCH,
-		.qpn = w.rc.qp.qpn,
-		.psn = psn + 18,
-		.chunk = CHUNK,
-	};
 	const struct pvr_frame_rndv_seg rndv = { 0x10000, 7, CHUNK };
 	const struct pvr_frame_ack first = ack(PVR_FRAME_SYN_ACK, psn + 18);
 	struct seed *seed = seed_new(FEED_ANSWERS | FEED_NIC);
 
-	memcpy(data.gid, w.rc.gid, 16);
 	add_rndv_done(seed, 1);
 	add(seed, &first, sizeof(first));
-	add(seed, &data, sizeof(data));
-	add(seed, &rndv, sizeof(rndv));
+	add_read_data(seed, psn + 18, PVR_FRAME_F_RNDV, CHUNK, &rndv, sizeof(rndv));
 	add_rndv_done(seed, 2);
 	save(seed, "answer", "lent");
 }
