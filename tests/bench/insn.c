@@ -34,13 +34,6 @@ struct insn_case {
 	uint32_t max_inline; /* not 0: inline data */
 };
 
-/* A doorbell without new requests. */
-static void run_doorbell(struct bench_load *load)
-{
-	fg_ring_send(&load->pair->a.qp);
-	fg_run(load->pair->host);
-}
-
 /* An armed CQ: the completion makes an event and an interrupt. Armed by doorbell. */
 static void run_armed(struct bench_load *load)
 {
@@ -81,7 +74,8 @@ static const struct insn_case cases[] = {
 	{ "cq_event_memory.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed_in_memory, 0 },
 	{ "write_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, run_polling, 0 },
 	{ "write_single_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_polling, 0 },
-	{ "doorbell", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 0, 1, run_doorbell, 0 },
+	/* without new requests */
+	{ "doorbell", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 0, 1, bench_load_run, 0 },
 };
 
 static void batch(const struct insn_case *c, struct bench_load *load, bool counted)
