@@ -96,10 +96,12 @@ def test_file_that_is_no_list_of_rows_is_refused(folders, capsys, text):
     assert "`make bench-vm` again" in capsys.readouterr().err
 
 
-def test_note_on_a_row_that_is_not_there_is_refused(folders, capsys):
-    (folders[1] / "performance" / "notes.md").write_text("## vm.no_such.8\n\ntext\n")
+@pytest.mark.parametrize("name", ["vm.no_such.8", "hosts.no_such.8"])
+def test_note_on_a_row_that_is_not_there_is_refused(folders, capsys, name):
+    (folders[0] / "hosts.json").write_text(json.dumps([native_row("hosts.write_lat.8", 32e-6, 8e-6, "s")]))
+    (folders[1] / "performance" / "notes.md").write_text(f"## {name}\n\ntext\n")
     assert run(folders) == 1
-    assert "vm.no_such.8" in capsys.readouterr().err
+    assert name in capsys.readouterr().err
 
 
 def test_other_hosts_are_optional_and_so_are_notes_on_them(folders, no_drawing):
@@ -122,13 +124,6 @@ def test_other_hosts_have_sections_with_verdicts_and_notes(folders, no_drawing):
     assert "1 of 2 targets are met." in text
     assert "**`hosts.write_lat.8`: missed.** Why." in text
     assert "| `peers.idle_cpu` | 0.1 % |" in text
-
-
-def test_note_on_a_row_of_hosts_that_is_not_there_is_refused(folders, capsys):
-    (folders[0] / "hosts.json").write_text(json.dumps([native_row("hosts.write_lat.8", 32e-6, 8e-6, "s")]))
-    (folders[1] / "performance" / "notes.md").write_text("## hosts.no_such.8\n\ntext\n")
-    assert run(folders) == 1
-    assert "hosts.no_such.8" in capsys.readouterr().err
 
 
 def test_notes_are_optional(folders, no_drawing):
@@ -256,17 +251,19 @@ def test_again_uses_measured_json_alone(project, no_drawing):
     assert before == [(docs / name).read_text() for name in ("performance.md", "performance/measured.json", "../README.md")]
 
 
-def test_readme_keeps_all_but_its_figures(project, no_drawing):
+@pytest.fixture
+def readme_text(project, no_drawing):
     assert run(project) == 0
-    text = (project[1].parent / "README.md").read_text()
-    assert text.startswith("Before.\n\n") and text.endswith("\n\nAfter.\n") and "\nold\n" not in text
-    assert "| `ib_write_bw`, 64 KiB | 12.0 GB/s | 25.0 MB/s | 480 × |" in text
+    return (project[1].parent / "README.md").read_text()
 
 
-def test_readme_names_the_emulation_beside_the_figures(project, no_drawing):
-    assert run(project) == 0
-    text = (project[1].parent / "README.md").read_text()
-    assert "without KVM" in text[:text.index("| `ib_write_bw`")] and "Soft-RoCE suffers most" in text
+def test_readme_keeps_all_but_its_figures(readme_text):
+    assert readme_text.startswith("Before.\n\n") and readme_text.endswith("\n\nAfter.\n") and "\nold\n" not in readme_text
+    assert "| `ib_write_bw`, 64 KiB | 12.0 GB/s | 25.0 MB/s | 480 × |" in readme_text
+
+
+def test_readme_names_the_emulation_beside_the_figures(readme_text):
+    assert "without KVM" in readme_text[:readme_text.index("| `ib_write_bw`")] and "Soft-RoCE suffers most" in readme_text
 
 
 def test_readme_without_markers_is_refused(project, no_drawing, capsys):
