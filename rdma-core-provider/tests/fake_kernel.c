@@ -6,17 +6,12 @@
 
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
+#include <util/util.h>
 
 #include "fake_kernel.h"
 #include "uverbs_abi.h"
 
 struct fake fake;
-
-/* Returns the size of num elements in bytes, rounded up to whole pages. */
-static uint32_t fake_pages_of(uint32_t num, uint32_t size)
-{
-	return (num * size + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE * PVR_PAGE_SIZE;
-}
 
 static int answer(void)
 {
@@ -135,7 +130,7 @@ int ibv_cmd_resize_cq(struct ibv_cq *ibcq, int cqe, struct ibv_resize_cq *cmd, s
 
 	assert_int_equal(cmd_size, sizeof(*drv));
 	assert_int_equal(drv->buf_size,
-			 PVR_PAGE_SIZE + fake_pages_of(cqe, sizeof(struct pvrdma_cqe)));
+			 PVR_PAGE_SIZE + align(cqe * sizeof(struct pvrdma_cqe), PVR_PAGE_SIZE));
 	fake.resized_locked = pvr_lock_is_held(&cq->lock) && pvr_lock_is_held(&cq->arm_lock);
 	if (!err)
 		err = move(cq->ring_shm, cq->num, cq->cqes_shm, sizeof(struct pvrdma_cqe),
@@ -215,7 +210,7 @@ static int resize_srq(const struct ibv_srq_attr *attr, const struct pvr_uverbs_m
 		      struct pvr_wq *wq)
 {
 	assert_int_equal(cmd->buf_size,
-			 PVR_PAGE_SIZE + fake_pages_of(attr->max_wr, 1u << wq->stride_shift));
+			 PVR_PAGE_SIZE + align(attr->max_wr << wq->stride_shift, PVR_PAGE_SIZE));
 	fake.resized_locked = pvr_lock_is_held(&wq->lock);
 	return move(wq->ring_shm, wq->num, wq->wqes, 1u << wq->stride_shift,
 		    (void *)(uintptr_t)cmd->buf_addr, attr->max_wr);
@@ -428,8 +423,8 @@ struct ibv_qp *fake_create_qp(struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp *qp;
 
-	attr->send_cq = attr->send_cq ? attr->send_cq : fake.send_cq;
-	attr->recv_cq = attr->recv_cq ? attr->recv_cq : fake.recv_cq;
+	attr->send_cq = attr->send_cq ?: fake.send_cq;
+	attr->recv_cq = attr->recv_cq ?: fake.recv_cq;
 	qp = pvr_create_qp(fake.ibpd, attr);
 	if (qp)
 		qp->state = IBV_QPS_RTS;
@@ -440,8 +435,8 @@ struct ibv_qp *fake_create_qp_ex(struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *qp;
 
-	attr->send_cq = attr->send_cq ? attr->send_cq : fake.send_cq;
-	attr->recv_cq = attr->recv_cq ? attr->recv_cq : fake.recv_cq;
+	attr->send_cq = attr->send_cq ?: fake.send_cq;
+	attr->recv_cq = attr->recv_cq ?: fake.recv_cq;
 	attr->pd = fake.ibpd;
 	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 	qp = pvr_create_qp_ex(fake.ibctx, attr);

@@ -139,13 +139,17 @@ struct fake_db_suppress *fake_db_suppress(const struct pvr_buf *buf);
 
 /* ------------------------------------------------------------------ posting */
 
-/* FAKE_SEND(qp, .opcode = IBV_WR_SEND, ...): posts a request; asserts bad_wr. Returns an errno. */
-#define FAKE_SEND(qp, ...) fake_post_send(qp, &(struct ibv_send_wr){ __VA_ARGS__ })
-#define FAKE_RECV(qp, ...) fake_post_recv(qp, &(struct ibv_recv_wr){ __VA_ARGS__ })
-#define FAKE_SRQ_RECV(srq, ...) fake_post_srq_recv(srq, &(struct ibv_recv_wr){ __VA_ARGS__ })
+/* Post a request and assert bad_wr. Return an errno. */
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr);
 int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr);
 int fake_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr);
+/* FAKE_SEND(qp, err, .opcode = IBV_WR_SEND, ...): the same, and asserts the errno. */
+#define FAKE_SEND(qp, err, ...) \
+	assert_int_equal(fake_post_send(qp, &(struct ibv_send_wr){ __VA_ARGS__ }), err)
+#define FAKE_RECV(qp, err, ...) \
+	assert_int_equal(fake_post_recv(qp, &(struct ibv_recv_wr){ __VA_ARGS__ }), err)
+#define FAKE_SRQ_RECV(srq, err, ...) \
+	assert_int_equal(fake_post_srq_recv(srq, &(struct ibv_recv_wr){ __VA_ARGS__ }), err)
 
 /* SGEs of requests, each with other values. */
 extern struct ibv_sge fake_sges[3];

@@ -30,12 +30,12 @@ static struct fake_db_suppress *words(void)
 
 static int post_send(void)
 {
-	return FAKE_SEND(qp, .opcode = IBV_WR_SEND, FAKE_SGES(1));
+	return fake_post_send(qp, &(struct ibv_send_wr){ .opcode = IBV_WR_SEND, FAKE_SGES(1) });
 }
 
 static int post_recv(void)
 {
-	return FAKE_RECV(qp, FAKE_SGES(1));
+	return fake_post_recv(qp, &(struct ibv_recv_wr){ FAKE_SGES(1) });
 }
 
 static int post_by_function(void)
@@ -201,7 +201,7 @@ TEST(db_suppress, test_reset_does_not_write_the_words)
 
 static void expect_srq_post(struct ibv_srq *srq, uint32_t rung)
 {
-	assert_int_equal(FAKE_SRQ_RECV(srq, FAKE_SGES(1)), 0);
+	FAKE_SRQ_RECV(srq, 0, FAKE_SGES(1));
 	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), rung);
 }
 

@@ -107,7 +107,7 @@ TEST_CASES(errno, test_post_recv, recvs)
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 
 	qp->state = row->state;
-	assert_int_equal(FAKE_RECV(qp, FAKE_SGES(row->num_sge)), row->err);
+	FAKE_RECV(qp, row->err, FAKE_SGES(row->num_sge));
 	assert_not_posted(qp);
 }
 
@@ -141,7 +141,7 @@ TEST(errno, test_post_send_in_reset)
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 
 	qp->state = IBV_QPS_RESET;
-	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND), EINVAL);
+	FAKE_SEND(qp, EINVAL, .opcode = IBV_WR_SEND);
 	assert_not_posted(qp);
 }
 
@@ -149,10 +149,10 @@ TEST(errno, test_full_queues)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 
-	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND), 0);
-	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND), ENOMEM);
-	assert_int_equal(FAKE_RECV(qp), 0);
-	assert_int_equal(FAKE_RECV(qp), ENOMEM);
+	FAKE_SEND(qp, 0, .opcode = IBV_WR_SEND);
+	FAKE_SEND(qp, ENOMEM, .opcode = IBV_WR_SEND);
+	FAKE_RECV(qp, 0);
+	FAKE_RECV(qp, ENOMEM);
 }
 
 static const struct {

@@ -33,8 +33,10 @@ static struct ibv_qp *qp_with_inline(uint32_t inline_data)
 
 static int post_inline(struct ibv_qp *qp)
 {
-	return FAKE_SEND(qp, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE, .num_sge = 1,
-			 .sg_list = &sge);
+	return fake_post_send(qp, &(struct ibv_send_wr){ .opcode = IBV_WR_SEND,
+							 .send_flags = IBV_SEND_INLINE,
+							 .num_sge = 1,
+							 .sg_list = &sge });
 }
 
 static const struct {
@@ -103,10 +105,9 @@ TEST(inline, test_send_gathers_the_data_into_the_element)
 
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = i * 7;
-	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_RDMA_WRITE, .num_sge = 3, .sg_list = sges,
-				   .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
-				   .wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 }),
-			 0);
+	FAKE_SEND(qp, 0, .opcode = IBV_WR_RDMA_WRITE, .num_sge = 3, .sg_list = sges,
+		  .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+		  .wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 });
 	FAKE_EXPECT_WQE(qp, 0, NULL, .total_len = 100, .opcode = PVRDMA_WR_RDMA_WRITE,
 			.send_flags = PVR_SEND_INLINE | PVR_SEND_SIGNALED,
 			.wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 });
@@ -126,7 +127,7 @@ TEST(inline, test_next_request_of_the_slot_has_no_inline_data)
 		assert_int_equal(post_inline(qp), 0);
 		fake_consume(fake_sq(qp), 1);
 	}
-	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge), 0);
+	FAKE_SEND(qp, 0, .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge);
 	FAKE_EXPECT_WQE(qp, 0, &sge, .opcode = PVRDMA_WR_SEND, .num_sge = 1);
 }
 
@@ -165,8 +166,7 @@ TEST_CASES(inline, test_send_checks_opcode_and_length, lengths)
 		{ .addr = (uintptr_t)data, .length = row->length[1] },
 	};
 
-	assert_int_equal(FAKE_SEND(qp, .opcode = row->opcode, .num_sge = 2, .sg_list = sges,
-				   .send_flags = IBV_SEND_INLINE),
-			 row->err);
+	FAKE_SEND(qp, row->err, .opcode = row->opcode, .num_sge = 2, .sg_list = sges,
+		  .send_flags = IBV_SEND_INLINE);
 	assert_int_equal(fake_sq(qp)->ring_shm->prod_tail, row->err ? 0 : 1);
 }

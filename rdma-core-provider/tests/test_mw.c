@@ -128,11 +128,8 @@ TEST(mw, test_type_2_is_bound_by_a_work_request)
 {
 	struct ibv_mw *two = window(IBV_MW_TYPE_2);
 
-	assert_int_equal(FAKE_SEND(qp, .opcode = IBV_WR_BIND_MW,
-				   .bind_mw = { two,
-						two->rkey - 5,
-						{ .mr = &mr, .addr = 0x9000, .length = 8 } }),
-			 0);
+	FAKE_SEND(qp, 0, .opcode = IBV_WR_BIND_MW,
+		  .bind_mw = { two, two->rkey - 5, { .mr = &mr, .addr = 0x9000, .length = 8 } });
 	FAKE_EXPECT_BIND(qp, 0, 0, 0, .addr = 0x9000, .length = 8, .mw_rkey = two->rkey,
 			 .new_rkey = two->rkey - 5, .mr_lkey = 0x500);
 }
@@ -149,8 +146,7 @@ static const struct {
 
 TEST_CASES(mw, test_invalidation_has_the_key, invalidations)
 {
-	assert_int_equal(
-		FAKE_SEND(qp, .opcode = row->opcode, FAKE_SGES(1), .invalidate_rkey = 0xabc), 0);
+	FAKE_SEND(qp, 0, .opcode = row->opcode, FAKE_SGES(1), .invalidate_rkey = 0xabc);
 	FAKE_EXPECT_WQE(qp, 0, fake_sges, .opcode = row->pvr, .num_sge = row->num_sge,
 			.ex.invalidate_rkey = 0xabc);
 }

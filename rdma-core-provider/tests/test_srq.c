@@ -15,7 +15,8 @@ static int post(uint64_t wr_id)
 {
 	struct ibv_sge sge = { .addr = wr_id << 12, .length = 1, .lkey = 2 };
 
-	return FAKE_SRQ_RECV(srq, .wr_id = wr_id, .sg_list = &sge, .num_sge = 1);
+	return fake_post_srq_recv(
+		srq, &(struct ibv_recv_wr){ .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 });
 }
 
 static void post_all(uint64_t from, uint64_t to)
