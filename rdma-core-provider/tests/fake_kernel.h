@@ -9,7 +9,7 @@
 #include "pvrdma.h"
 #include "test.h"
 
-#define FAKE_QP_TBL_SIZE 8
+#define FAKE_QP_TBL_SIZE 16
 #define FAKE_PD_HANDLE 0x123456u
 #define FAKE_KERNEL_PD 41u /* handles in the kernel of an exported PD and MR */
 #define FAKE_PDN 0x00abcdefu /* handle in the device of that PD */

@@ -107,28 +107,3 @@ TEST(fake, test_lock_keeps_the_requests_of_posting_threads_apart)
 	for (i = 0; i < FAKE_THREADS; i++)
 		assert_int_equal(met[i], POSTS);
 }
-
-TEST(fake, test_queues_of_a_thread_domain_take_no_lock)
-{
-	struct ibv_parent_domain_init_attr attr = {
-		.pd = fake.ibpd,
-		.td = pvr_alloc_td(fake.ibctx, &(struct ibv_td_init_attr){}),
-	};
-	struct ibv_pd *parent = pvr_alloc_parent_domain(fake.ibctx, &attr);
-	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4 } };
-	struct ibv_qp_init_attr qp_attr = {
-		.send_cq = fake.send_cq,
-		.recv_cq = fake.recv_cq,
-		.qp_type = IBV_QPT_RC,
-	};
-	struct ibv_srq *srq = pvr_create_srq(parent, &srq_attr);
-	struct ibv_qp *threaded = pvr_create_qp(parent, &qp_attr);
-
-	assert_true(to_pvr_srq(srq)->wq.lock.alone);
-	assert_true(fake_sq(threaded)->lock.alone && fake_rq(threaded)->lock.alone);
-	qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
-	assert_false(fake_sq(qp)->lock.alone || fake_rq(qp)->lock.alone);
-	pvr_destroy_qp(threaded);
-	pvr_destroy_srq(srq);
-	assert_int_equal(pvr_dealloc_pd(parent) | pvr_dealloc_td(attr.td), 0);
-}

@@ -87,6 +87,22 @@ static struct ibv_cq *create_cq(struct ibv_pd *domain)
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
+static struct ibv_srq *create_srq(struct ibv_pd *domain)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+
+	return pvr_create_srq(domain, &srq_attr);
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *domain)
+{
+	struct ibv_qp_init_attr qp_attr = { .send_cq = fake.send_cq,
+					    .recv_cq = fake.recv_cq,
+					    .qp_type = IBV_QPT_RC };
+
+	return pvr_create_qp(domain, &qp_attr);
+}
+
 TEST(parent_domain, test_parent_domain_has_the_handles_of_its_pd)
 {
 	struct ibv_pd *pd = pvr_alloc_pd(fake.ibctx), *domain;
@@ -155,19 +171,29 @@ TEST(parent_domain, test_thread_domain_in_use_cannot_be_deallocated)
 		     EINVAL);
 }
 
-TEST(parent_domain, test_cq_of_a_thread_domain_takes_no_lock)
+/* Whether CQs, SRQs and QPs of a domain take no lock. */
+static void expect_alone(struct ibv_pd *domain, bool alone)
+{
+	struct ibv_cq *cq = create_cq(domain);
+	struct ibv_srq *srq = create_srq(domain);
+	struct ibv_qp *qp = create_qp(domain);
+
+	assert_int_equal(to_pvr_cq(cq)->single_threaded, alone);
+	assert_int_equal(to_pvr_srq(srq)->wq.lock.alone, alone);
+	assert_int_equal(fake_sq(qp)->lock.alone, alone);
+	assert_int_equal(fake_rq(qp)->lock.alone, alone);
+	assert_int_equal(pvr_destroy_qp(qp) | pvr_destroy_srq(srq) | pvr_destroy_cq(cq), 0);
+}
+
+TEST(parent_domain, test_objects_of_a_thread_domain_take_no_lock)
 {
 	struct ibv_pd *threaded;
-	struct ibv_cq *cq;
 
+	app.mode = USE_DEFAULT;
 	attr.td = thread_domain();
 	threaded = parent_domain();
-	cq = create_cq(threaded);
-	assert_true(to_pvr_cq(cq)->single_threaded);
-	pvr_destroy_cq(cq);
-	cq = create_cq(parent);
-	assert_false(to_pvr_cq(cq)->single_threaded);
-	pvr_destroy_cq(cq);
+	expect_alone(threaded, true);
+	expect_alone(parent, false);
 	assert_int_equal(pvr_dealloc_pd(threaded) | pvr_dealloc_td(attr.td), 0);
 }
 
@@ -198,17 +224,13 @@ TEST(parent_domain, test_cq_uses_memory_of_the_application)
 
 TEST(parent_domain, test_queues_use_memory_of_the_application)
 {
-	struct ibv_qp_init_attr qp_attr = { .send_cq = fake.send_cq,
-					    .recv_cq = fake.recv_cq,
-					    .qp_type = IBV_QPT_RC };
-	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
-	struct ibv_srq *srq = pvr_create_srq(parent, &srq_attr);
+	struct ibv_srq *srq = create_srq(parent);
 	struct ibv_qp *qp;
 
 	assert_int_equal(app.type, PVR_RES_SRQ);
 	pvr_destroy_srq(srq);
 	assert_int_equal(app.frees, 1);
-	qp = pvr_create_qp(parent, &qp_attr);
+	qp = create_qp(parent);
 	assert_int_equal(app.type, PVR_RES_QP);
 	assert_int_equal(app.allocs, 3);
 	pvr_destroy_qp(qp);
