@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """docs/abi.rst: its constants and layouts are those of the headers, as a compiler has them, and it has them all."""
 
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
+import c_headers
 import pytest
 from conftest import ROOT
 
@@ -14,7 +13,6 @@ DOC = ROOT / "docs" / "abi.rst"
 INCLUDE = ROOT / "include"
 OURS = ["pvrdma_abi.h", "pvrdma_abi_cmd.h"]
 UAPI = "rdma/vmw_pvrdma-abi.h"
-CC = os.environ.get("CC", "cc").split()
 
 TABLE = re.compile(r"^\.\. csv-table::(?: (.*))?\n((?:   :.*\n)+)\n((?:   .*\n)+)", re.M)
 LAYOUT = re.compile(r"``((?:struct|union) \w+)``, (\d+) bytes")
@@ -53,94 +51,18 @@ def documented(text):
 
 # ------------------------------------------------------------------- headers
 
-def run(command, **kwargs):
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **kwargs).stdout
-
-
-def header_texts(include):
-    """The text of our headers and of the kernel's, without comments."""
+def compiled_abi(include, folder):
+    """What documented() should return, of our headers in a folder and of the kernel's."""
     source = f"#include <{UAPI}>\n"
-    uapi = re.search(rf"(\S*/{re.escape(UAPI)})", run([*CC, "-M", "-xc", "-"], input=source))[1]
-    paths = [Path(uapi), *(include / name for name in OURS)]
-    return [re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S) for path in paths]
-
-
-def constant_names(text):
-    """#define NAME with a value, and members of enums; no macros with parameters."""
-    names = re.findall(r"^#define[ \t]+(PVR(?:DMA)?_\w+)[ \t]+\S", text, re.M)
-    for body in re.findall(r"^enum \w+ {(.*?)^};", text, re.S | re.M):
-        names += [item.split("=")[0].strip() for item in body.split(",") if item.strip()]
-    return names
-
-
-def body_end(text, begin):
-    """Where the brace that is open at begin closes."""
-    depth = 1
-    for position in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[position], 0)
-        if not depth:
-            return position
-    raise ValueError("a brace is not closed")
-
-
-def field_names(body, prefix=""):
-    """The fields of a struct's body in order; of a struct or union without a name of its own: its fields."""
-    names, position = [], 0
-    member = re.compile(r"\s*(?:(?:struct|union)\s*{|([^;{]+);)")
-    while match := member.match(body, position):
-        position = match.end()
-        if match[1]:
-            names += [prefix + name for name in re.findall(r"(\w+)(?:\[\w+\])*\s*(?:,|$)", match[1])]
-            continue
-        end = body_end(body, position)
-        name = re.match(r"}\s*(\w+);", body[end:])
-        names += field_names(body[position:end], f"{prefix}{name[1]}.")
-        position = end + name.end()
-    assert not body[position:].strip(), body[position:]
-    return names
-
-
-def struct_fields(text):
-    """{struct or union: its fields}"""
-    found = {}
-    for match in re.finditer(r"^((?:struct|union) pvr\w+) {", text, re.M):
-        found[match[1]] = field_names(text[match.end():body_end(text, match.end())])
-    return found
-
-
-def compiled(include, folder):
-    """What documented() should return, of the headers in a folder."""
-    texts = header_texts(include)
-    names = [name for text in texts for name in constant_names(text)]
-    structs = {name: fields for text in texts for name, fields in struct_fields(text).items()}
-    lines = [f'printf("C {name} %u\\n", (unsigned int)({name}));' for name in names]
-    for struct, fields in structs.items():
-        lines.append(f'printf("S {struct}|%zu\\n", sizeof({struct}));')
-        lines += [f'printf("F {struct}|%zu|%zu|{field}\\n", offsetof({struct}, {field}), '
-                  f"sizeof((({struct} *)0)->{field}));" for field in fields]
-    includes = "".join(f'#include "{name}"\n' for name in OURS)
-    source, program = folder / "abi.c", folder / "abi"
-    source.write_text(f"#include <stdio.h>\n{includes}int main(void)\n{{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
-    run([*CC, "-std=gnu11", f"-I{include}", "-o", str(program), str(source)])
-    constants, layouts = {}, {}
-    for line in run([str(program)]).splitlines():
-        kind, rest = line.split(" ", 1)
-        if kind == "C":
-            name, value = rest.split()
-            constants[name] = int(value)
-            continue
-        struct, *cells = rest.split("|")
-        if kind == "S":
-            layouts[struct] = int(cells[0]), []
-        else:
-            layouts[struct][1].append((int(cells[0]), int(cells[1]), cells[2]))
-    return constants, layouts
+    uapi = re.search(rf"(\S*/{re.escape(UAPI)})", c_headers.run([*c_headers.CC, "-M", "-xc", "-"], input=source))[1]
+    texts = [c_headers.read(path) for path in (Path(uapi), *(include / name for name in OURS))]
+    return c_headers.compiled(texts, OURS, [f"-I{include}"], folder)
 
 
 # --------------------------------------------------------------------- tests
 
 def differences(seen, wanted):
-    """Complaints, of two pairs of documented() or compiled()."""
+    """Complaints, of two pairs of documented() or compiled_abi()."""
     wrong = []
     for what, doc, header in zip(("constant", "layout"), seen, wanted):
         wrong += [f"{what} {name} is not in the document" for name in header if name not in doc]
@@ -157,7 +79,7 @@ def fixture_text():
 
 @pytest.fixture(scope="module", name="headers")
 def fixture_headers(tmp_path_factory):
-    return compiled(INCLUDE, tmp_path_factory.mktemp("abi"))
+    return compiled_abi(INCLUDE, tmp_path_factory.mktemp("abi"))
 
 
 def test_document_is_that_of_the_headers(text, headers):
@@ -226,10 +148,10 @@ def test_a_change_of_a_header_is_seen(text, tmp_path, header, before, after):
     changed = (include / header).read_text()
     assert changed.count(before) == 1
     (include / header).write_text(changed.replace(before, after))
-    assert differences(documented(text), compiled(include, tmp_path))
+    assert differences(documented(text), compiled_abi(include, tmp_path))
 
 
 def test_fields_of_a_struct_are_found():
     body = "\n\t__u32 a, b;\n\tunion {\n\t\t__u8 c[4];\n\t\tstruct {\n\t\t\tstruct x d;\n\t\t} in;\n\t} u;\n\t__le64 e;\n"
-    assert field_names(body) == ["a", "b", "u.c", "u.in.d", "e"]
+    assert c_headers.field_names(body) == ["a", "b", "u.c", "u.in.d", "e"]
     assert [number(cell) for cell in ("12", "0x1f", "1 << 4")] == [12, 31, 16]

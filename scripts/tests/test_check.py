@@ -43,7 +43,8 @@ def tap(text, code):
     pytest.param("1..1\nok 1 - test_a # SKIP no clang\n", 0, (0, [], [("unit: test_a", "no clang")]),
                  id="skipped, as the standard writes it"),
     pytest.param("1..1\nnot ok 1 # SKIP test_a\n", 0,
-                 (0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], []), id="skipped without a reason"),
+                 (0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], []),
+                 id="skipped without a reason"),
 ])
 def test_tap_is_counted(text, code, expected):
     assert tap(text, code) == expected

@@ -2,13 +2,15 @@
 """docs/pipe-protocol.md: its numbers are those of qemu-device/path/pipe/frame.h."""
 
 import re
+from types import SimpleNamespace
 
+import c_headers
 import pytest
 from conftest import ROOT, table_rows
 
 DOC = ROOT / "docs" / "pipe-protocol.md"
-HEADER = ROOT / "qemu-device" / "path" / "pipe" / "frame.h"
-SIZES = {"__u8": 1, "char": 1, "__le16": 2, "__le32": 4, "__le64": 8, "struct pvr_frame": 8}
+DEVICE = ROOT / "qemu-device"
+HEADER = DEVICE / "path" / "pipe" / "frame.h"
 # Frames, and the struct of each.
 STRUCTS = {
     "HELLO": "pvr_frame_hello", "CLOSE": "pvr_frame_close", "PING": "pvr_frame_ping", "PONG": "pvr_frame_ping",
@@ -20,53 +22,10 @@ STRUCTS = {
 }
 
 
-def constants(text):
-    """Name -> value of each #define that is a number, or computed of such."""
-    found = {}
-    for name, value in re.findall(r"^#define (\w+) ([^/\n]+)", text, re.M):
-        value = re.sub(r"\b(0x[0-9a-f]+|\d+)(?:u|ull)\b", r"\1", value.strip())
-        if re.fullmatch(r"[0-9a-fx() <]+", value):
-            found[name] = int(eval(value))  # pylint: disable=eval-used
-    return found
-
-
-def enum(text, name):
-    """The values of an enum."""
-    body = re.sub(r"/\*.*?\*/", "", re.search(rf"enum {name} {{(.*?)}};", text, re.S)[1], flags=re.S)
-    values, number = {}, 0
-    for item in filter(None, (part.strip() for part in body.split(","))):
-        label, _, value = item.partition(" = ")
-        number = int(value) if value else number
-        values[label] = number
-        number += 1
-    return values
-
-
-def values(text, name, prefix):
+def values(header, enum, prefix):
     """The values of an enum by their names without the prefix, without NUM."""
-    found = {label.removeprefix(prefix): number for label, number in enum(text, name).items()}
-    del found["NUM"]
-    return found
-
-
-def layouts(text):
-    """Struct -> (offset, size, name) of each field, as a compiler that adds no padding has them."""
-    sizes = constants(text)
-    found = {}
-    for struct, body in re.findall(r"^struct (\w+) {[^\n]*\n(.*?)^};", text, re.S | re.M):
-        fields, offset = [], 0
-        body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-        for kind, names in re.findall(r"^\t((?:struct )?\w+) ([^;]+);", body, re.M):
-            for name, count in re.findall(r"(\w+)(?:\[(\w+)\])?(?:,|$)", names):
-                size = SIZES[kind] * (int(sizes.get(count, count)) if count else 1)
-                fields.append((offset, size, name))
-                offset += size
-        found[struct] = fields
-    return found
-
-
-def asserted_sizes(text):
-    return {name: int(size) for name, size in re.findall(r"^PVR_FRAME_SIZE\((\w+), (\d+)\);", text, re.M)}
+    names = c_headers.enum_names(header.text, enum)
+    return {name.removeprefix(prefix): header.constants[name] for name in names if name != prefix + "NUM"}
 
 
 def sections(doc):
@@ -91,8 +50,11 @@ def named(text):
 
 
 @pytest.fixture(scope="module")
-def header():
-    return HEADER.read_text()
+def header(tmp_path_factory):
+    text = c_headers.read(HEADER)
+    flags = [f"-I{DEVICE}", f"-I{ROOT / 'include'}"]
+    constants, structs = c_headers.compiled([text], ["path/pipe/frame.h"], flags, tmp_path_factory.mktemp("frame"))
+    return SimpleNamespace(text=text, constants=constants, structs=structs)
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +67,12 @@ def frames_of(heading):
     return {name: int(number) for name, number in re.findall(r"([A-Z_]+) \((\d+)\)", heading)}
 
 
-def test_layouts_are_as_long_as_the_header_asserts(header):
-    found = layouts(header)
-    sizes = asserted_sizes(header)
-    assert len(sizes) == 15
-    for struct, size in sizes.items():
-        offset, last, _ = found[struct][-1]
-        assert offset + last == size, struct
+def test_layouts_have_no_padding(header):
+    asserted = re.findall(r"^PVR_FRAME_SIZE\((\w+), \d+\);", header.text, re.M)
+    assert len(asserted) == 15
+    for struct in asserted:
+        size, fields = header.structs[f"struct {struct}"]
+        assert size == sum(field[1] for field in fields), struct
 
 
 def test_each_frame_has_a_section_with_its_number(header, doc):
@@ -122,12 +83,12 @@ def test_each_frame_has_a_section_with_its_number(header, doc):
 
 
 def test_fields_are_those_of_the_header(header, doc):
-    found = layouts(header)
+    found = {name: fields for name, (_, fields) in header.structs.items()}
     for heading, text in sections(doc).items():
         for name in frames_of(heading):
-            assert table_of(text) == [field for field in found[STRUCTS[name]] if field[2] != "frame"], name
-    assert table_of(sections(doc)["How a frame begins"]) == found["pvr_frame"]
-    assert table_of(doc.split("\n## Rendezvous\n")[1]) == found["pvr_frame_rndv_seg"]
+            assert table_of(text) == [field for field in found[f"struct {STRUCTS[name]}"] if field[2] != "frame"], name
+    assert table_of(sections(doc)["How a frame begins"]) == found["struct pvr_frame"]
+    assert table_of(doc.split("\n## Rendezvous\n")[1]) == found["struct pvr_frame_rndv_seg"]
 
 
 @pytest.mark.parametrize("heading, name, prefix", [
@@ -145,21 +106,20 @@ def test_syndromes_and_refusals(header, doc):
 
 
 def test_flags(header, doc):
-    flags = {label.split("_F_")[1]: number for label, number in constants(header).items()
+    flags = {label.split("_F_")[1]: number for label, number in header.constants.items()
              if label.startswith(("PVR_REQUEST_F_", "PVR_FRAME_F_"))}
     seen = {label: int(number, 16) for number, label in re.findall(r"^\| (0x\d+) \| `([A-Z]+)` \|", doc, re.M)}
     assert len(flags) == 4 and seen == flags
 
 
 def test_limits(header, doc):
-    values = constants(header)
     seen = {name: int(value) for name, value in re.findall(r"^\| `(\w+)` \| (\d+) \|", doc, re.M)}
     assert len(seen) >= 7
-    assert seen == {name: values[name] for name in seen}
-    assert f"{values['PVR_FRAME_MAGIC']:#x}" in sections(doc)["HELLO (1)"]
+    assert seen == {name: header.constants[name] for name in seen}
+    assert f"{header.constants['PVR_FRAME_MAGIC']:#x}" in sections(doc)["HELLO (1)"]
 
 
 def test_the_check_sees_a_wrong_number(header):
-    assert layouts(header)["pvr_frame_ack"][4] == (12, 4, "epoch")
+    assert header.structs["struct pvr_frame_ack"][1][4] == (12, 4, "epoch")
     assert table_of("| 12 | 4 | `epoch` | x |") != [(12, 8, "epoch")]
-    assert enum("enum e {\n\tA = 4,\n\tB, /* c, d */\n};", "e") == {"A": 4, "B": 5}
+    assert c_headers.enum_names("enum e {\n\tA = 4,\n\tB,\n};", "e") == ["A", "B"]
