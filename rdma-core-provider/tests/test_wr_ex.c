@@ -32,18 +32,21 @@ static struct ibv_qp_ex *create(enum ibv_qp_type type, uint64_t ops)
 static struct ibv_qp_ex *qpx;
 static struct ibv_qp *qp;
 
-static void rc_begin(void)
+static void begin(enum ibv_qp_type type, uint64_t ops)
 {
-	qpx = create(IBV_QPT_RC, RC_OPS);
+	qpx = create(type, ops);
 	qp = &qpx->qp_base;
 	qpx->wr_start(qpx);
 }
 
+static void rc_begin(void)
+{
+	begin(IBV_QPT_RC, RC_OPS);
+}
+
 static void ud_begin(void)
 {
-	qpx = create(IBV_QPT_UD, UD_OPS);
-	qp = &qpx->qp_base;
-	qpx->wr_start(qpx);
+	begin(IBV_QPT_UD, UD_OPS);
 }
 
 /* Checks that nothing of the batch is left, and that others can post. */
