@@ -70,7 +70,7 @@ TEST(fatal, test_other_events_do_not_end_the_device)
 {
 	write_event();
 	assert_int_equal(poll_many(fake.send_cq), 0);
-	assert_int_equal(fake.port_queries, 1);
+	assert_int_not_equal(fake.port_queries, 0);
 	report(IBV_EVENT_PORT_ERR);
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 1, wcs), 0);
 	assert_false(fake.ctx.dead);
@@ -90,7 +90,7 @@ TEST(fatal, test_failed_query_does_not_end_the_device)
 	write_event();
 	fake.fail = ENOMEM;
 	assert_int_equal(poll_many(fake.send_cq), 0);
-	assert_int_equal(fake.port_queries, 1);
+	assert_int_not_equal(fake.port_queries, 0);
 }
 
 /* uverbs closes the event queue when the driver is removed. */
