@@ -36,14 +36,9 @@ static bool got_none(struct kt_pair *pair)
 /* One message; its receive request completes, and nothing else. KT_WRS of them at most. */
 static int message(struct kt_pair *pair, int flags)
 {
-	struct ib_sge sge = kt_sge(pair, &pair->end[0], 0);
-	struct ib_send_wr wr = {
-		.opcode = IB_WR_SEND,
-		.send_flags = flags,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
+	struct ib_send_wr wr = kt_send_wr(pair, 0, &pair->send[0]);
 
+	wr.send_flags = flags;
 	KT_CHECK(!kt_post_recv(pair, 0, &pair->recv[0]));
 	return ib_post_send(pair->end[0].qp, &wr, NULL);
 }
@@ -55,9 +50,7 @@ static int arm(struct kt_pair *pair, enum ib_cq_notify_flags flags)
 
 static int read_it(struct kt_pair *pair)
 {
-	KT_CHECK(!kt_wait(pair, &pair->recv[0]));
-	KT_CHECK(pair->recv[0].wc.status == IB_WC_SUCCESS);
-	return 0;
+	return kt_wait_ok(pair, &pair->recv[0]);
 }
 
 int kt_arm_any(struct kt_pair *pair)

@@ -22,6 +22,7 @@ struct kt_dev {
 /* A work request: the consumer's end of it. */
 struct kt_wr {
 	struct ib_cqe cqe;
+	struct ib_sge sge;
 	struct completion done;
 	struct ib_wc wc;
 	int times; /* that it completed */
@@ -63,7 +64,7 @@ struct kt_need {
 };
 
 /* Return: 0, or an error having said what is wrong. */
-typedef int (*kt_test_fn)(struct kt_pair *pair);
+typedef int kt_test_fn(struct kt_pair *pair);
 
 int kt_failed(const char *what, const char *file, int line);
 #define KT_CHECK(cond)                                               \
@@ -74,18 +75,29 @@ int kt_failed(const char *what, const char *file, int line);
 
 /* pair.c */
 
-struct kt_pair *kt_pair_create(struct kt_dev *dev, const struct kt_need *need);
+/* Of a zeroed pair with a device; kt_pair_destroy() follows, also after an error. */
+int kt_pair_create(struct kt_pair *pair, const struct kt_need *need);
 void kt_pair_destroy(struct kt_pair *pair);
 void kt_qp_destroy(struct kt_end *end);
 void kt_wr_init(struct kt_wr *wr);
 
 /* Return: 0 if the request completes within some seconds, with any status. */
 int kt_wait(struct kt_pair *pair, struct kt_wr *wr);
+/* The same with the status of success. */
+int kt_wait_ok(struct kt_pair *pair, struct kt_wr *wr);
 
 /* Small messages: slot n of an end's memory. */
 void *kt_small(struct kt_end *end, int n);
 struct ib_sge kt_sge(struct kt_pair *pair, struct kt_end *end, int n);
+
+/*
+ * Requests of one SGE, which is in @wr: to receive into slot @n of the second end, by its
+ * QP or SRQ, and to send slot @n of the first end, which the test has filled.
+ */
+struct ib_recv_wr kt_recv_wr(struct kt_pair *pair, int n, struct kt_wr *wr);
+int kt_post_recvs(struct kt_pair *pair, struct ib_recv_wr *first, const struct ib_recv_wr **bad);
 int kt_post_recv(struct kt_pair *pair, int n, struct kt_wr *wr);
+struct ib_send_wr kt_send_wr(struct kt_pair *pair, int n, struct kt_wr *wr);
 int kt_post_send(struct kt_pair *pair, int n, struct kt_wr *wr);
 
 /* Post a request at the first end, wait for it. Return: its status or -errno. */
@@ -93,29 +105,10 @@ int kt_run(struct kt_pair *pair, struct kt_end *end, struct ib_send_wr *wr);
 
 /* The tests: reg.c, queues.c, srq.c, arm.c */
 
-int kt_local_dma_lkey(struct kt_pair *pair);
-int kt_reg_256(struct kt_pair *pair);
-int kt_reg_1024(struct kt_pair *pair);
-int kt_reg_too_long(struct kt_pair *pair);
-int kt_local_inv(struct kt_pair *pair);
-int kt_reg_again(struct kt_pair *pair);
-int kt_send_with_inv(struct kt_pair *pair);
-int kt_send_recv(struct kt_pair *pair);
-int kt_drain(struct kt_pair *pair);
-int kt_partial_send(struct kt_pair *pair);
-int kt_partial_recv(struct kt_pair *pair);
-int kt_full_queue(struct kt_pair *pair);
-int kt_srq_order(struct kt_pair *pair);
-int kt_srq_limit(struct kt_pair *pair);
-int kt_srq_partial(struct kt_pair *pair);
-int kt_srq_resize(struct kt_pair *pair);
-int kt_srq_qp_gone(struct kt_pair *pair);
-int kt_srq_no_recv(struct kt_pair *pair);
-int kt_srq_vanish(struct kt_pair *pair);
-int kt_arm_any(struct kt_pair *pair);
-int kt_arm_solicited(struct kt_pair *pair);
-int kt_arm_any_then_solicited(struct kt_pair *pair);
-int kt_arm_missed(struct kt_pair *pair);
-int kt_arm_often(struct kt_pair *pair);
+kt_test_fn kt_local_dma_lkey, kt_reg_256, kt_reg_1024, kt_reg_too_long;
+kt_test_fn kt_local_inv, kt_reg_again, kt_send_with_inv;
+kt_test_fn kt_send_recv, kt_drain, kt_partial_send, kt_partial_recv, kt_full_queue;
+kt_test_fn kt_srq_order, kt_srq_limit, kt_srq_resize, kt_srq_qp_gone, kt_srq_no_recv, kt_srq_vanish;
+kt_test_fn kt_arm_any, kt_arm_solicited, kt_arm_any_then_solicited, kt_arm_missed, kt_arm_often;
 
 #endif /* PVR_KTEST_H */

@@ -5,6 +5,7 @@
  * must be removed while the module is being loaded.
  */
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
 #include "ktest.h"
@@ -23,7 +24,7 @@ MODULE_PARM_DESC(vanish, "Wait for the end of the device");
 
 struct kt_test {
 	const char *name;
-	kt_test_fn run;
+	kt_test_fn *run;
 	struct kt_need need;
 };
 
@@ -50,7 +51,7 @@ static const struct kt_test kt_tests[] = {
 	{ "arm-often", kt_arm_often, { IB_POLL_DIRECT } },
 	{ "srq-order", kt_srq_order, { IB_POLL_SOFTIRQ, true } },
 	{ "srq-limit-event", kt_srq_limit, { IB_POLL_SOFTIRQ, true } },
-	{ "srq-partly-accepted", kt_srq_partial, { IB_POLL_SOFTIRQ, true } },
+	{ "srq-partly-accepted", kt_partial_recv, { IB_POLL_SOFTIRQ, true } },
 	{ "srq-resize", kt_srq_resize, { IB_POLL_SOFTIRQ, true } },
 	{ "srq-qp-destroyed", kt_srq_qp_gone, { IB_POLL_DIRECT, true } },
 	{ "srq-qp-has-no-rq", kt_srq_no_recv, { IB_POLL_DIRECT, true } },
@@ -70,14 +71,14 @@ int kt_failed(const char *what, const char *file, int line)
 
 static int run_test(struct kt_dev *dev, const struct kt_test *test)
 {
-	struct kt_pair *pair = kt_pair_create(dev, &test->need);
+	struct kt_pair *pair = kzalloc(sizeof(*pair), GFP_KERNEL);
 	int err;
 
-	if (IS_ERR(pair)) {
-		pr_info("pvr_ktest: # no connected QPs: %pe\n", pair);
-		return PTR_ERR(pair);
-	}
-	err = test->run(pair);
+	KT_CHECK(pair);
+	pair->dev = dev;
+	err = kt_pair_create(pair, &test->need);
+	if (!err)
+		err = test->run(pair);
 	kt_pair_destroy(pair);
 	return err;
 }
@@ -100,8 +101,7 @@ static int find_gid(struct kt_dev *dev)
 	const struct ib_gid_attr *attr = rdma_get_gid_attr(dev->ibdev, 1, gid);
 	int err;
 
-	if (IS_ERR(attr))
-		return PTR_ERR(attr);
+	KT_CHECK(!IS_ERR(attr));
 	dev->gid = attr->gid;
 	dev->gid_index = gid;
 	err = rdma_read_gid_l2_fields(attr, NULL, dev->mac);
@@ -114,12 +114,9 @@ static int test_device(struct ib_device *ibdev)
 	struct kt_dev dev = { .ibdev = ibdev };
 	int err;
 
-	err = find_gid(&dev);
-	if (err)
-		return err;
+	KT_CHECK(!find_gid(&dev));
 	dev.pd = ib_alloc_pd(ibdev, 0);
-	if (IS_ERR(dev.pd))
-		return PTR_ERR(dev.pd);
+	KT_CHECK(!IS_ERR(dev.pd));
 	if (vanish)
 		err = run_tests(&dev, &kt_vanish_test, 1);
 	else

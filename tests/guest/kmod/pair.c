@@ -46,31 +46,19 @@ int kt_wait(struct kt_pair *pair, struct kt_wr *wr)
 	return wait_for_completion_timeout(&wr->done, msecs_to_jiffies(WAIT_MS)) ? 0 : -ETIMEDOUT;
 }
 
-static int mem_list(struct kt_mem *mem)
-{
-	struct scatterlist *sg;
-	int i, err;
-
-	err = sg_alloc_table(&mem->sgt, KT_PAGES, GFP_KERNEL);
-	if (err)
-		return err;
-	for_each_sg(mem->sgt.sgl, sg, KT_PAGES, i)
-		sg_set_page(sg, vmalloc_to_page(mem->va + i * PAGE_SIZE), PAGE_SIZE, 0);
-	return 0;
-}
-
 static int mem_create(struct kt_dev *dev, struct kt_mem *mem)
 {
-	int err;
+	struct scatterlist *sg;
+	int i;
 
 	mem->va = vzalloc(KT_BYTES);
-	if (!mem->va)
-		return -ENOMEM;
-	err = mem_list(mem);
-	if (err)
-		return err;
+	KT_CHECK(mem->va);
+	KT_CHECK(!sg_alloc_table(&mem->sgt, KT_PAGES, GFP_KERNEL));
+	for_each_sg(mem->sgt.sgl, sg, KT_PAGES, i)
+		sg_set_page(sg, vmalloc_to_page(mem->va + i * PAGE_SIZE), PAGE_SIZE, 0);
 	mem->mapped = ib_dma_map_sg(dev->ibdev, mem->sgt.sgl, KT_PAGES, DMA_BIDIRECTIONAL);
-	return mem->mapped ? 0 : -ENOMEM;
+	KT_CHECK(mem->mapped);
+	return 0;
 }
 
 static void mem_destroy(struct kt_dev *dev, struct kt_mem *mem)
@@ -84,11 +72,11 @@ static void mem_destroy(struct kt_dev *dev, struct kt_mem *mem)
 static int small_create(struct kt_dev *dev, struct kt_end *end)
 {
 	end->small = kzalloc(KT_WRS * KT_SLOT, GFP_KERNEL);
-	if (!end->small)
-		return -ENOMEM;
+	KT_CHECK(end->small);
 	end->small_dma =
 		ib_dma_map_single(dev->ibdev, end->small, KT_WRS * KT_SLOT, DMA_BIDIRECTIONAL);
-	return ib_dma_mapping_error(dev->ibdev, end->small_dma) ? -ENOMEM : 0;
+	KT_CHECK(!ib_dma_mapping_error(dev->ibdev, end->small_dma));
+	return 0;
 }
 
 static void small_destroy(struct kt_dev *dev, struct kt_end *end)
@@ -125,74 +113,48 @@ static int qp_create(struct kt_pair *pair, struct kt_end *end, struct ib_srq *sr
 		init.cap.max_recv_sge = 2;
 	}
 	end->qp = ib_create_qp(pair->dev->pd, &init);
-	if (!IS_ERR(end->qp))
-		return 0;
-	pr_info("pvr_ktest: # cannot create a QP: %pe\n", end->qp);
-	return PTR_ERR_OR_ZERO(end->qp);
+	KT_CHECK(!IS_ERR(end->qp));
+	return 0;
 }
 
-static int to_init(struct ib_qp *qp)
+/* From RESET to RTS. */
+static int connect(struct kt_dev *dev, struct ib_qp *qp, struct ib_qp *peer)
 {
+	static const struct {
+		enum ib_qp_state state;
+		int mask;
+	} steps[] = {
+		{ IB_QPS_INIT, IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS },
+		{ IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+				      IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER },
+		{ IB_QPS_RTS, IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+				      IB_QP_MAX_QP_RD_ATOMIC },
+	};
 	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 				   IB_ACCESS_REMOTE_READ,
-	};
-
-	return ib_modify_qp(qp, &attr,
-			    IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
-}
-
-static int to_rtr(struct kt_dev *dev, struct ib_qp *qp, struct ib_qp *peer)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_RTR,
 		.path_mtu = IB_MTU_1024,
 		.dest_qp_num = peer->qp_num,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,
-	};
-	struct rdma_ah_attr *ah = &attr.ah_attr;
-
-	ah->type = rdma_ah_find_type(dev->ibdev, 1);
-	rdma_ah_set_port_num(ah, 1);
-	rdma_ah_set_grh(ah, &dev->gid, 0, dev->gid_index, 64, 0);
-	memcpy(ah->roce.dmac, dev->mac, ETH_ALEN);
-	return ib_modify_qp(qp, &attr,
-			    IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-				    IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
-}
-
-static int to_rts(struct ib_qp *qp)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_RTS,
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 1,
 	};
+	struct rdma_ah_attr *ah = &attr.ah_attr;
+	int i, err = 0;
 
-	return ib_modify_qp(qp, &attr,
-			    IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
-				    IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
-}
-
-static int connect(struct kt_dev *dev, struct ib_qp *a, struct ib_qp *b)
-{
-	int err;
-
-	err = to_init(a);
-	if (!err)
-		err = to_init(b);
-	if (!err)
-		err = to_rtr(dev, a, b);
-	if (!err)
-		err = to_rtr(dev, b, a);
-	if (!err)
-		err = to_rts(a);
-	return err ?: to_rts(b);
+	ah->type = rdma_ah_find_type(dev->ibdev, 1);
+	rdma_ah_set_port_num(ah, 1);
+	rdma_ah_set_grh(ah, &dev->gid, 0, dev->gid_index, 64, 0);
+	memcpy(ah->roce.dmac, dev->mac, ETH_ALEN);
+	for (i = 0; i < ARRAY_SIZE(steps) && !err; i++) {
+		attr.qp_state = steps[i].state;
+		err = ib_modify_qp(qp, &attr, IB_QP_STATE | steps[i].mask);
+	}
+	return err;
 }
 
 static void srq_event(struct ib_event *event, void *context)
@@ -211,24 +173,17 @@ static int srq_create(struct kt_pair *pair)
 		.srq_type = IB_SRQT_BASIC,
 		.attr = { .max_wr = KT_WRS, .max_sge = 2 },
 	};
-	struct ib_srq *srq = ib_create_srq(pair->dev->pd, &init);
 
-	if (IS_ERR(srq)) {
-		pr_info("pvr_ktest: # cannot create an SRQ: %pe\n", srq);
-		return PTR_ERR(srq);
-	}
-	pair->srq = srq;
+	pair->srq = ib_create_srq(pair->dev->pd, &init);
+	KT_CHECK(!IS_ERR(pair->srq));
 	return 0;
 }
 
 static int end_create(struct kt_pair *pair, struct kt_end *end, struct ib_srq *srq)
 {
-	int err;
-
-	err = mem_create(pair->dev, &end->mem);
-	if (!err)
-		err = small_create(pair->dev, end);
-	return err ?: qp_create(pair, end, srq);
+	KT_CHECK(!mem_create(pair->dev, &end->mem));
+	KT_CHECK(!small_create(pair->dev, end));
+	return qp_create(pair, end, srq);
 }
 
 void kt_qp_destroy(struct kt_end *end)
@@ -247,50 +202,28 @@ static void end_destroy(struct kt_pair *pair, struct kt_end *end)
 	mem_destroy(pair->dev, &end->mem);
 }
 
-static int pair_fill(struct kt_pair *pair, const struct kt_need *need)
+int kt_pair_create(struct kt_pair *pair, const struct kt_need *need)
 {
-	int err;
+	struct kt_dev *dev = pair->dev;
 
-	if (need->srq) {
-		err = srq_create(pair);
-		if (err)
-			return err;
-	}
-	err = end_create(pair, &pair->end[0], NULL);
-	if (!err)
-		err = end_create(pair, &pair->end[1], pair->srq);
-	return err ?: connect(pair->dev, pair->end[0].qp, pair->end[1].qp);
-}
-
-struct kt_pair *kt_pair_create(struct kt_dev *dev, const struct kt_need *need)
-{
-	struct kt_pair *pair = kzalloc(sizeof(*pair), GFP_KERNEL);
-	int err;
-
-	if (!pair)
-		return ERR_PTR(-ENOMEM);
-	pair->dev = dev;
 	pair->cq = ib_alloc_cq(dev->ibdev, pair, 4 * KT_WRS, 0, need->poll);
-	if (IS_ERR(pair->cq)) {
-		err = PTR_ERR(pair->cq);
-		kfree(pair);
-		return ERR_PTR(err);
-	}
-	err = pair_fill(pair, need);
-	if (err) {
-		kt_pair_destroy(pair);
-		return ERR_PTR(err);
-	}
-	return pair;
+	KT_CHECK(!IS_ERR(pair->cq));
+	KT_CHECK(!need->srq || !srq_create(pair));
+	KT_CHECK(!end_create(pair, &pair->end[0], NULL));
+	KT_CHECK(!end_create(pair, &pair->end[1], pair->srq));
+	KT_CHECK(!connect(dev, pair->end[0].qp, pair->end[1].qp));
+	KT_CHECK(!connect(dev, pair->end[1].qp, pair->end[0].qp));
+	return 0;
 }
 
 void kt_pair_destroy(struct kt_pair *pair)
 {
 	end_destroy(pair, &pair->end[0]);
 	end_destroy(pair, &pair->end[1]);
-	if (pair->srq)
+	if (!IS_ERR_OR_NULL(pair->srq))
 		ib_destroy_srq(pair->srq);
-	ib_free_cq(pair->cq);
+	if (!IS_ERR_OR_NULL(pair->cq))
+		ib_free_cq(pair->cq);
 	kfree(pair);
 }
 
@@ -308,36 +241,52 @@ struct ib_sge kt_sge(struct kt_pair *pair, struct kt_end *end, int n)
 	};
 }
 
-/* At the second end, into slot @n. */
-int kt_post_recv(struct kt_pair *pair, int n, struct kt_wr *wr)
+struct ib_recv_wr kt_recv_wr(struct kt_pair *pair, int n, struct kt_wr *wr)
 {
-	struct ib_sge sge = kt_sge(pair, &pair->end[1], n);
-	struct ib_recv_wr recv = {
-		.wr_cqe = &wr->cqe,
-		.sg_list = &sge,
-		.num_sge = 1,
-	};
-
 	kt_wr_init(wr);
-	if (pair->srq)
-		return ib_post_srq_recv(pair->srq, &recv, NULL);
-	return ib_post_recv(pair->end[1].qp, &recv, NULL);
+	wr->sge = kt_sge(pair, &pair->end[1], n);
+	return (struct ib_recv_wr){ .wr_cqe = &wr->cqe, .sg_list = &wr->sge, .num_sge = 1 };
 }
 
-/* From slot @n of the first end, which the test has filled. */
-int kt_post_send(struct kt_pair *pair, int n, struct kt_wr *wr)
+int kt_post_recvs(struct kt_pair *pair, struct ib_recv_wr *first, const struct ib_recv_wr **bad)
 {
-	struct ib_sge sge = kt_sge(pair, &pair->end[0], n);
-	struct ib_send_wr send = {
+	if (pair->srq)
+		return ib_post_srq_recv(pair->srq, first, bad);
+	return ib_post_recv(pair->end[1].qp, first, bad);
+}
+
+int kt_post_recv(struct kt_pair *pair, int n, struct kt_wr *wr)
+{
+	struct ib_recv_wr recv = kt_recv_wr(pair, n, wr);
+
+	return kt_post_recvs(pair, &recv, NULL);
+}
+
+struct ib_send_wr kt_send_wr(struct kt_pair *pair, int n, struct kt_wr *wr)
+{
+	kt_wr_init(wr);
+	wr->sge = kt_sge(pair, &pair->end[0], n);
+	return (struct ib_send_wr){
 		.wr_cqe = &wr->cqe,
-		.sg_list = &sge,
+		.sg_list = &wr->sge,
 		.num_sge = 1,
 		.opcode = IB_WR_SEND,
 		.send_flags = IB_SEND_SIGNALED,
 	};
+}
 
-	kt_wr_init(wr);
+int kt_post_send(struct kt_pair *pair, int n, struct kt_wr *wr)
+{
+	struct ib_send_wr send = kt_send_wr(pair, n, wr);
+
 	return ib_post_send(pair->end[0].qp, &send, NULL);
+}
+
+int kt_wait_ok(struct kt_pair *pair, struct kt_wr *wr)
+{
+	KT_CHECK(!kt_wait(pair, wr));
+	KT_CHECK(wr->wc.status == IB_WC_SUCCESS);
+	return 0;
 }
 
 int kt_run(struct kt_pair *pair, struct kt_end *end, struct ib_send_wr *wr)

@@ -14,10 +14,8 @@ int kt_send_recv(struct kt_pair *pair)
 	for (i = 0; i < KT_WRS; i++)
 		KT_CHECK(!kt_post_send(pair, i, &pair->send[i]));
 	for (i = 0; i < KT_WRS; i++) {
-		KT_CHECK(!kt_wait(pair, &pair->send[i]));
-		KT_CHECK(!kt_wait(pair, &pair->recv[i]));
-		KT_CHECK(pair->send[i].wc.status == IB_WC_SUCCESS);
-		KT_CHECK(pair->recv[i].wc.status == IB_WC_SUCCESS);
+		KT_CHECK(!kt_wait_ok(pair, &pair->send[i]));
+		KT_CHECK(!kt_wait_ok(pair, &pair->recv[i]));
 		KT_CHECK(pair->recv[i].wc.byte_len == KT_SLOT);
 		KT_CHECK(pair->recv[i].wc.qp == pair->end[1].qp);
 		KT_CHECK(pair->recv[i].times == 1);
@@ -45,27 +43,21 @@ int kt_drain(struct kt_pair *pair)
 /* A chain whose third request cannot be posted: the first two are executed. */
 int kt_partial_send(struct kt_pair *pair)
 {
-	struct ib_sge sge = kt_sge(pair, &pair->end[0], 0);
 	const struct ib_send_wr *bad = NULL;
-	struct ib_send_wr wr[4] = {};
+	struct ib_send_wr wr[4];
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		kt_wr_init(&pair->send[i]);
 		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
-		wr[i].wr_cqe = &pair->send[i].cqe;
-		wr[i].opcode = IB_WR_SEND;
-		wr[i].send_flags = IB_SEND_SIGNALED;
-		wr[i].sg_list = &sge;
-		wr[i].num_sge = i == 2 ? 1000 : 1;
+		wr[i] = kt_send_wr(pair, 0, &pair->send[i]);
 		wr[i].next = i < 3 ? &wr[i + 1] : NULL;
 	}
+	wr[2].num_sge = 1000;
 	KT_CHECK(ib_post_send(pair->end[0].qp, wr, &bad) == -EINVAL);
 	KT_CHECK(bad == &wr[2]);
 	for (i = 0; i < 2; i++) {
 		KT_CHECK(!kt_wait(pair, &pair->send[i]));
-		KT_CHECK(!kt_wait(pair, &pair->recv[i]));
-		KT_CHECK(pair->recv[i].wc.status == IB_WC_SUCCESS);
+		KT_CHECK(!kt_wait_ok(pair, &pair->recv[i]));
 	}
 	/* The next one uses the receive request that the bad one did not. */
 	KT_CHECK(!kt_post_send(pair, 0, &pair->send[4]));
@@ -74,26 +66,23 @@ int kt_partial_send(struct kt_pair *pair)
 	return 0;
 }
 
+/* Of a QP or an SRQ. */
 int kt_partial_recv(struct kt_pair *pair)
 {
-	struct ib_sge sge = kt_sge(pair, &pair->end[1], 0);
 	const struct ib_recv_wr *bad = NULL;
-	struct ib_recv_wr wr[3] = {};
+	struct ib_recv_wr wr[3];
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		kt_wr_init(&pair->recv[i]);
-		wr[i].wr_cqe = &pair->recv[i].cqe;
-		wr[i].sg_list = &sge;
-		wr[i].num_sge = i == 1 ? 1000 : 1;
+		wr[i] = kt_recv_wr(pair, 0, &pair->recv[i]);
 		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
 	}
+	wr[1].num_sge = 1000;
 	/* It waits, so that only a doorbell can bring it on. */
 	KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));
-	KT_CHECK(ib_post_recv(pair->end[1].qp, wr, &bad) == -EINVAL);
+	KT_CHECK(kt_post_recvs(pair, wr, &bad) == -EINVAL);
 	KT_CHECK(bad == &wr[1]);
-	KT_CHECK(!kt_wait(pair, &pair->recv[0]));
-	KT_CHECK(pair->recv[0].wc.status == IB_WC_SUCCESS);
+	KT_CHECK(!kt_wait_ok(pair, &pair->recv[0]));
 	KT_CHECK(!pair->recv[1].times && !pair->recv[2].times);
 	return 0;
 }

@@ -34,6 +34,13 @@ static int reg(struct kt_pair *pair, struct kt_end *end, int pages, int access)
 	return 0;
 }
 
+static int reg_both(struct kt_pair *pair, int pages)
+{
+	int err = reg(pair, &pair->end[0], pages, IB_ACCESS_LOCAL_WRITE);
+
+	return err ?: reg(pair, &pair->end[1], pages, REMOTE);
+}
+
 /* RDMA between the registered memories. Return: the status or -errno. */
 static int rdma(struct kt_pair *pair, enum ib_wr_opcode opcode, u32 rkey, int pages)
 {
@@ -57,14 +64,9 @@ static int write_and_read(struct kt_pair *pair, int pages)
 {
 	struct kt_end *local = &pair->end[0], *remote = &pair->end[1];
 	size_t bytes = pages * PAGE_SIZE;
-	int err;
 
 	get_random_bytes(local->mem.va, KT_BYTES);
-	err = reg(pair, local, pages, IB_ACCESS_LOCAL_WRITE);
-	if (!err)
-		err = reg(pair, remote, pages, REMOTE);
-	if (err)
-		return err;
+	KT_CHECK(!reg_both(pair, pages));
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, pages) == IB_WC_SUCCESS);
 	KT_CHECK(!memcmp(local->mem.va, remote->mem.va, bytes));
 	KT_CHECK(bytes == KT_BYTES || !memchr_inv(remote->mem.va + bytes, 0, KT_BYTES - bytes));
@@ -94,13 +96,6 @@ int kt_reg_too_long(struct kt_pair *pair)
 	return 0;
 }
 
-static int both_reg(struct kt_pair *pair)
-{
-	int err = reg(pair, &pair->end[0], 4, IB_ACCESS_LOCAL_WRITE);
-
-	return err ?: reg(pair, &pair->end[1], 4, REMOTE);
-}
-
 static int invalidate(struct kt_pair *pair, struct kt_end *end)
 {
 	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = end->mr->rkey };
@@ -111,10 +106,8 @@ static int invalidate(struct kt_pair *pair, struct kt_end *end)
 int kt_local_inv(struct kt_pair *pair)
 {
 	struct kt_end *remote = &pair->end[1];
-	int err = both_reg(pair);
 
-	if (err)
-		return err;
+	KT_CHECK(!reg_both(pair, 4));
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) == IB_WC_SUCCESS);
 	KT_CHECK(invalidate(pair, remote) == IB_WC_SUCCESS);
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) == IB_WC_REM_ACCESS_ERR);
@@ -124,17 +117,13 @@ int kt_local_inv(struct kt_pair *pair)
 int kt_reg_again(struct kt_pair *pair)
 {
 	struct kt_end *remote = &pair->end[1];
-	int err = both_reg(pair);
 	u32 old;
 
-	if (err)
-		return err;
+	KT_CHECK(!reg_both(pair, 4));
 	old = remote->mr->rkey;
 	KT_CHECK(invalidate(pair, remote) == IB_WC_SUCCESS);
 	ib_update_fast_reg_key(remote->mr, ib_inc_rkey(old));
-	err = reg(pair, remote, 2, REMOTE);
-	if (err)
-		return err;
+	KT_CHECK(!reg(pair, remote, 2, REMOTE));
 	KT_CHECK(remote->mr->rkey != old);
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 2) == IB_WC_SUCCESS);
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, old, 2) == IB_WC_REM_ACCESS_ERR);
@@ -148,15 +137,12 @@ int kt_send_with_inv(struct kt_pair *pair)
 	struct ib_sge sge = kt_sge(pair, &pair->end[0], 0);
 	struct ib_send_wr wr = { .opcode = IB_WR_SEND_WITH_INV, .sg_list = &sge, .num_sge = 1 };
 	struct kt_wr *recv = &pair->recv[0];
-	int err = both_reg(pair);
 
-	if (err)
-		return err;
+	KT_CHECK(!reg_both(pair, 4));
 	wr.ex.invalidate_rkey = remote->mr->rkey;
 	KT_CHECK(!kt_post_recv(pair, 0, recv));
 	KT_CHECK(kt_run(pair, &pair->end[0], &wr) == IB_WC_SUCCESS);
-	KT_CHECK(!kt_wait(pair, recv));
-	KT_CHECK(recv->wc.status == IB_WC_SUCCESS);
+	KT_CHECK(!kt_wait_ok(pair, recv));
 	KT_CHECK(recv->wc.wc_flags & IB_WC_WITH_INVALIDATE);
 	KT_CHECK(recv->wc.ex.invalidate_rkey == remote->mr->rkey);
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) == IB_WC_REM_ACCESS_ERR);
