@@ -43,11 +43,7 @@ struct connection {
 
 static struct rdma_event_channel *channel_create(void)
 {
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-
-	if (!channel)
-		die("rdma_create_event_channel:");
-	return channel;
+	return MUST_HAVE(rdma_create_event_channel());
 }
 
 static struct rdma_cm_id *id_create(struct rdma_event_channel *channel, void *context,
@@ -55,8 +51,7 @@ static struct rdma_cm_id *id_create(struct rdma_event_channel *channel, void *co
 {
 	struct rdma_cm_id *id;
 
-	if (rdma_create_id(channel, &id, context, space))
-		die("rdma_create_id:");
+	MUST(rdma_create_id(channel, &id, context, space));
 	return id;
 }
 
@@ -67,16 +62,45 @@ static void make_qp(struct rdma_cm_id *id)
 		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
-	if (rdma_create_qp(id, NULL, &attr))
-		die("rdma_create_qp:");
+	MUST(rdma_create_qp(id, NULL, &attr));
 }
 
 static void id_end(struct rdma_cm_id *id)
 {
 	if (id->qp)
 		rdma_destroy_qp(id);
-	if (rdma_destroy_id(id))
-		die("rdma_destroy_id:");
+	MUST(rdma_destroy_id(id));
+}
+
+/* The IPv4 addresses of a host, or NULL: all addresses of this one. */
+static struct addrinfo *address_of(const char *host)
+{
+	struct addrinfo hints = { .ai_flags = host ? 0 : AI_PASSIVE, .ai_family = AF_INET };
+	struct addrinfo *found;
+	int err = getaddrinfo(host, PORT, &hints, &found);
+
+	if (err)
+		die("%s: %s", host ? host : "any address", gai_strerror(err));
+	return found;
+}
+
+static struct rdma_cm_id *listen_at(struct rdma_event_channel *channel, enum rdma_port_space space)
+{
+	struct rdma_cm_id *id = id_create(channel, NULL, space);
+	struct addrinfo *any = address_of(NULL);
+
+	MUST(rdma_bind_addr(id, any->ai_addr));
+	MUST(rdma_listen(id, BACKLOG));
+	freeaddrinfo(any);
+	return id;
+}
+
+static void resolve(struct rdma_cm_id *id, const char *server)
+{
+	struct addrinfo *found = address_of(server);
+
+	MUST(rdma_resolve_addr(id, NULL, found->ai_addr, RESOLVE_MS));
+	freeaddrinfo(found);
 }
 
 /* Returns the next event, or NULL if there is none before a time of now(). */
@@ -93,31 +117,83 @@ static struct rdma_cm_event *event_before(struct rdma_event_channel *channel, do
 	return event;
 }
 
-/* ------------------------------------------------------------------ many at once */
+/* ------------------------------------------------------------------ private data */
 
-static void resolve(struct rdma_cm_id *id, const char *server)
+/* Private data of the CM's messages that are left to users of rdma_cm. */
+static const struct space {
+	const char *name;
+	enum rdma_port_space space;
+	uint8_t request, reply;
+} spaces[] = {
+	{ "RC", RDMA_PS_TCP, 92 - 36, 196 },
+	{ "UD", RDMA_PS_UDP, 216 - 36, 136 },
+};
+#define SPACES (sizeof(spaces) / sizeof(spaces[0]))
+
+/* First byte of the private data of requests and of replies; each next byte is one more. */
+#define OF_REQUEST 1
+#define OF_REPLY 101
+
+static void fill(uint8_t *data, size_t len, uint8_t first)
 {
-	struct addrinfo *found;
-	int err = getaddrinfo(server, PORT, NULL, &found);
+	size_t i;
 
-	if (err)
-		die("%s: %s", server, gai_strerror(err));
-	if (rdma_resolve_addr(id, NULL, found->ai_addr, RESOLVE_MS))
-		die("rdma_resolve_addr:");
-	freeaddrinfo(found);
+	for (i = 0; i < len; i++)
+		data[i] = first + i;
 }
+
+static void check(const struct rdma_cm_event *event, size_t expected_len, uint8_t first)
+{
+	bool ud = event->id->ps == RDMA_PS_UDP;
+	const uint8_t *data = ud ? event->param.ud.private_data : event->param.conn.private_data;
+	size_t len = ud ? event->param.ud.private_data_len : event->param.conn.private_data_len;
+	uint8_t expected[256];
+
+	fill(expected, expected_len, first);
+	if (len < expected_len || memcmp(data, expected, expected_len))
+		die("%zu bytes of private data, or others than the %zu that were sent", len,
+		    expected_len);
+}
+
+/* Return: the errno of rdma_connect() or rdma_accept() with so many bytes of private data. */
+static int call_with(int (*call)(struct rdma_cm_id *, struct rdma_conn_param *),
+		     struct rdma_cm_id *id, size_t len, uint8_t first)
+{
+	uint8_t data[256];
+	struct rdma_conn_param param = {
+		.private_data = data,
+		.private_data_len = len,
+		.retry_count = 7,
+		.rnr_retry_count = 7,
+		.qp_num = id->qp ? id->qp->qp_num : 0,
+	};
+
+	fill(data, len, first);
+	return call(id, &param) ? errno : 0;
+}
+
+static int connect_with(struct rdma_cm_id *id, size_t len)
+{
+	return call_with(rdma_connect, id, len, OF_REQUEST);
+}
+
+static int accept_with(struct rdma_cm_id *id, size_t len)
+{
+	make_qp(id);
+	return call_with(rdma_accept, id, len, OF_REPLY);
+}
+
+/* ------------------------------------------------------------------ many at once */
 
 /* Handles the next event of a connection. Returns its result if it has ended. */
 static enum outcome advance(struct rdma_cm_event *event)
 {
-	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
-
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		return rdma_resolve_route(event->id, RESOLVE_MS) ? FAILED : PENDING;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		make_qp(event->id);
-		return rdma_connect(event->id, &param) ? FAILED : PENDING;
+		return connect_with(event->id, 0) ? FAILED : PENDING;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		return CONNECTED;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -132,7 +208,7 @@ static enum outcome advance(struct rdma_cm_event *event)
 	}
 }
 
-static void tell(const struct connection *all, size_t count)
+static void print_outcomes(const struct connection *all, size_t count)
 {
 	size_t numbers[OUTCOMES] = { 0 }, i;
 
@@ -152,12 +228,10 @@ static bool over(enum outcome outcome)
 static void flood(const char *server, size_t count)
 {
 	struct rdma_event_channel *channel = channel_create();
-	struct connection *all = calloc(count, sizeof(*all));
+	struct connection *all = MUST_HAVE(calloc(count, sizeof(*all)));
 	double end = now() + HANG_SECONDS;
 	size_t i, left = count;
 
-	if (!all)
-		die("no memory");
 	for (i = 0; i < count; i++) {
 		all[i].id = id_create(channel, &all[i], RDMA_PS_TCP);
 		resolve(all[i].id, server);
@@ -177,7 +251,7 @@ static void flood(const char *server, size_t count)
 		}
 		rdma_ack_cm_event(event);
 	}
-	tell(all, count);
+	print_outcomes(all, count);
 	for (i = 0; i < count; i++)
 		id_end(all[i].id);
 	free(all);
@@ -188,40 +262,13 @@ static void flood(const char *server, size_t count)
 
 /* ------------------------------------------------------------------ a listener that goes */
 
-static struct rdma_cm_id *listen_at(struct rdma_event_channel *channel, enum rdma_port_space space)
-{
-	struct addrinfo *found, hints = { .ai_flags = AI_PASSIVE, .ai_family = AF_INET };
-	struct rdma_cm_id *id = id_create(channel, NULL, space);
-	int err = getaddrinfo(NULL, PORT, &hints, &found);
-
-	if (err)
-		die("%s", gai_strerror(err));
-	if (rdma_bind_addr(id, found->ai_addr))
-		die("rdma_bind_addr:");
-	if (rdma_listen(id, BACKLOG))
-		die("rdma_listen:");
-	freeaddrinfo(found);
-	return id;
-}
-
-static void accept_one(struct rdma_cm_id *id)
-{
-	struct rdma_conn_param param = { .rnr_retry_count = 7 };
-
-	make_qp(id);
-	if (rdma_accept(id, &param))
-		die("rdma_accept:");
-}
-
 static void close_amid_requests(size_t count)
 {
 	struct rdma_event_channel *channel = channel_create();
 	struct rdma_cm_id *listener = listen_at(channel, RDMA_PS_TCP);
-	struct rdma_cm_id **taken = calloc(2 * count, sizeof(struct rdma_cm_id *));
+	struct rdma_cm_id **taken = MUST_HAVE(calloc(2 * count, sizeof(*taken)));
 	size_t requests = 0, i;
 
-	if (!taken)
-		die("no memory");
 	while (requests < 2 * count) {
 		struct rdma_cm_event *event = event_before(channel, now() + HANG_SECONDS);
 
@@ -230,7 +277,7 @@ static void close_amid_requests(size_t count)
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			taken[requests++] = event->id;
 			if (requests <= count)
-				accept_one(event->id);
+				MUST(accept_with(event->id, 0));
 		}
 		rdma_ack_cm_event(event);
 	}
@@ -245,62 +292,7 @@ static void close_amid_requests(size_t count)
 	rdma_destroy_event_channel(channel);
 }
 
-/* ------------------------------------------------------------------ private data */
-
-/* Private data of the CM's messages that are left to users of rdma_cm. */
-static const struct space {
-	const char *name;
-	enum rdma_port_space space;
-	uint8_t request, reply;
-} spaces[] = {
-	{ "RC", RDMA_PS_TCP, 92 - 36, 196 },
-	{ "UD", RDMA_PS_UDP, 216 - 36, 136 },
-};
-#define SPACES (sizeof(spaces) / sizeof(spaces[0]))
-
-static void fill(uint8_t *data, size_t len, uint8_t first)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		data[i] = first + i;
-}
-
-static void check(const struct rdma_cm_event *event, size_t want, uint8_t first)
-{
-	bool ud = event->id->ps == RDMA_PS_UDP;
-	const uint8_t *data = ud ? event->param.ud.private_data : event->param.conn.private_data;
-	size_t len = ud ? event->param.ud.private_data_len : event->param.conn.private_data_len;
-	uint8_t expected[256];
-
-	fill(expected, want, first);
-	if (len < want || memcmp(data, expected, want))
-		die("%zu bytes of private data, or others than the %zu that were sent", len, want);
-}
-
-static int connect_with(struct rdma_cm_id *id, size_t len)
-{
-	uint8_t data[256];
-	struct rdma_conn_param param = { .private_data = data,
-					 .private_data_len = len,
-					 .retry_count = 7,
-					 .rnr_retry_count = 7 };
-
-	fill(data, len, 1);
-	return rdma_connect(id, &param) ? errno : 0;
-}
-
-static int accept_with(struct rdma_cm_id *id, size_t len)
-{
-	uint8_t data[256];
-	struct rdma_conn_param param = { .private_data = data,
-					 .private_data_len = len,
-					 .rnr_retry_count = 7,
-					 .qp_num = id->qp ? id->qp->qp_num : 0 };
-
-	fill(data, len, 101);
-	return rdma_accept(id, &param) ? errno : 0;
-}
+/* ------------------------------------------------------------------ one at a time */
 
 static struct rdma_cm_event *next_event(struct rdma_event_channel *channel)
 {
@@ -340,8 +332,7 @@ static struct rdma_cm_id *ready_to_connect(struct rdma_event_channel *channel, c
 
 	resolve(id, server);
 	await(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
-	if (rdma_resolve_route(id, RESOLVE_MS))
-		die("rdma_resolve_route:");
+	MUST(rdma_resolve_route(id, RESOLVE_MS));
 	await(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 	make_qp(id);
 	return id;
@@ -352,16 +343,14 @@ static void send_most(struct rdma_event_channel *channel, const char *server,
 		      const struct space *space)
 {
 	struct rdma_cm_id *id = ready_to_connect(channel, server, space);
-	int err = connect_with(id, space->request);
 	struct rdma_cm_event *event;
 
-	if (err)
-		die("rdma_connect: %s", strerror(err));
+	MUST(connect_with(id, space->request));
 	event = need(channel, RDMA_CM_EVENT_ESTABLISHED);
-	check(event, space->reply, 101);
+	check(event, space->reply, OF_REPLY);
 	rdma_ack_cm_event(event);
-	if (space->space == RDMA_PS_TCP && rdma_disconnect(id))
-		die("rdma_disconnect:");
+	if (space->space == RDMA_PS_TCP)
+		MUST(rdma_disconnect(id));
 	id_end(id);
 }
 
@@ -380,10 +369,8 @@ static void be_rejected(struct rdma_event_channel *channel, const char *server,
 {
 	struct rdma_cm_id *id = ready_to_connect(channel, server, space);
 	struct rdma_cm_event *event;
-	int err = connect_with(id, 0);
 
-	if (err)
-		die("rdma_connect: %s", strerror(err));
+	MUST(connect_with(id, 0));
 	event = next_event(channel);
 	if (event->event != RDMA_CM_EVENT_REJECTED && event->event != RDMA_CM_EVENT_UNREACHABLE)
 		die("%s instead of a rejection", rdma_event_str(event->event));
@@ -407,40 +394,28 @@ static void send_private(const char *server)
 	rdma_destroy_event_channel(channel);
 }
 
-static void answer_most(struct rdma_event_channel *channel, const struct space *space)
+/* The next connection request, which has so many bytes of private data or more. */
+static struct rdma_cm_id *next_request(struct rdma_event_channel *channel, size_t len)
 {
 	struct rdma_cm_event *event = need(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
 	struct rdma_cm_id *id = event->id;
-	int err;
 
-	check(event, space->request, 1);
+	check(event, len, OF_REQUEST);
 	rdma_ack_cm_event(event);
-	make_qp(id);
-	err = accept_with(id, space->reply);
-	if (err)
-		die("rdma_accept: %s", strerror(err));
-	if (space->space == RDMA_PS_TCP) {
-		await(channel, RDMA_CM_EVENT_ESTABLISHED);
-		await(channel, RDMA_CM_EVENT_DISCONNECTED);
-	}
-	id_end(id);
+	return id;
 }
 
-static void answer_too_much(struct rdma_event_channel *channel, const struct space *space)
+static void serve_until_disconnected(struct rdma_event_channel *channel)
 {
-	struct rdma_cm_event *event = need(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
-	struct rdma_cm_id *id = event->id;
-
-	rdma_ack_cm_event(event);
-	make_qp(id);
-	refused("rdma_accept", space, space->reply + 1, accept_with(id, space->reply + 1));
-	id_end(id);
+	await(channel, RDMA_CM_EVENT_ESTABLISHED);
+	await(channel, RDMA_CM_EVENT_DISCONNECTED);
 }
 
 static void answer_private(void)
 {
 	struct rdma_event_channel *channels[SPACES];
-	struct rdma_cm_id *listeners[SPACES];
+	struct rdma_cm_id *listeners[SPACES], *id;
+	const struct space *space;
 	size_t i;
 
 	for (i = 0; i < SPACES; i++) {
@@ -448,8 +423,15 @@ static void answer_private(void)
 		listeners[i] = listen_at(channels[i], spaces[i].space);
 	}
 	for (i = 0; i < SPACES; i++) {
-		answer_most(channels[i], &spaces[i]);
-		answer_too_much(channels[i], &spaces[i]);
+		space = &spaces[i];
+		id = next_request(channels[i], space->request);
+		MUST(accept_with(id, space->reply));
+		if (space->space == RDMA_PS_TCP)
+			serve_until_disconnected(channels[i]);
+		id_end(id);
+		id = next_request(channels[i], 0);
+		refused("rdma_accept", space, space->reply + 1, accept_with(id, space->reply + 1));
+		id_end(id);
 		id_end(listeners[i]);
 		rdma_destroy_event_channel(channels[i]);
 	}
@@ -461,30 +443,16 @@ static void stay(void)
 {
 	struct rdma_event_channel *channel = channel_create();
 	struct rdma_cm_id *listener = listen_at(channel, RDMA_PS_TCP);
-	struct rdma_cm_event *event = need(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
-	struct rdma_cm_id *id = event->id;
+	struct rdma_cm_id *id = next_request(channel, 0);
 
-	rdma_ack_cm_event(event);
-	accept_one(id);
-	await(channel, RDMA_CM_EVENT_ESTABLISHED);
-	await(channel, RDMA_CM_EVENT_DISCONNECTED);
+	MUST(accept_with(id, 0));
+	serve_until_disconnected(channel);
 	id_end(id);
 	id_end(listener);
 	rdma_destroy_event_channel(channel);
 }
 
-static void expect_message(struct rdma_cm_id *id)
-{
-	struct ibv_recv_wr *bad, wr = { 0 };
-	int err = ibv_post_recv(id->qp, &wr, &bad);
-
-	if (err)
-		die("ibv_post_recv: %s", strerror(err));
-	if (ibv_req_notify_cq(id->recv_cq, 0))
-		die("ibv_req_notify_cq:");
-}
-
-static void tell_completion(struct rdma_cm_id *id)
+static void print_completion(struct rdma_cm_id *id)
 {
 	struct ibv_wc wc;
 
@@ -493,17 +461,16 @@ static void tell_completion(struct rdma_cm_id *id)
 	printf("watch: completion, %s\n", ibv_wc_status_str(wc.status));
 }
 
-static void tell_async(struct rdma_cm_id *id)
+static void print_async_event(struct rdma_cm_id *id)
 {
 	struct ibv_async_event event;
 
-	if (ibv_get_async_event(id->verbs, &event))
-		die("ibv_get_async_event:");
+	MUST(ibv_get_async_event(id->verbs, &event));
 	printf("watch: async event, %s\n", ibv_event_type_str(event.event_type));
 	ibv_ack_async_event(&event);
 }
 
-static void tell_cm(struct rdma_event_channel *channel)
+static void print_cm_event(struct rdma_event_channel *channel)
 {
 	struct rdma_cm_event *event = next_event(channel);
 
@@ -521,9 +488,9 @@ static void watch(const char *server)
 		{ .fd = channel->fd, .events = POLLIN },
 	};
 
-	expect_message(id);
-	if (connect_with(id, 0))
-		die("rdma_connect:");
+	post_recv(id->qp, .num_sge = 0);
+	MUST(ibv_req_notify_cq(id->recv_cq, 0));
+	MUST(connect_with(id, 0));
 	await(channel, RDMA_CM_EVENT_ESTABLISHED);
 	printf("watch: connected\n");
 	fflush(stdout);
@@ -533,11 +500,11 @@ static void watch(const char *server)
 	sleep(1);
 	poll(wait, 3, 0);
 	if (wait[0].revents)
-		tell_completion(id);
+		print_completion(id);
 	if (wait[1].revents)
-		tell_async(id);
+		print_async_event(id);
 	if (wait[2].revents)
-		tell_cm(channel);
+		print_cm_event(channel);
 	rdma_disconnect(id);
 	id_end(id);
 	rdma_destroy_event_channel(channel);

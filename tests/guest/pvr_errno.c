@@ -8,131 +8,117 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "oob.h"
-#include "pvr_errno.h"
+#include "rdma.h"
 
-/* Result of a verb that returns a pointer: errno, or 0 if the pointer is not NULL. */
-#define OF_POINTER(call) (errno = 0, (call) ? 0 : errno)
+#define BYTES 8192
 
-static struct ibv_qp_init_attr init_of(const struct lab *lab, enum ibv_qp_type type)
+/* More than any errno: the call failed, but named another request than the bad one. */
+#define WRONG_BAD_WR 10000
+
+/* The objects that invalid verbs are applied to. */
+struct lab {
+	struct node node;
+	struct ibv_pd *other_pd;
+	char *memory;
+	struct ibv_mr *mr, *other_mr; /* of the memory, in node.pd and other_pd */
+	struct ibv_mw *mw1, *mw2;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *reset, *init; /* RC, in these states */
+	struct ibv_qp *with_srq; /* RC, in RESET */
+	struct ibv_qp *rc, *ud; /* in RTS; the RC QP is its own peer */
+	struct ibv_qp *error; /* RC, in this state: takes requests and flushes them */
+};
+
+static int total, wrong;
+
+static const char *name_of(int err)
 {
-	return (struct ibv_qp_init_attr){
-		.send_cq = lab->cq,
-		.recv_cq = lab->cq,
-		.qp_type = type,
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2 },
-	};
+	return err == WRONG_BAD_WR ? "a wrong bad_wr" : err ? strerrorname_np(err) : "success";
 }
+
+static void expect(int err, const char *what, int got, const char *call)
+{
+	total++;
+	if (got == err)
+		return;
+	printf("%s: %s (%d), expected %s: %s\n", what, name_of(got), got, name_of(err), call);
+	wrong++;
+}
+
+/* Expect an errno of a verb that returns it, or of one that returns a pointer. */
+#define EXPECT(err, what, call) expect(err, what, call, #call)
+#define EXPECT_NULL(err, what, call) expect(err, what, (errno = 0, (call) ? 0 : errno), #call)
 
 /* ------------------------------------------------------------------ device, PD */
 
-static int query_port(struct lab *lab, const struct check *check)
+static void check_device(struct lab *lab)
 {
-	struct ibv_port_attr attr;
-
-	return ibv_query_port(lab->node.ctx, check->number, &attr);
-}
-
-static int dealloc_pd(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return ibv_dealloc_pd(lab->node.pd);
-}
-
-static int open_xrcd(struct lab *lab, const struct check *check)
-{
-	struct ibv_xrcd_init_attr attr = {
+	struct ibv_context *ctx = lab->node.ctx;
+	struct ibv_xrcd_init_attr xrcd = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 		.fd = -1,
 		.oflags = O_CREAT,
 	};
+	struct ibv_alloc_dm_attr dm = {};
+	struct ibv_port_attr port;
 
-	(void)check;
-	return OF_POINTER(ibv_open_xrcd(lab->node.ctx, &attr));
+	EXPECT(EINVAL, "port 0", ibv_query_port(ctx, 0, &port));
+	EXPECT(EINVAL, "port 2 of 1", ibv_query_port(ctx, 2, &port));
+	EXPECT(EBUSY, "PD with a region in it", ibv_dealloc_pd(lab->node.pd));
+	EXPECT_NULL(EOPNOTSUPP, "there is no XRC", ibv_open_xrcd(ctx, &xrcd));
+	EXPECT_NULL(EINVAL, "device memory of no bytes", ibv_alloc_dm(ctx, &dm));
 }
-
-static int alloc_dm(struct lab *lab, const struct check *check)
-{
-	struct ibv_alloc_dm_attr attr = { .length = check->number };
-
-	return OF_POINTER(ibv_alloc_dm(lab->node.ctx, &attr));
-}
-
-const struct check device_checks[] = {
-	{ "ibv_query_port", "port 0", query_port, EINVAL, .number = 0 },
-	{ "ibv_query_port", "port 2 of 1", query_port, EINVAL, .number = 2 },
-	{ "ibv_dealloc_pd", "with a region in it", dealloc_pd, EBUSY },
-	{ "ibv_open_xrcd", "there is no XRC", open_xrcd, EOPNOTSUPP },
-	{ "ibv_alloc_dm", "no bytes", alloc_dm, EINVAL },
-	{}
-};
 
 /* ------------------------------------------------------------------ memory */
 
-static char *readonly_page;
-
-static int reg_mr(struct lab *lab, const struct check *check)
+static void check_reg(struct lab *lab)
 {
-	return OF_POINTER(ibv_reg_mr(lab->node.pd, lab->memory, check->number, check->flags));
+	struct ibv_pd *pd = lab->node.pd;
+	char *memory = lab->memory, *readonly = map_memory(4096, 0);
+	uint64_t last_page = (UINT64_MAX & ~0xfffull) | ((uintptr_t)memory & 0xfff);
+
+	MUST(mprotect(readonly, 4096, PROT_READ));
+	EXPECT_NULL(EINVAL, "length 0", ibv_reg_mr(pd, memory, 0, 0));
+	EXPECT_NULL(EINVAL, "remote write without local write",
+		    ibv_reg_mr(pd, memory, 8, IBV_ACCESS_REMOTE_WRITE));
+	EXPECT_NULL(EINVAL, "remote atomic without local write",
+		    ibv_reg_mr(pd, memory, 8, IBV_ACCESS_REMOTE_ATOMIC));
+	EXPECT_NULL(EINVAL, "unknown access", ibv_reg_mr(pd, memory, 8, 1 << 18));
+	EXPECT_NULL(EOPNOTSUPP, "on demand paging",
+		    ibv_reg_mr(pd, memory, 8, IBV_ACCESS_ON_DEMAND));
+	EXPECT_NULL(EFAULT, "no memory there", ibv_reg_mr(pd, (void *)0x1000, 8, 0));
+	EXPECT_NULL(EINVAL, "an end that wraps",
+		    ibv_reg_mr(pd, (void *)(UINTPTR_MAX - 100), 4096, 0));
+	EXPECT_NULL(EFAULT, "read-only memory to write to",
+		    ibv_reg_mr(pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE));
+	EXPECT_NULL(EINVAL, "an iova whose end wraps",
+		    ibv_reg_mr_iova(pd, memory, BYTES, last_page, 0));
+	EXPECT_NULL(EOPNOTSUPP, "there are no DMA-BUF regions",
+		    ibv_reg_dmabuf_mr(pd, 0, 4096, 0, lab->node.ctx->cmd_fd, 0));
 }
 
-static int reg_nothing(struct lab *lab, const struct check *check)
-{
-	return OF_POINTER(ibv_reg_mr(lab->node.pd, (void *)0x1000, check->number, check->flags));
-}
-
-static int reg_past_the_end(struct lab *lab, const struct check *check)
-{
-	return OF_POINTER(
-		ibv_reg_mr(lab->node.pd, (void *)(UINTPTR_MAX - 100), check->number, check->flags));
-}
-
-static int reg_read_only(struct lab *lab, const struct check *check)
-{
-	if (!readonly_page)
-		readonly_page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (readonly_page == MAP_FAILED)
-		die("mmap:");
-	return OF_POINTER(ibv_reg_mr(lab->node.pd, readonly_page, 4096, check->flags));
-}
-
-static int reg_iova_that_wraps(struct lab *lab, const struct check *check)
-{
-	uint64_t iova = (UINT64_MAX & ~0xfffull) | ((uintptr_t)lab->memory & 0xfff);
-
-	return OF_POINTER(
-		ibv_reg_mr_iova(lab->node.pd, lab->memory, check->number, iova, check->flags));
-}
-
-static int reg_dmabuf(struct lab *lab, const struct check *check)
-{
-	return OF_POINTER(
-		ibv_reg_dmabuf_mr(lab->node.pd, 0, 4096, 0, lab->node.ctx->cmd_fd, check->flags));
-}
-
-static int rereg(struct lab *lab, const struct check *check)
-{
-	return -ibv_rereg_mr(lab->mr, check->flags, NULL, NULL, 0, check->number);
-}
-
-static int advise(struct lab *lab, const struct check *check)
+static void check_rereg(struct lab *lab)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)lab->memory, .length = 8, .lkey = lab->mr->lkey };
 
-	return ibv_advise_mr(lab->node.pd, check->number, 0, &sge, 1);
+	EXPECT(-IBV_REREG_MR_ERR_INPUT, "unknown flag",
+	       -ibv_rereg_mr(lab->mr, 1 << 20, NULL, NULL, 0, 0));
+	EXPECT(-IBV_REREG_MR_ERR_INPUT, "translation to nothing",
+	       -ibv_rereg_mr(lab->mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, 0, 0));
+	EXPECT(-IBV_REREG_MR_ERR_INPUT, "access without its flag",
+	       -ibv_rereg_mr(lab->mr, 0, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
+	EXPECT(-IBV_REREG_MR_ERR_CMD, "no PD",
+	       -ibv_rereg_mr(lab->mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0));
+	EXPECT(EOPNOTSUPP, "there is no advice",
+	       ibv_advise_mr(lab->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 }
 
-static int alloc_mw(struct lab *lab, const struct check *check)
-{
-	return OF_POINTER(ibv_alloc_mw(lab->node.pd, check->number));
-}
-
-static int bind_on(struct lab *lab, struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mr *mr,
-		   unsigned int access)
+static int bind(struct lab *lab, struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mr *mr,
+		unsigned int access)
 {
 	struct ibv_mw_bind bind = {
 		.bind_info = { .mr = mr,
@@ -144,490 +130,443 @@ static int bind_on(struct lab *lab, struct ibv_qp *qp, struct ibv_mw *mw, struct
 	return ibv_bind_mw(qp, mw, &bind);
 }
 
-static int bind_type_2(struct lab *lab, const struct check *check)
+static void check_windows(struct lab *lab)
 {
-	(void)check;
-	return bind_on(lab, lab->rc, lab->mw2, lab->mr, 0);
+	EXPECT_NULL(EINVAL, "window of type 3", ibv_alloc_mw(lab->node.pd, 3));
+	EXPECT(EINVAL, "type 2", bind(lab, lab->rc, lab->mw2, lab->mr, 0));
+	EXPECT(EINVAL, "on UD", bind(lab, lab->ud, lab->mw1, lab->mr, 0));
+	EXPECT(EINVAL, "no region", bind(lab, lab->rc, lab->mw1, NULL, 0));
+	EXPECT(EPERM, "region of another PD", bind(lab, lab->rc, lab->mw1, lab->other_mr, 0));
+	EXPECT(EINVAL, "the right to bind",
+	       bind(lab, lab->rc, lab->mw1, lab->mr, IBV_ACCESS_MW_BIND));
 }
-
-static int bind_on_ud(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return bind_on(lab, lab->ud, lab->mw1, lab->mr, 0);
-}
-
-static int bind_to_nothing(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return bind_on(lab, lab->rc, lab->mw1, NULL, 0);
-}
-
-static int bind_to_other_pd(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return bind_on(lab, lab->rc, lab->mw1, lab->other_mr, 0);
-}
-
-static int bind_access(struct lab *lab, const struct check *check)
-{
-	return bind_on(lab, lab->rc, lab->mw1, lab->mr, check->flags);
-}
-
-const struct check memory_checks[] = {
-	{ "ibv_reg_mr", "length 0", reg_mr, EINVAL },
-	{ "ibv_reg_mr", "remote write without local write", reg_mr, EINVAL, .number = 8,
-	  .flags = IBV_ACCESS_REMOTE_WRITE },
-	{ "ibv_reg_mr", "remote atomic without local write", reg_mr, EINVAL, .number = 8,
-	  .flags = IBV_ACCESS_REMOTE_ATOMIC },
-	{ "ibv_reg_mr", "unknown access", reg_mr, EINVAL, .number = 8, .flags = 1 << 18 },
-	{ "ibv_reg_mr", "on demand paging", reg_mr, EOPNOTSUPP, .number = 8,
-	  .flags = IBV_ACCESS_ON_DEMAND },
-	{ "ibv_reg_mr", "no memory there", reg_nothing, EFAULT, .number = 8 },
-	{ "ibv_reg_mr", "an end that wraps", reg_past_the_end, EINVAL, .number = 4096 },
-	{ "ibv_reg_mr", "read-only memory to write to", reg_read_only, EFAULT,
-	  .flags = IBV_ACCESS_LOCAL_WRITE },
-	{ "ibv_reg_mr_iova", "an end that wraps", reg_iova_that_wraps, EINVAL, .number = 8192 },
-	{ "ibv_reg_dmabuf_mr", "there are none", reg_dmabuf, EOPNOTSUPP },
-	{ "ibv_rereg_mr", "unknown flag", rereg, -IBV_REREG_MR_ERR_INPUT, .flags = 1 << 20 },
-	{ "ibv_rereg_mr", "translation to nothing", rereg, -IBV_REREG_MR_ERR_INPUT,
-	  .flags = IBV_REREG_MR_CHANGE_TRANSLATION },
-	{ "ibv_rereg_mr", "access without its flag", rereg, -IBV_REREG_MR_ERR_INPUT,
-	  .number = IBV_ACCESS_LOCAL_WRITE },
-	{ "ibv_rereg_mr", "no PD", rereg, -IBV_REREG_MR_ERR_CMD, .flags = IBV_REREG_MR_CHANGE_PD },
-	{ "ibv_advise_mr", "there is none", advise, EOPNOTSUPP,
-	  .number = IBV_ADVISE_MR_ADVICE_PREFETCH },
-	{ "ibv_alloc_mw", "type 3", alloc_mw, EINVAL, .number = 3 },
-	{ "ibv_bind_mw", "type 2", bind_type_2, EINVAL },
-	{ "ibv_bind_mw", "on UD", bind_on_ud, EINVAL },
-	{ "ibv_bind_mw", "no region", bind_to_nothing, EINVAL },
-	{ "ibv_bind_mw", "region of another PD", bind_to_other_pd, EPERM },
-	{ "ibv_bind_mw", "the right to bind", bind_access, EINVAL, .flags = IBV_ACCESS_MW_BIND },
-	{}
-};
 
 /* ------------------------------------------------------------------ CQs, SRQs */
 
-static int create_cq(struct lab *lab, const struct check *check)
+static void check_cqs(struct lab *lab)
 {
-	return OF_POINTER(ibv_create_cq(lab->node.ctx, check->number, NULL, NULL, check->flags));
+	struct ibv_context *ctx = lab->node.ctx;
+
+	EXPECT_NULL(EINVAL, "no entries", ibv_create_cq(ctx, 0, NULL, NULL, 0));
+	EXPECT_NULL(EINVAL, "-1 entries", ibv_create_cq(ctx, -1, NULL, NULL, 0));
+	EXPECT_NULL(EINVAL, "2^30 entries", ibv_create_cq(ctx, 1 << 30, NULL, NULL, 0));
+	EXPECT_NULL(EINVAL, "completion vector 99", ibv_create_cq(ctx, 1, NULL, NULL, 99));
+	EXPECT(EINVAL, "resize to no entries", ibv_resize_cq(lab->cq, 0));
+	EXPECT(EINVAL, "resize to 2^30 entries", ibv_resize_cq(lab->cq, 1 << 30));
+	EXPECT(EBUSY, "CQ with QPs", ibv_destroy_cq(lab->cq));
 }
 
-static int resize_cq(struct lab *lab, const struct check *check)
+static struct ibv_srq *create_srq(struct lab *lab, uint32_t max_wr, uint32_t max_sge)
 {
-	return ibv_resize_cq(lab->cq, check->number);
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = max_wr, .max_sge = max_sge } };
+
+	return ibv_create_srq(lab->node.pd, &attr);
 }
 
-static int destroy_cq(struct lab *lab, const struct check *check)
+static int modify_srq(struct lab *lab, int mask, uint32_t value)
 {
-	(void)check;
-	return ibv_destroy_cq(lab->cq);
+	struct ibv_srq_attr attr = { .srq_limit = value, .max_wr = value };
+
+	return ibv_modify_srq(lab->srq, &attr, mask);
 }
 
-static int create_srq(struct lab *lab, const struct check *check)
-{
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = check->number,
-						    .max_sge = check->flags } };
-
-	return OF_POINTER(ibv_create_srq(lab->node.pd, &attr));
-}
-
-static int modify_srq(struct lab *lab, const struct check *check)
-{
-	struct ibv_srq_attr attr = { .srq_limit = check->number, .max_wr = check->number };
-
-	return ibv_modify_srq(lab->srq, &attr, check->flags);
-}
-
-static int destroy_srq(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return ibv_destroy_srq(lab->srq);
-}
-
-static int post_srq(struct lab *lab, const struct check *check)
+static int post_srq(struct lab *lab, int num_sge)
 {
 	struct ibv_sge sges[9] = {};
-	struct ibv_recv_wr *bad, wr = { .sg_list = sges, .num_sge = check->number };
+	struct ibv_recv_wr *bad, wr = { .sg_list = sges, .num_sge = num_sge };
 	int err = ibv_post_srq_recv(lab->srq, &wr, &bad);
 
 	return err && bad != &wr ? WRONG_BAD_WR : err;
 }
 
-static int post_srq_until_full(struct lab *lab, const struct check *check)
+static int post_srq_until_full(struct lab *lab)
 {
-	struct ibv_recv_wr *bad, wr = {};
 	int i, err = 0;
 
-	for (i = 0; i < check->number && !err; i++)
-		err = ibv_post_srq_recv(lab->srq, &wr, &bad);
+	for (i = 0; i < 65536 && !err; i++)
+		err = post_srq(lab, 0);
 	return err;
 }
 
-const struct check queue_checks[] = {
-	{ "ibv_create_cq", "no entries", create_cq, EINVAL },
-	{ "ibv_create_cq", "-1 entries", create_cq, EINVAL, .number = -1 },
-	{ "ibv_create_cq", "2^30 entries", create_cq, EINVAL, .number = 1 << 30 },
-	{ "ibv_create_cq", "completion vector 99", create_cq, EINVAL, .number = 1, .flags = 99 },
-	{ "ibv_resize_cq", "no entries", resize_cq, EINVAL },
-	{ "ibv_resize_cq", "2^30 entries", resize_cq, EINVAL, .number = 1 << 30 },
-	{ "ibv_destroy_cq", "with QPs", destroy_cq, EBUSY },
-	{ "ibv_create_srq", "no requests", create_srq, EINVAL, .flags = 1 },
-	{ "ibv_create_srq", "2^30 requests", create_srq, EINVAL, .number = 1 << 30, .flags = 1 },
-	{ "ibv_create_srq", "1000 SGEs", create_srq, EINVAL, .number = 1, .flags = 1000 },
-	{ "ibv_modify_srq", "limit above its size", modify_srq, EINVAL, .number = 1 << 20,
-	  .flags = IBV_SRQ_LIMIT },
-	{ "ibv_modify_srq", "unknown attribute", modify_srq, EINVAL, .number = 1, .flags = 1 << 7 },
-	{ "ibv_destroy_srq", "with a QP", destroy_srq, EBUSY },
-	{ "ibv_post_srq_recv", "too many SGEs", post_srq, EINVAL, .number = 9 },
-	{ "ibv_post_srq_recv", "-1 SGEs", post_srq, EINVAL, .number = -1 },
-	{ "ibv_post_srq_recv", "full", post_srq_until_full, ENOMEM, .number = 65536 },
-	{}
-};
+static void check_srqs(struct lab *lab)
+{
+	EXPECT_NULL(EINVAL, "no requests", create_srq(lab, 0, 1));
+	EXPECT_NULL(EINVAL, "2^30 requests", create_srq(lab, 1 << 30, 1));
+	EXPECT_NULL(EINVAL, "1000 SGEs", create_srq(lab, 1, 1000));
+	EXPECT(EINVAL, "limit above its size", modify_srq(lab, IBV_SRQ_LIMIT, 1 << 20));
+	EXPECT(EINVAL, "unknown attribute of an SRQ", modify_srq(lab, 1 << 7, 1));
+	EXPECT(EBUSY, "SRQ with a QP", ibv_destroy_srq(lab->srq));
+	EXPECT(EINVAL, "too many SGEs for an SRQ", post_srq(lab, 9));
+	EXPECT(EINVAL, "-1 SGEs for an SRQ", post_srq(lab, -1));
+	EXPECT(ENOMEM, "full SRQ", post_srq_until_full(lab));
+}
 
 /* ------------------------------------------------------------------ QPs */
 
-static int create_qp(struct lab *lab, const struct check *check)
+static struct ibv_qp_init_attr init_of(const struct lab *lab, enum ibv_qp_type type)
 {
-	struct ibv_qp_init_attr attr = init_of(lab, check->number);
-
-	return OF_POINTER(ibv_create_qp(lab->node.pd, &attr));
+	return (struct ibv_qp_init_attr){
+		.send_cq = lab->cq,
+		.recv_cq = lab->cq,
+		.qp_type = type,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2 },
+	};
 }
 
-static int create_without_cqs(struct lab *lab, const struct check *check)
+static struct ibv_qp *create_qp(struct lab *lab, enum ibv_qp_type type)
 {
-	struct ibv_qp_init_attr attr = init_of(lab, check->number);
+	struct ibv_qp_init_attr attr = init_of(lab, type);
 
-	attr.send_cq = attr.recv_cq = NULL;
-	return OF_POINTER(ibv_create_qp(lab->node.pd, &attr));
+	return ibv_create_qp(lab->node.pd, &attr);
 }
 
-static int create_uc_with_srq(struct lab *lab, const struct check *check)
-{
-	struct ibv_qp_init_attr attr = init_of(lab, IBV_QPT_UC);
-
-	(void)check;
-	attr.srq = lab->srq;
-	return OF_POINTER(ibv_create_qp(lab->node.pd, &attr));
-}
-
-/* flags: the member of struct ibv_qp_cap to set. */
-static int create_with_cap(struct lab *lab, const struct check *check)
+static struct ibv_qp *create_with_cap(struct lab *lab, struct ibv_qp_cap cap)
 {
 	struct ibv_qp_init_attr attr = init_of(lab, IBV_QPT_RC);
-	uint32_t *cap[] = { &attr.cap.max_send_wr, &attr.cap.max_recv_wr, &attr.cap.max_send_sge,
-			    &attr.cap.max_recv_sge, &attr.cap.max_inline_data };
 
-	*cap[check->flags] = check->number;
-	return OF_POINTER(ibv_create_qp(lab->node.pd, &attr));
+	attr.cap = cap;
+	return ibv_create_qp(lab->node.pd, &attr);
 }
 
-static int create_ex(struct lab *lab, const struct check *check)
+static struct ibv_qp *create_ex(struct lab *lab, uint32_t mask, uint64_t send_ops)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = lab->cq,
 		.recv_cq = lab->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | check->flags,
+		.cap = { .max_send_wr = 2, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | mask,
 		.pd = lab->node.pd,
 		.create_flags = IBV_QP_CREATE_SCATTER_FCS,
-		.send_ops_flags = check->number,
+		.send_ops_flags = send_ops,
 	};
 
-	return OF_POINTER(ibv_create_qp_ex(lab->node.ctx, &attr));
+	return ibv_create_qp_ex(lab->node.ctx, &attr);
 }
 
-/* number: the new state, flags: the mask, of a QP in RESET. */
-static int modify_qp(struct lab *lab, const struct check *check)
+static void check_create_qp(struct lab *lab)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = check->number,
-		.port_num = 1,
-		.qp_access_flags = 0,
-		.rate_limit = 1000,
+	static const struct {
+		const char *what;
+		struct ibv_qp_cap cap;
+	} caps[] = {
+		{ "too many sends", { 1 << 20, 4, 2, 2 } },
+		{ "-1 sends", { -1, 4, 2, 2 } },
+		{ "too many receives", { 4, 1 << 20, 2, 2 } },
+		{ "too many SGEs", { 4, 4, 100, 2 } },
+		{ "too many SGEs to receive", { 4, 4, 2, 100 } },
+		{ "too much inline data", { 4, 4, 2, 2, 100000 } },
 	};
+	struct ibv_qp_init_attr no_cqs = init_of(lab, IBV_QPT_RC);
+	struct ibv_qp_init_attr with_srq = init_of(lab, IBV_QPT_UC);
+	size_t i;
 
-	return ibv_modify_qp(lab->reset, &attr, check->flags);
+	EXPECT_NULL(EOPNOTSUPP, "raw packets", create_qp(lab, IBV_QPT_RAW_PACKET));
+	EXPECT_NULL(EOPNOTSUPP, "XRC", create_qp(lab, IBV_QPT_XRC_SEND));
+	EXPECT_NULL(EOPNOTSUPP, "driver's own", create_qp(lab, IBV_QPT_DRIVER));
+	EXPECT_NULL(EINVAL, "QP of type 77", create_qp(lab, 77));
+	no_cqs.send_cq = no_cqs.recv_cq = NULL;
+	EXPECT_NULL(EINVAL, "no CQs", ibv_create_qp(lab->node.pd, &no_cqs));
+	with_srq.srq = lab->srq;
+	EXPECT_NULL(EINVAL, "UC with SRQ", ibv_create_qp(lab->node.pd, &with_srq));
+	for (i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
+		EXPECT_NULL(EINVAL, caps[i].what, create_with_cap(lab, caps[i].cap));
+	EXPECT_NULL(EOPNOTSUPP, "flags", create_ex(lab, IBV_QP_INIT_ATTR_CREATE_FLAGS, 0));
+	EXPECT_NULL(EOPNOTSUPP, "unknown attribute of a QP", create_ex(lab, 1 << 25, 0));
+	EXPECT_NULL(EOPNOTSUPP, "TSO operations",
+		    create_ex(lab, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QP_EX_WITH_TSO));
+}
+
+/* The QP in RESET; other members are those of a valid change to INIT. */
+static int modify(struct lab *lab, enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = { .qp_state = state, .port_num = TEST_PORT, .rate_limit = 1000 };
+
+	return ibv_modify_qp(lab->reset, &attr, mask);
 }
 
 #define TO_INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 
-static int modify_port(struct lab *lab, const struct check *check)
+static int to_init(struct lab *lab, int port, int pkey_index)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = check->number };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = port,
+		.pkey_index = pkey_index,
+	};
 
 	return ibv_modify_qp(lab->reset, &attr, TO_INIT);
 }
 
-static int modify_pkey(struct lab *lab, const struct check *check)
+static int to_rtr(struct lab *lab, enum ibv_mtu mtu, int gid_index)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .port_num = 1,
-				    .pkey_index = check->number };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu,
+		.dest_qp_num = 77,
+		.min_rnr_timer = 12,
+		.ah_attr = {
+			.port_num = TEST_PORT,
+			.is_global = 1,
+			.grh = { .dgid = lab->node.gid, .sgid_index = gid_index, .hop_limit = 1 },
+		},
+	};
 
-	return ibv_modify_qp(lab->reset, &attr, TO_INIT);
-}
-
-static int to_rtr(struct lab *lab, struct ibv_qp_attr *attr)
-{
-	attr->qp_state = IBV_QPS_RTR;
-	attr->dest_qp_num = 77;
-	attr->min_rnr_timer = 12;
-	attr->ah_attr.port_num = 1;
-	attr->ah_attr.is_global = 1;
-	attr->ah_attr.grh.dgid = lab->node.gid;
-	attr->ah_attr.grh.hop_limit = 1;
-	return ibv_modify_qp(lab->init, attr,
+	return ibv_modify_qp(lab->init, &attr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 				     IBV_QP_MIN_RNR_TIMER);
 }
 
-static int modify_mtu(struct lab *lab, const struct check *check)
-{
-	struct ibv_qp_attr attr = { .path_mtu = check->number,
-				    .ah_attr.grh.sgid_index = lab->node.gid_index };
-
-	return to_rtr(lab, &attr);
-}
-
-static int modify_gid_index(struct lab *lab, const struct check *check)
-{
-	struct ibv_qp_attr attr = { .path_mtu = IBV_MTU_1024,
-				    .ah_attr.grh.sgid_index = check->number };
-
-	return to_rtr(lab, &attr);
-}
-
-static int query_qp(struct lab *lab, const struct check *check)
+static void check_modify_qp(struct lab *lab)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
+	int gid_index = lab->node.gid_index;
 
-	return ibv_query_qp(lab->rc, &attr, check->flags, &init);
+	EXPECT(EINVAL, "RESET to RTS", modify(lab, IBV_QPS_RTS, IBV_QP_STATE));
+	EXPECT(EINVAL, "RESET to RTR", modify(lab, IBV_QPS_RTR, IBV_QP_STATE));
+	EXPECT(EINVAL, "state 99", modify(lab, 99, TO_INIT));
+	EXPECT(EINVAL, "INIT without attributes", modify(lab, IBV_QPS_INIT, IBV_QP_STATE));
+	EXPECT(EINVAL, "INIT with one too many",
+	       modify(lab, IBV_QPS_INIT, TO_INIT | IBV_QP_SQ_PSN));
+	EXPECT(EOPNOTSUPP, "rate limit", modify(lab, IBV_QPS_INIT, TO_INIT | IBV_QP_RATE_LIMIT));
+	EXPECT(EINVAL, "port 0", to_init(lab, 0, 0));
+	EXPECT(EINVAL, "port 99", to_init(lab, 99, 0));
+	EXPECT(EINVAL, "partition key 999", to_init(lab, TEST_PORT, 999));
+	EXPECT(EINVAL, "MTU 0", to_rtr(lab, 0, gid_index));
+	EXPECT(EINVAL, "MTU 9", to_rtr(lab, 9, gid_index));
+	EXPECT(EINVAL, "GID 250", to_rtr(lab, IBV_MTU_1024, 250));
+	EXPECT(EOPNOTSUPP, "unknown attribute to query",
+	       ibv_query_qp(lab->rc, &attr, IBV_QP_RATE_LIMIT, &init));
 }
 
-static int attach(struct ibv_qp *qp, uint8_t first_byte, bool detach)
-{
-	union ibv_gid gid = { .raw = { first_byte, 0x0e, [15] = 9 } };
-
-	return detach ? ibv_detach_mcast(qp, &gid, 0) : ibv_attach_mcast(qp, &gid, 0);
-}
-
-static int destroy_attached(struct lab *lab, const struct check *check)
-{
-	int err = attach(lab->ud, 0xff, false);
-
-	(void)check;
-	if (err)
-		die("ibv_attach_mcast: %s", strerror(err));
-	err = ibv_destroy_qp(lab->ud);
-	if (attach(lab->ud, 0xff, true))
-		die("ibv_detach_mcast");
-	return err;
-}
-
-static int attach_rc(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return attach(lab->rc, 0xff, false);
-}
-
-static int attach_unicast(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return attach(lab->ud, 0x20, false);
-}
-
-static int detach_unattached(struct lab *lab, const struct check *check)
-{
-	(void)check;
-	return attach(lab->ud, 0xff, true);
-}
-
-static int create_ah(struct lab *lab, const struct check *check)
+static struct ibv_ah *create_ah(struct lab *lab, int port, bool is_global)
 {
 	struct ibv_ah_attr attr = {
-		.is_global = check->flags,
-		.port_num = check->number,
+		.is_global = is_global,
+		.port_num = port,
 		.grh = { .dgid = lab->node.gid, .sgid_index = lab->node.gid_index },
 	};
 
-	return OF_POINTER(ibv_create_ah(lab->node.pd, &attr));
+	return ibv_create_ah(lab->node.pd, &attr);
 }
 
-#define WITH_FLAGS IBV_QP_INIT_ATTR_CREATE_FLAGS
-#define WITH_OPS IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
+static void check_addresses(struct lab *lab)
+{
+	const union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 9 } };
+	const union ibv_gid unicast = { .raw = { 0x20, 0x0e, [15] = 9 } };
 
-const struct check qp_checks[] = {
-	{ "ibv_create_qp", "raw packets", create_qp, EOPNOTSUPP, .number = IBV_QPT_RAW_PACKET },
-	{ "ibv_create_qp", "XRC", create_qp, EOPNOTSUPP, .number = IBV_QPT_XRC_SEND },
-	{ "ibv_create_qp", "driver's own", create_qp, EOPNOTSUPP, .number = IBV_QPT_DRIVER },
-	{ "ibv_create_qp", "type 77", create_qp, EINVAL, .number = 77 },
-	{ "ibv_create_qp", "no CQs", create_without_cqs, EINVAL, .number = IBV_QPT_RC },
-	{ "ibv_create_qp", "UC with SRQ", create_uc_with_srq, EINVAL },
-	{ "ibv_create_qp", "too many sends", create_with_cap, EINVAL, 1 << 20, 0 },
-	{ "ibv_create_qp", "-1 sends", create_with_cap, EINVAL, -1, 0 },
-	{ "ibv_create_qp", "too many receives", create_with_cap, EINVAL, 1 << 20, 1 },
-	{ "ibv_create_qp", "too many SGEs", create_with_cap, EINVAL, 100, 2 },
-	{ "ibv_create_qp", "too many SGEs to receive", create_with_cap, EINVAL, 100, 3 },
-	{ "ibv_create_qp", "too much inline data", create_with_cap, EINVAL, 100000, 4 },
-	{ "ibv_create_qp_ex", "flags", create_ex, EOPNOTSUPP, .flags = WITH_FLAGS },
-	{ "ibv_create_qp_ex", "unknown attribute", create_ex, EOPNOTSUPP, .flags = 1 << 25 },
-	{ "ibv_create_qp_ex", "TSO", create_ex, EOPNOTSUPP, IBV_QP_EX_WITH_TSO, WITH_OPS },
-	{ "ibv_modify_qp", "RESET to RTS", modify_qp, EINVAL, IBV_QPS_RTS, IBV_QP_STATE },
-	{ "ibv_modify_qp", "RESET to RTR", modify_qp, EINVAL, IBV_QPS_RTR, IBV_QP_STATE },
-	{ "ibv_modify_qp", "state 99", modify_qp, EINVAL, 99, TO_INIT },
-	{ "ibv_modify_qp", "INIT without attributes", modify_qp, EINVAL, IBV_QPS_INIT,
-	  IBV_QP_STATE },
-	{ "ibv_modify_qp", "INIT with one too many", modify_qp, EINVAL, IBV_QPS_INIT,
-	  TO_INIT | IBV_QP_SQ_PSN },
-	{ "ibv_modify_qp", "rate limit", modify_qp, EOPNOTSUPP, IBV_QPS_INIT,
-	  TO_INIT | IBV_QP_RATE_LIMIT },
-	{ "ibv_modify_qp", "port 0", modify_port, EINVAL, .number = 0 },
-	{ "ibv_modify_qp", "port 99", modify_port, EINVAL, .number = 99 },
-	{ "ibv_modify_qp", "partition key 999", modify_pkey, EINVAL, .number = 999 },
-	{ "ibv_modify_qp", "MTU 0", modify_mtu, EINVAL, .number = 0 },
-	{ "ibv_modify_qp", "MTU 9", modify_mtu, EINVAL, .number = 9 },
-	{ "ibv_modify_qp", "GID 250", modify_gid_index, EINVAL, .number = 250 },
-	{ "ibv_query_qp", "unknown attribute", query_qp, EOPNOTSUPP, .flags = IBV_QP_RATE_LIMIT },
-	{ "ibv_create_ah", "no GRH", create_ah, EINVAL, 1, 0 },
-	{ "ibv_create_ah", "port 0", create_ah, EINVAL, 0, 1 },
-	{ "ibv_create_ah", "port 99", create_ah, EINVAL, 99, 1 },
-	{ "ibv_attach_mcast", "RC", attach_rc, EINVAL },
-	{ "ibv_attach_mcast", "a unicast GID", attach_unicast, EINVAL },
-	{ "ibv_detach_mcast", "not attached", detach_unattached, EINVAL },
-	{ "ibv_destroy_qp", "in a multicast group", destroy_attached, EBUSY },
-	{}
-};
+	EXPECT_NULL(EINVAL, "no GRH", create_ah(lab, TEST_PORT, false));
+	EXPECT_NULL(EINVAL, "address of port 0", create_ah(lab, 0, true));
+	EXPECT_NULL(EINVAL, "address of port 99", create_ah(lab, 99, true));
+	EXPECT(EINVAL, "RC in a multicast group", ibv_attach_mcast(lab->rc, &group, 0));
+	EXPECT(EINVAL, "a unicast GID", ibv_attach_mcast(lab->ud, &unicast, 0));
+	EXPECT(EINVAL, "not attached", ibv_detach_mcast(lab->ud, &group, 0));
+	MUST(ibv_attach_mcast(lab->ud, &group, 0));
+	EXPECT(EBUSY, "QP in a multicast group", ibv_destroy_qp(lab->ud));
+	MUST(ibv_detach_mcast(lab->ud, &group, 0));
+}
+
+/* ------------------------------------------------------------------ work requests */
+
+static struct ibv_sge sges[64];
+
+static int post_one(struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad = NULL;
+	int err = ibv_post_send(qp, wr, &bad);
+
+	return err && bad != wr ? WRONG_BAD_WR : err;
+}
+
+#define POST(qp, ...) post_one(qp, &(struct ibv_send_wr){ __VA_ARGS__ })
+#define INLINE(bytes)                                                                      \
+	.sg_list = &(struct ibv_sge){ .addr = (uintptr_t)lab->memory, .length = (bytes) }, \
+	.num_sge = 1, .send_flags = IBV_SEND_INLINE
+
+/* The requests of a list before the bad one are posted, those behind it are ignored. */
+static int post_list(struct lab *lab)
+{
+	struct ibv_send_wr wrs[3] = {
+		{ .opcode = IBV_WR_SEND, .next = &wrs[1] },
+		{ .opcode = 99, .next = &wrs[2] },
+		{ .opcode = 98 },
+	};
+	struct ibv_send_wr *bad = NULL;
+	int err = ibv_post_send(lab->error, wrs, &bad);
+
+	return err && bad != &wrs[1] ? WRONG_BAD_WR : err;
+}
+
+/* The doorbell rings at the end of a list, so the device frees no slots before that. */
+static int post_until_full(struct lab *lab)
+{
+	struct ibv_send_wr wrs[64] = {}, *bad = NULL;
+	int i, err;
+
+	for (i = 0; i < 64; i++) {
+		wrs[i].opcode = IBV_WR_SEND;
+		wrs[i].next = i < 63 ? &wrs[i + 1] : NULL;
+	}
+	err = ibv_post_send(lab->error, wrs, &bad);
+	return err && (bad < &wrs[1] || bad > &wrs[4]) ? WRONG_BAD_WR : err;
+}
+
+static void check_sends(struct lab *lab)
+{
+	EXPECT(EINVAL, "in RESET", POST(lab->reset, .opcode = IBV_WR_SEND));
+	EXPECT(EINVAL, "in INIT", POST(lab->init, .opcode = IBV_WR_SEND));
+	EXPECT(EINVAL, "opcode 99", POST(lab->rc, .opcode = 99));
+	EXPECT(EOPNOTSUPP, "TSO", POST(lab->rc, .opcode = IBV_WR_TSO));
+	EXPECT(EINVAL, "flag 1 << 20", POST(lab->rc, .opcode = IBV_WR_SEND, .send_flags = 1 << 20));
+	EXPECT(EINVAL, "IP checksum",
+	       POST(lab->rc, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_IP_CSUM));
+	EXPECT(EINVAL, "too many SGEs",
+	       POST(lab->rc, .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 64));
+	EXPECT(EINVAL, "-1 SGEs",
+	       POST(lab->rc, .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = -1));
+	EXPECT(EINVAL, "too much inline data", POST(lab->rc, .opcode = IBV_WR_SEND, INLINE(BYTES)));
+	EXPECT(EINVAL, "READ of inline data", POST(lab->rc, .opcode = IBV_WR_RDMA_READ, INLINE(8)));
+	EXPECT(EINVAL, "WRITE on UD", POST(lab->ud, .opcode = IBV_WR_RDMA_WRITE));
+	EXPECT(EINVAL, "atomic on UD", POST(lab->ud, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD));
+	EXPECT(EINVAL, "UD without address handle", POST(lab->ud, .opcode = IBV_WR_SEND));
+	EXPECT(EINVAL, "second of a list", post_list(lab));
+	EXPECT(ENOMEM, "full send queue", post_until_full(lab));
+}
+
+static int post_bind(struct lab *lab, struct ibv_mw *mw, uint32_t rkey, struct ibv_mr *mr)
+{
+	struct ibv_mw_bind_info info = { .mr = mr, .addr = (uintptr_t)lab->memory, .length = 8 };
+
+	return POST(lab->rc, .opcode = IBV_WR_BIND_MW,
+		    .bind_mw = { .mw = mw, .rkey = rkey, .bind_info = info });
+}
+
+static void check_binds(struct lab *lab)
+{
+	uint32_t rkey = lab->mw2->rkey;
+
+	EXPECT(EINVAL, "bind of type 1", post_bind(lab, lab->mw1, lab->mw1->rkey ^ 1, lab->mr));
+	EXPECT(EINVAL, "bind to nothing", post_bind(lab, lab->mw2, rkey ^ 1, NULL));
+	EXPECT(EPERM, "bind to another PD's region",
+	       post_bind(lab, lab->mw2, rkey ^ 1, lab->other_mr));
+	EXPECT(EINVAL, "bind to another index", post_bind(lab, lab->mw2, rkey ^ 0x100, lab->mr));
+	EXPECT(EINVAL, "bind of nothing", post_bind(lab, NULL, 0, lab->mr));
+}
+
+/* An extended QP in RESET: the error is returned at the end, and nothing is posted. */
+static int wr_complete(struct lab *lab)
+{
+	struct ibv_qp *qp =
+		MUST_HAVE(create_ex(lab, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QP_EX_WITH_SEND));
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(qp);
+	int err;
+
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_sge_list(qpx, 1, sges);
+	err = ibv_wr_complete(qpx);
+	MUST(ibv_destroy_qp(qp));
+	return err;
+}
+
+static int recv(struct ibv_qp *qp, int num_sge)
+{
+	struct ibv_recv_wr *bad = NULL, wr = { .sg_list = sges, .num_sge = num_sge };
+	int err = ibv_post_recv(qp, &wr, &bad);
+
+	return err && bad != &wr ? WRONG_BAD_WR : err;
+}
+
+static int recv_until_full(struct lab *lab)
+{
+	int i, err = 0;
+
+	for (i = 0; i < 1000 && !err; i++)
+		err = recv(lab->init, 0);
+	return err;
+}
+
+static void check_recvs(struct lab *lab)
+{
+	EXPECT(EINVAL, "ibv_wr_complete() in RESET", wr_complete(lab));
+	EXPECT(EINVAL, "receive in RESET", recv(lab->reset, 0));
+	EXPECT(EINVAL, "receive with an SRQ", recv(lab->with_srq, 0));
+	EXPECT(EINVAL, "receive with too many SGEs", recv(lab->init, 64));
+	EXPECT(EINVAL, "receive with -1 SGEs", recv(lab->init, -1));
+	EXPECT(ENOMEM, "full receive queue", recv_until_full(lab));
+}
 
 /* ------------------------------------------------------------------ run */
 
 static struct ibv_qp *qp_in(struct lab *lab, enum ibv_qp_type type, bool rts)
 {
-	static const struct retries retries = { .timeout = 14, .retry_cnt = 7, .rnr_retry = 7 };
 	struct ibv_qp_init_attr attr = init_of(lab, type);
 	struct ibv_qp *qp = qp_create(&lab->node, &attr);
-	struct address self = qp_address(&lab->node, qp, 0);
 
-	if (rts && type == IBV_QPT_UD)
-		qp_start_ud(qp, 0);
-	else if (rts)
-		qp_connect(&lab->node, qp, 0, &self, IBV_MTU_1024, &retries);
+	if (rts)
+		qp_connect_to_itself(&lab->node, qp);
 	return qp;
 }
 
 static void open_qps(struct lab *lab)
 {
-	struct ibv_qp_init_attr attr = init_of(lab, IBV_QPT_RC);
+	struct ibv_qp_init_attr with_srq = init_of(lab, IBV_QPT_RC);
 	struct ibv_qp_attr to_error = { .qp_state = IBV_QPS_ERR };
 
-	lab->reset = ibv_create_qp(lab->node.pd, &attr);
-	attr.srq = lab->srq;
-	lab->with_srq = ibv_create_qp(lab->node.pd, &attr);
-	if (!lab->reset || !lab->with_srq)
-		die("ibv_create_qp:");
+	with_srq.srq = lab->srq;
+	lab->reset = MUST_HAVE(create_qp(lab, IBV_QPT_RC));
+	lab->with_srq = MUST_HAVE(ibv_create_qp(lab->node.pd, &with_srq));
 	lab->init = qp_in(lab, IBV_QPT_RC, false);
 	lab->rc = qp_in(lab, IBV_QPT_RC, true);
 	lab->ud = qp_in(lab, IBV_QPT_UD, true);
 	lab->error = qp_in(lab, IBV_QPT_RC, true);
-	if (ibv_modify_qp(lab->error, &to_error, IBV_QP_STATE))
-		die("modifying a QP to ERR");
+	MUST(ibv_modify_qp(lab->error, &to_error, IBV_QP_STATE));
 }
 
 static void open_lab(struct lab *lab)
 {
-	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 16, .max_sge = 2 } };
-
-	node_open(&lab->node, NULL, -1);
-	lab->memory = aligned_alloc(4096, 8192);
-	lab->other_pd = ibv_alloc_pd(lab->node.ctx);
-	lab->cq = ibv_create_cq(lab->node.ctx, 64, NULL, NULL, 0);
-	lab->srq = ibv_create_srq(lab->node.pd, &srq_attr);
-	lab->mr = ibv_reg_mr(lab->node.pd, lab->memory, 8192,
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-	if (!lab->memory || !lab->other_pd || !lab->cq || !lab->srq || !lab->mr)
-		die("opening the lab:");
-	lab->other_mr = ibv_reg_mr(lab->other_pd, lab->memory, 8192, IBV_ACCESS_MW_BIND);
-	lab->mw1 = ibv_alloc_mw(lab->node.pd, IBV_MW_TYPE_1);
-	lab->mw2 = ibv_alloc_mw(lab->node.pd, IBV_MW_TYPE_2);
-	if (!lab->other_mr || !lab->mw1 || !lab->mw2)
-		die("opening the lab's windows:");
+	node_open(&lab->node);
+	lab->memory = map_memory(BYTES, 0);
+	lab->other_pd = MUST_HAVE(ibv_alloc_pd(lab->node.ctx));
+	lab->cq = MUST_HAVE(ibv_create_cq(lab->node.ctx, 64, NULL, NULL, 0));
+	lab->srq = MUST_HAVE(create_srq(lab, 16, 2));
+	lab->mr = MUST_HAVE(ibv_reg_mr(lab->node.pd, lab->memory, BYTES,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND));
+	lab->other_mr =
+		MUST_HAVE(ibv_reg_mr(lab->other_pd, lab->memory, BYTES, IBV_ACCESS_MW_BIND));
+	lab->mw1 = MUST_HAVE(ibv_alloc_mw(lab->node.pd, IBV_MW_TYPE_1));
+	lab->mw2 = MUST_HAVE(ibv_alloc_mw(lab->node.pd, IBV_MW_TYPE_2));
 	open_qps(lab);
-}
-
-static const char *name_of(int err)
-{
-	return err == WRONG_BAD_WR ? "a wrong bad_wr" : err ? strerrorname_np(err) : "success";
-}
-
-/* Returns the number of wrong results. */
-static int run(struct lab *lab, const struct check *check)
-{
-	int err, wrong = 0;
-
-	for (; check->run; check++) {
-		err = check->run(lab, check);
-		if (err == check->err)
-			continue;
-		printf("%s, %s: %s (%d), expected %s\n", check->verb, check->what, name_of(err),
-		       err, name_of(check->err));
-		wrong++;
-	}
-	return wrong;
-}
-
-static int count(const struct check *check)
-{
-	int num = 0;
-
-	while (check[num].run)
-		num++;
-	return num;
 }
 
 /* Checks that the adapter still works: a message to itself arrives. */
 static void check_good(struct lab *lab)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)lab->memory,
-			       .length = 64,
-			       .lkey = lab->mr->lkey };
-	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_send_wr *bad, send = { .opcode = IBV_WR_SEND,
-					  .sg_list = &sge,
-					  .num_sge = 1,
-					  .send_flags = IBV_SEND_SIGNALED };
-	struct ibv_qp *qp = qp_in(lab, IBV_QPT_RC, true);
-	double until = now() + 10;
-	struct ibv_wc wc;
-	int left = 2;
+	struct ibv_cq *cq = MUST_HAVE(ibv_create_cq(lab->node.ctx, 2, NULL, NULL, 0));
+	struct ibv_qp *qp = qp_create_rc(&lab->node, cq, 1);
 
-	if (ibv_post_recv(qp, &recv, &bad_recv) || ibv_post_send(qp, &send, &bad))
-		die("posting a good request");
-	while (left && now() < until)
-		if (ibv_poll_cq(lab->cq, 1, &wc) > 0 && wc.qp_num == qp->qp_num) {
-			if (wc.status)
-				die("a good request: %s", ibv_wc_status_str(wc.status));
-			left--;
-		}
-	if (left)
-		die("a good request did not complete");
+	qp_connect_to_itself(&lab->node, qp);
+	post_recv(qp, ONE_SGE(lab->mr, lab->memory, 64));
+	post_send(qp, .opcode = IBV_WR_SEND, ONE_SGE(lab->mr, lab->memory, 64));
+	cq_expect(cq, IBV_WC_SUCCESS, "a good request");
+	cq_expect(cq, IBV_WC_SUCCESS, "a good request");
 }
 
 int main(void)
 {
-	static const struct check *const all[] = { device_checks, memory_checks, queue_checks,
-						   qp_checks, post_checks };
-	int wrong = 0, total = 0;
+	static void (*const checks[])(struct lab * lab) = {
+		check_device, check_reg,       check_rereg,	check_windows,	 check_cqs,
+		check_srqs,   check_create_qp, check_modify_qp, check_addresses, check_sends,
+		check_binds,  check_recvs,     check_good,
+	};
 	struct lab lab = {};
 	size_t i;
 
 	open_lab(&lab);
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		total += count(all[i]);
-		wrong += run(&lab, all[i]);
-	}
-	check_good(&lab);
+	for (i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		checks[i](&lab);
 	printf("%d of %d as expected\n", total - wrong, total);
 	return wrong ? 1 : 0;
 }

@@ -24,122 +24,45 @@
 #define ROUNDS 60
 #define BYTES (4 << 20)
 
-/*
- * Objects that the verbs under test use, created once, and the object of the present
- * verb.
- */
+/* Objects that the verbs under test use, created once, and the object of the present verb. */
 struct env {
-	struct ibv_context *ctx;
-	struct ibv_pd *pd;
+	struct node node;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	struct ibv_mw *mw;
 	char *buf;
-	/* of the present verb */
-	struct ibv_context *new_ctx;
-	struct ibv_pd *new_pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *new_cq;
-	struct ibv_srq *new_srq;
-	struct ibv_qp *new_qp;
-	struct ibv_mr *new_mr;
-	struct ibv_mw *new_mw;
-	int cqe, max_wr;
+	int cqe, max_wr; /* present sizes of cq and srq */
+	void *made;
 };
 
-/* make() returns 0 or an errno; undo() runs when it returned 0 and must return 0. */
+enum verb_kind {
+	OPEN_DEVICE,
+	ALLOC_PD,
+	CREATE_COMP_CHANNEL,
+	CREATE_CQ,
+	CREATE_SRQ,
+	CREATE_QP,
+	REG_MR,
+	ALLOC_MW,
+	NO_OBJECT,
+};
+
+/* A verb creates an object, or change() returns 0 or an errno. */
 struct verb {
 	const char *name;
-	int (*make)(struct env *env);
-	int (*undo)(struct env *env);
+	enum verb_kind kind;
+	int (*change)(struct env *env);
+	bool is_optional; /* the driver may not have it */
 };
 
-static int made(const void *object)
+/* Return: a new object, or NULL with errno. */
+static void *create(struct env *env, enum verb_kind kind)
 {
-	return object ? 0 : errno;
-}
-
-static int make_context(struct env *env)
-{
-	env->new_ctx = ibv_open_device(env->ctx->device);
-	return made(env->new_ctx);
-}
-
-static int undo_context(struct env *env)
-{
-	return ibv_close_device(env->new_ctx);
-}
-
-static int make_pd(struct env *env)
-{
-	env->new_pd = ibv_alloc_pd(env->ctx);
-	return made(env->new_pd);
-}
-
-static int undo_pd(struct env *env)
-{
-	return ibv_dealloc_pd(env->new_pd);
-}
-
-static int make_channel(struct env *env)
-{
-	env->channel = ibv_create_comp_channel(env->ctx);
-	return made(env->channel);
-}
-
-static int undo_channel(struct env *env)
-{
-	return ibv_destroy_comp_channel(env->channel);
-}
-
-static int make_cq(struct env *env)
-{
-	env->new_cq = ibv_create_cq(env->ctx, 1000, NULL, NULL, 0);
-	return made(env->new_cq);
-}
-
-static int undo_cq(struct env *env)
-{
-	return ibv_destroy_cq(env->new_cq);
-}
-
-static int resize_cq(struct env *env)
-{
-	int err = ibv_resize_cq(env->cq, env->cqe == 100 ? 1000 : 100);
-
-	if (!err)
-		env->cqe = env->cqe == 100 ? 1000 : 100;
-	return err == EOPNOTSUPP || err == ENOSYS ? 0 : err;
-}
-
-static int make_srq(struct env *env)
-{
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 500, .max_sge = 4 } };
-
-	env->new_srq = ibv_create_srq(env->pd, &attr);
-	return made(env->new_srq);
-}
-
-static int undo_srq(struct env *env)
-{
-	return ibv_destroy_srq(env->new_srq);
-}
-
-static int resize_srq(struct env *env)
-{
-	struct ibv_srq_attr attr = { .max_wr = env->max_wr == 64 ? 512 : 64 };
-	int err = ibv_modify_srq(env->srq, &attr, IBV_SRQ_MAX_WR);
-
-	if (!err)
-		env->max_wr = attr.max_wr;
-	return err == EOPNOTSUPP || err == ENOSYS ? 0 : err;
-}
-
-static int make_qp(struct env *env)
-{
-	struct ibv_qp_init_attr attr = {
+	struct ibv_context *ctx = env->node.ctx;
+	struct ibv_pd *pd = env->node.pd;
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 500, .max_sge = 4 } };
+	struct ibv_qp_init_attr qp = {
 		.send_cq = env->cq,
 		.recv_cq = env->cq,
 		.qp_type = IBV_QPT_RC,
@@ -149,13 +72,73 @@ static int make_qp(struct env *env)
 			 .max_recv_sge = 4 },
 	};
 
-	env->new_qp = ibv_create_qp(env->pd, &attr);
-	return made(env->new_qp);
+	switch (kind) {
+	case OPEN_DEVICE:
+		return ibv_open_device(ctx->device);
+	case ALLOC_PD:
+		return ibv_alloc_pd(ctx);
+	case CREATE_COMP_CHANNEL:
+		return ibv_create_comp_channel(ctx);
+	case CREATE_CQ:
+		return ibv_create_cq(ctx, 1000, NULL, NULL, 0);
+	case CREATE_SRQ:
+		return ibv_create_srq(pd, &srq);
+	case CREATE_QP:
+		return ibv_create_qp(pd, &qp);
+	case REG_MR:
+		return ibv_reg_mr(pd, env->buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	case ALLOC_MW:
+		return ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	case NO_OBJECT:
+		break;
+	}
+	return NULL;
 }
 
-static int undo_qp(struct env *env)
+/* Return: 0 or an errno. */
+static int destroy(void *object, enum verb_kind kind)
 {
-	return ibv_destroy_qp(env->new_qp);
+	switch (kind) {
+	case OPEN_DEVICE:
+		return ibv_close_device(object);
+	case ALLOC_PD:
+		return ibv_dealloc_pd(object);
+	case CREATE_COMP_CHANNEL:
+		return ibv_destroy_comp_channel(object);
+	case CREATE_CQ:
+		return ibv_destroy_cq(object);
+	case CREATE_SRQ:
+		return ibv_destroy_srq(object);
+	case CREATE_QP:
+		return ibv_destroy_qp(object);
+	case REG_MR:
+		return ibv_dereg_mr(object);
+	case ALLOC_MW:
+		return ibv_dealloc_mw(object);
+	case NO_OBJECT:
+		break;
+	}
+	return 0;
+}
+
+static int resize_cq(struct env *env)
+{
+	int cqe = env->cqe == 100 ? 1000 : 100;
+	int err = ibv_resize_cq(env->cq, cqe);
+
+	if (!err)
+		env->cqe = cqe;
+	return err;
+}
+
+static int resize_srq(struct env *env)
+{
+	struct ibv_srq_attr attr = { .max_wr = env->max_wr == 64 ? 512 : 64 };
+	int err = ibv_modify_srq(env->srq, &attr, IBV_SRQ_MAX_WR);
+
+	if (!err)
+		env->max_wr = attr.max_wr;
+	return err;
 }
 
 static int modify_qp(struct env *env)
@@ -178,17 +161,6 @@ static int query_qp(struct env *env)
 	return ibv_query_qp(env->qp, &attr, IBV_QP_STATE, &init);
 }
 
-static int make_mr(struct env *env)
-{
-	env->new_mr = ibv_reg_mr(env->pd, env->buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	return made(env->new_mr);
-}
-
-static int undo_mr(struct env *env)
-{
-	return ibv_dereg_mr(env->new_mr);
-}
-
 /* With another address range, and with other access rights. */
 static int rereg_mr(struct env *env)
 {
@@ -196,91 +168,66 @@ static int rereg_mr(struct env *env)
 	int access = turn++ % 2 ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
 	int err = ibv_rereg_mr(env->mr,
 			       IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
-			       env->pd, env->buf + turn % 3 * 4096, BYTES / 2, access);
+			       env->node.pd, env->buf + turn % 3 * 4096, BYTES / 2, access);
 
-	return err == IBV_REREG_MR_ERR_CMD ? (errno == EOPNOTSUPP ? 0 : errno) : err ? EIO : 0;
-}
-
-static int make_mw(struct env *env)
-{
-	errno = 0;
-	env->new_mw = ibv_alloc_mw(env->pd, IBV_MW_TYPE_2);
-	return env->new_mw || errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
-}
-
-static int undo_mw(struct env *env)
-{
-	return env->new_mw ? ibv_dealloc_mw(env->new_mw) : 0;
+	return err == IBV_REREG_MR_ERR_CMD ? errno : err ? EIO : 0;
 }
 
 static const struct verb verbs[] = {
-	{ "open_device", make_context, undo_context },
-	{ "alloc_pd", make_pd, undo_pd },
-	{ "create_comp_channel", make_channel, undo_channel },
-	{ "create_cq", make_cq, undo_cq },
-	{ "resize_cq", resize_cq, NULL },
-	{ "create_srq", make_srq, undo_srq },
-	{ "modify_srq", resize_srq, NULL },
-	{ "create_qp", make_qp, undo_qp },
-	{ "modify_qp", modify_qp, NULL },
-	{ "query_qp", query_qp, NULL },
-	{ "reg_mr", make_mr, undo_mr },
-	{ "rereg_mr", rereg_mr, NULL },
-	{ "alloc_mw", make_mw, undo_mw },
+	{ "open_device", OPEN_DEVICE },
+	{ "alloc_pd", ALLOC_PD },
+	{ "create_comp_channel", CREATE_COMP_CHANNEL },
+	{ "create_cq", CREATE_CQ },
+	{ "resize_cq", NO_OBJECT, resize_cq, true },
+	{ "create_srq", CREATE_SRQ },
+	{ "modify_srq", NO_OBJECT, resize_srq, true },
+	{ "create_qp", CREATE_QP },
+	{ "modify_qp", NO_OBJECT, modify_qp },
+	{ "query_qp", NO_OBJECT, query_qp },
+	{ "reg_mr", REG_MR },
+	{ "rereg_mr", NO_OBJECT, rereg_mr, true },
+	{ "alloc_mw", ALLOC_MW, .is_optional = true },
 };
 #define NVERBS (sizeof(verbs) / sizeof(verbs[0]))
 
-static void need(const void *object, const char *what)
+/* Return: 0 or an errno. */
+static int make(struct env *env, const struct verb *verb)
 {
-	if (object)
-		return;
-	fprintf(stderr, "pvr_faults: no %s: %s\n", what, strerror(errno));
-	exit(2);
+	int err;
+
+	errno = 0;
+	env->made = create(env, verb->kind);
+	err = verb->change ? verb->change(env) : env->made ? 0 : errno;
+	return verb->is_optional && (err == EOPNOTSUPP || err == ENOSYS) ? 0 : err;
 }
 
-static void env_open(struct env *env, struct node *node)
+static void undo(struct env *env, const struct verb *verb)
+{
+	if (env->made)
+		must(destroy(env->made, verb->kind), verb->name);
+}
+
+static void env_open(struct env *env)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 64, .max_sge = 1 } };
 
-	node_open(node, NULL, -1);
-	env->ctx = node->ctx;
-	env->pd = node->pd;
-	env->buf = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	need(env->buf == MAP_FAILED ? NULL : env->buf, "memory");
+	node_open(&env->node);
+	env->buf = map_memory(BYTES, MAP_POPULATE);
 	env->cqe = 100;
 	env->max_wr = 64;
-	env->cq = ibv_create_cq(env->ctx, 100, NULL, NULL, 0);
-	need(env->cq, "CQ");
-	env->srq = ibv_create_srq(env->pd, &srq);
-	need(env->srq, "SRQ");
-	env->mr = ibv_reg_mr(env->pd, env->buf, BYTES / 2, IBV_ACCESS_LOCAL_WRITE);
-	need(env->mr, "MR");
-	need(make_qp(env) ? NULL : env->new_qp, "QP");
-	env->qp = env->new_qp;
+	env->cq = MUST_HAVE(ibv_create_cq(env->node.ctx, 100, NULL, NULL, 0));
+	env->srq = MUST_HAVE(ibv_create_srq(env->node.pd, &srq));
+	env->mr = MUST_HAVE(ibv_reg_mr(env->node.pd, env->buf, BYTES / 2, IBV_ACCESS_LOCAL_WRITE));
+	env->qp = MUST_HAVE(create(env, CREATE_QP));
 }
 
-static int env_close(struct env *env, struct node *node)
+static void env_close(struct env *env)
 {
-	int err = ibv_destroy_qp(env->qp);
-
-	err = err ? err : ibv_dereg_mr(env->mr);
-	err = err ? err : ibv_destroy_srq(env->srq);
-	err = err ? err : ibv_destroy_cq(env->cq);
-	if (err)
-		fprintf(stderr, "pvr_faults: cannot clean up: %s\n", strerror(err));
-	else
-		node_close(node);
-	return err;
-}
-
-static int undo(struct env *env, const struct verb *verb)
-{
-	int err = verb->undo ? verb->undo(env) : 0;
-
-	if (err)
-		fprintf(stderr, "pvr_faults: %s cannot be undone: %s\n", verb->name, strerror(err));
-	return err;
+	MUST(ibv_destroy_qp(env->qp));
+	MUST(ibv_dereg_mr(env->mr));
+	MUST(ibv_destroy_srq(env->srq));
+	MUST(ibv_destroy_cq(env->cq));
+	node_close(&env->node);
 }
 
 /* --- allocations fail ------------------------------------------------------------------------- */
@@ -290,10 +237,8 @@ static void set_nth(int fd, int nth)
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", nth);
 
-	if (pwrite(fd, text, len, 0) != len) {
-		perror("pvr_faults: cannot write fail-nth");
-		exit(2);
-	}
+	if (pwrite(fd, text, len, 0) != len)
+		die("writing fail-nth:");
 }
 
 /* Allocations before the next failure; 0: it has failed. */
@@ -301,52 +246,44 @@ static int left(int fd)
 {
 	char text[16] = "";
 
-	if (pread(fd, text, sizeof(text) - 1, 0) <= 0) {
-		perror("pvr_faults: cannot read fail-nth");
-		exit(2);
-	}
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		die("reading fail-nth:");
 	return atoi(text);
 }
 
 /* Fails each allocation of a verb in turn; those of a large table in steps. */
-static int fail_each(struct env *env, const struct verb *verb, int fd)
+static void fail_each(struct env *env, const struct verb *verb, int fd)
 {
 	int nth, err, remaining, refused = 0, failed = 0;
 
 	for (nth = 1; nth < MAX_ALLOCATIONS; nth += 1 + nth / 32) {
 		set_nth(fd, nth);
-		err = verb->make(env);
+		err = make(env, verb);
 		remaining = left(fd);
 		set_nth(fd, 0);
-		if (!err && undo(env, verb))
-			return 1;
-		if (remaining && err) {
-			printf("%s: %s though no allocation failed\n", verb->name, strerror(err));
-			return 1;
-		}
+		undo(env, verb);
+		if (remaining && err)
+			die("%s: %s though no allocation failed", verb->name, strerror(err));
 		if (remaining)
 			break;
 		failed++;
 		refused += !!err;
 	}
 	printf("%s: %d allocations failed, and %d times the verb\n", verb->name, failed, refused);
-	return nth >= MAX_ALLOCATIONS;
+	if (nth >= MAX_ALLOCATIONS)
+		die("%s: never without a failed allocation", verb->name);
 }
 
-static int run_fail_nth(struct env *env)
+static void run_fail_nth(struct env *env)
 {
 	int fd = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
-	int bad = 0;
 	size_t i;
 
-	if (fd < 0) {
-		perror("pvr_faults: cannot open fail-nth");
-		return 2;
-	}
+	if (fd < 0)
+		die("opening fail-nth:");
 	for (i = 0; i < NVERBS; i++)
-		bad |= fail_each(env, &verbs[i], fd);
+		fail_each(env, &verbs[i], fd);
 	close(fd);
-	return bad;
 }
 
 /* --- signals come ----------------------------------------------------------------------------- */
@@ -360,46 +297,41 @@ static void on_signal(int number)
 }
 
 /* A verb must not fail because of a handled signal. */
-static int one_round(struct env *env)
+static void one_round(struct env *env)
 {
 	size_t i;
 	int err;
 
 	for (i = 0; i < NVERBS; i++) {
-		err = verbs[i].make(env);
-		if (err) {
-			printf("%s: %s, after %d signals\n", verbs[i].name, strerror(err),
-			       (int)signals);
-			return 1;
-		}
-		if (undo(env, &verbs[i]))
-			return 1;
+		err = make(env, &verbs[i]);
+		if (err)
+			die("%s: %s, after %d signals", verbs[i].name, strerror(err), (int)signals);
+		undo(env, &verbs[i]);
 	}
-	return 0;
 }
 
-static int run_signals(struct env *env)
+static void run_signals(struct env *env)
 {
 	struct sigaction action = { .sa_handler = on_signal }; /* no SA_RESTART */
 	struct itimerval timer = { .it_interval = { .tv_usec = 700 },
 				   .it_value = { .tv_usec = 700 } };
 	struct itimerval never = { .it_value = { 0 } };
-	int i, bad = 0;
+	int i;
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	for (i = 0; i < ROUNDS && !bad; i++)
-		bad = one_round(env);
+	for (i = 0; i < ROUNDS; i++)
+		one_round(env);
 	setitimer(ITIMER_REAL, &never, NULL);
-	printf("%d signals in %d rounds\n", (int)signals, i);
-	return bad || signals < ROUNDS;
+	printf("%d signals in %d rounds\n", (int)signals, ROUNDS);
+	if (signals < ROUNDS)
+		die("too few signals");
 }
 
-static int run_forever(struct env *env)
+static void run_forever(struct env *env)
 {
-	while (!one_round(env))
-		;
-	return 1;
+	for (;;)
+		one_round(env);
 }
 
 /* ------------------------------------------------- responses that cannot be written */
@@ -416,15 +348,13 @@ static uint64_t response_at_edge(size_t bytes)
 	static char *pages;
 
 	if (!pages) {
-		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			     0);
-		need(pages == MAP_FAILED || mprotect(pages + 4096, 4096, PROT_NONE) ? NULL : pages,
-		     "memory");
+		pages = map_memory(8192, 0);
+		MUST(mprotect(pages + 4096, 4096, PROT_NONE));
 	}
 	return (uintptr_t)pages + 4096 - bytes;
 }
 
-/* Return: the errno. */
+/* Return: 0 or an errno. */
 static int raw_command(int fd, uint32_t command, uint64_t response, size_t bytes)
 {
 	struct {
@@ -443,75 +373,76 @@ static int raw_command(int fd, uint32_t command, uint64_t response, size_t bytes
 static int raw_open(const struct env *env)
 {
 	char path[128];
+	int fd;
 
-	snprintf(path, sizeof(path), "/dev/infiniband/%s", env->ctx->device->dev_name);
-	return open(path, O_RDWR | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", env->node.ctx->device->dev_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		die("%s:", path);
+	return fd;
+}
+
+static void expect_fault(const char *command, int err)
+{
+	if (err != EFAULT)
+		die("%s: %s, expected EFAULT", command, strerror(err));
 }
 
 /* The context fails and must not keep its doorbell page, of which there are few. */
-static int bad_contexts(struct env *env)
+static void bad_context(const struct env *env)
 {
 	size_t bytes = sizeof(struct ib_uverbs_get_context_resp);
-	int i, fd, err = EFAULT;
+	int fd = raw_open(env);
 
-	for (i = 0; i < BAD_ROUNDS && err == EFAULT; i++) {
-		fd = raw_open(env);
-		if (fd < 0)
-			return 1;
-		err = raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, response_at_edge(bytes),
-				  bytes);
-		close(fd);
-	}
-	printf("GET_CONTEXT: %s after %d times\n", strerror(err), i);
-	return err != EFAULT;
+	expect_fault("GET_CONTEXT", raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT,
+						response_at_edge(bytes), bytes));
+	close(fd);
 }
 
-static int bad_pds(struct env *env)
+static void bad_pd(int fd)
 {
 	size_t bytes = sizeof(struct ib_uverbs_alloc_pd_resp);
-	struct ib_uverbs_get_context_resp good[4];
-	int i, err, fd = raw_open(env);
 
-	if (fd < 0)
-		return 1;
-	err = raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, (uintptr_t)good, sizeof(good[0]));
-	for (i = 0, err = err ? err : EFAULT; i < BAD_ROUNDS && err == EFAULT; i++)
-		err = raw_command(fd, IB_USER_VERBS_CMD_ALLOC_PD, response_at_edge(bytes), bytes);
-	close(fd);
-	printf("ALLOC_PD: %s after %d times\n", strerror(err), i);
-	return err != EFAULT;
+	expect_fault("ALLOC_PD",
+		     raw_command(fd, IB_USER_VERBS_CMD_ALLOC_PD, response_at_edge(bytes), bytes));
 }
 
-static int run_bad_response(struct env *env)
+static void run_bad_response(struct env *env)
 {
-	return bad_contexts(env) || bad_pds(env) || one_round(env);
-}
+	struct ib_uverbs_get_context_resp good[4];
+	int i, fd;
 
-static const struct {
-	const char *name;
-	int (*run)(struct env *env);
-} modes[] = {
-	{ "fail-nth", run_fail_nth },
-	{ "signals", run_signals },
-	{ "forever", run_forever },
-	{ "bad-response", run_bad_response },
-};
-#define NMODES (sizeof(modes) / sizeof(modes[0]))
+	for (i = 0; i < BAD_ROUNDS; i++)
+		bad_context(env);
+	fd = raw_open(env);
+	MUST(raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, (uintptr_t)good, sizeof(good[0])));
+	for (i = 0; i < BAD_ROUNDS; i++)
+		bad_pd(fd);
+	close(fd);
+	one_round(env);
+}
 
 int main(int argc, char **argv)
 {
-	struct env env = { 0 };
-	struct node node;
+	static const struct {
+		const char *name;
+		void (*run)(struct env *env);
+	} modes[] = {
+		{ "fail-nth", run_fail_nth },
+		{ "signals", run_signals },
+		{ "forever", run_forever },
+		{ "bad-response", run_bad_response },
+	};
+	const size_t num = sizeof(modes) / sizeof(modes[0]);
+	struct env env = {};
 	size_t mode = 0;
-	int bad;
 
-	while (argc == 2 && mode < NMODES && strcmp(argv[1], modes[mode].name))
+	while (argc == 2 && mode < num && strcmp(argv[1], modes[mode].name))
 		mode++;
-	if (argc != 2 || mode == NMODES) {
-		fprintf(stderr, "usage: pvr_faults fail-nth | signals | forever | bad-response\n");
-		return 2;
-	}
-	env_open(&env, &node);
-	bad = modes[mode].run(&env);
-	return env_close(&env, &node) ? 1 : bad;
+	if (argc != 2 || mode == num)
+		die("usage: pvr_faults fail-nth | signals | forever | bad-response");
+	env_open(&env);
+	modes[mode].run(&env);
+	env_close(&env);
+	return 0;
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Many QPs at once. Each round creates them, connects each with another QP of the peer,
- * sends a message in both directions over each, checks data and sender, and destroys all.
+ * Many QPs at once: creates them, connects each with another QP of the peer, sends a
+ * message in both directions over each, checks data and sender, and destroys all.
  *
- * The program never spins, so that the CPU time of a round is that of its work.
+ * The program never spins, so that its CPU time is that of its work.
  */
 #include <arpa/inet.h>
 #include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,77 +56,61 @@ static char *message(struct many *many, int index, bool incoming)
 static void open_all(struct many *many)
 {
 	int i, num = many->num;
-	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
 
-	for (i = 0; i < CQS; i++) {
-		many->cqs[i] = ibv_create_cq(many->node.ctx, 2 * (num / CQS + 1), NULL, NULL, 0);
-		if (!many->cqs[i])
-			die("ibv_create_cq:");
-	}
-	many->mr =
-		ibv_reg_mr(many->node.pd, many->memory, 2 * num * MESSAGE, IBV_ACCESS_LOCAL_WRITE);
-	if (!many->mr)
-		die("ibv_reg_mr:");
+	node_open(&many->node);
+	many->qps = MUST_HAVE(calloc(num, sizeof(*many->qps)));
+	many->mine = MUST_HAVE(calloc(num, sizeof(*many->mine)));
+	many->theirs = MUST_HAVE(calloc(num, sizeof(*many->theirs)));
+	many->memory = MUST_HAVE(calloc(num, 2 * MESSAGE));
+	for (i = 0; i < CQS; i++)
+		many->cqs[i] = MUST_HAVE(
+			ibv_create_cq(many->node.ctx, 2 * (num / CQS + 1), NULL, NULL, 0));
+	many->mr = MUST_HAVE(
+		ibv_reg_mr(many->node.pd, many->memory, 2 * num * MESSAGE, IBV_ACCESS_LOCAL_WRITE));
 	for (i = 0; i < num; i++) {
-		attr.send_cq = attr.recv_cq = many->cqs[i % CQS];
-		many->qps[i] = qp_create(&many->node, &attr);
-		many->mine[i] = qp_address(&many->node, many->qps[i], i + 1);
+		many->qps[i] = qp_create_rc(&many->node, many->cqs[i % CQS], 1);
+		many->mine[i] = qp_address(&many->node, many->qps[i]);
 	}
 }
 
 static void close_all(struct many *many)
 {
-	int i, err = 0;
+	int i;
 
 	for (i = 0; i < many->num; i++)
-		err |= ibv_destroy_qp(many->qps[i]);
+		MUST(ibv_destroy_qp(many->qps[i]));
 	for (i = 0; i < CQS; i++)
-		err |= ibv_destroy_cq(many->cqs[i]);
-	if (err | ibv_dereg_mr(many->mr))
-		die("destroying what was created fails");
-}
-
-static void post_receive(struct many *many, int index)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)message(many, index, true),
-			       .length = MESSAGE,
-			       .lkey = many->mr->lkey };
-	struct ibv_recv_wr *bad, wr = { .wr_id = index, .sg_list = &sge, .num_sge = 1 };
-
-	if (ibv_post_recv(many->qps[index], &wr, &bad))
-		die("ibv_post_recv fails");
-}
-
-static void post_send(struct many *many, int index)
-{
-	struct ibv_sge sge = { .addr = (uintptr_t)message(many, index, false),
-			       .length = MESSAGE,
-			       .lkey = many->mr->lkey };
-	struct ibv_send_wr *bad, wr = { .wr_id = index,
-					.sg_list = &sge,
-					.num_sge = 1,
-					.opcode = IBV_WR_SEND_WITH_IMM,
-					.imm_data = htonl(index) };
-
-	snprintf(message(many, index, false), MESSAGE, "round %u side %d QP %d", many->round,
-		 many->side, index);
-	if (ibv_post_send(many->qps[index], &wr, &bad))
-		die("ibv_post_send fails");
+		MUST(ibv_destroy_cq(many->cqs[i]));
+	MUST(ibv_dereg_mr(many->mr));
+	node_close(&many->node);
 }
 
 static void connect_all(struct many *many)
 {
-	static const struct retries retries = { .timeout = 18, .retry_cnt = 7, .rnr_retry = 7 };
+	int i;
+
+	oob_exchange(many->fd, many->mine, many->theirs, many->num * sizeof(*many->mine));
+	for (i = 0; i < many->num; i++) {
+		qp_connect(&many->node, many->qps[i], &many->theirs[partner_of(many, i)]);
+		post_recv(many->qps[i], .wr_id = i,
+			  ONE_SGE(many->mr, message(many, i, true), MESSAGE));
+	}
+}
+
+static void write_message(const struct many *many, char *to, int side, int index)
+{
+	snprintf(to, MESSAGE, "round %u side %d QP %d", many->round, side, index);
+}
+
+static void send_all(struct many *many)
+{
 	int i;
 
 	for (i = 0; i < many->num; i++) {
-		qp_connect(&many->node, many->qps[i], i + 1, &many->theirs[partner_of(many, i)],
-			   many->node.port.active_mtu, &retries);
-		post_receive(many, i);
+		write_message(many, message(many, i, false), many->side, i);
+		post_send(many->qps[i], .wr_id = i, .opcode = IBV_WR_SEND_WITH_IMM,
+			  .imm_data = htonl(i),
+			  ONE_SGE(many->mr, message(many, i, false), MESSAGE));
 	}
 }
 
@@ -136,8 +119,7 @@ static void check_receive(struct many *many, const struct ibv_wc *wc)
 	int from = partner_of(many, wc->wr_id);
 	char expected[MESSAGE];
 
-	snprintf(expected, sizeof(expected), "round %u side %d QP %d", many->round, !many->side,
-		 from);
+	write_message(many, expected, !many->side, from);
 	if (ntohl(wc->imm_data) != (uint32_t)from ||
 	    strcmp(message(many, wc->wr_id, true), expected))
 		die("QP %d has '%s' (immediate %u), expected '%s'", (int)wc->wr_id,
@@ -193,60 +175,34 @@ static void meet(struct many *many)
 		die("the peer is in round %u, expected %u", theirs, many->round);
 }
 
-static void run_round(struct many *many)
-{
-	int i;
-
-	open_all(many);
-	oob_exchange(many->fd, many->mine, many->theirs, many->num * sizeof(*many->mine));
-	connect_all(many);
-	meet(many); /* all receives are posted */
-	for (i = 0; i < many->num; i++)
-		post_send(many, i);
-	wait_for_messages(many);
-	meet(many); /* both sides have finished with the QPs */
-	close_all(many);
-}
-
-static int usage(void)
-{
-	fputs("Usage: pvr_many [-n QPS] [-r FIRST_ROUND] [-c ROUNDS] [-p PORT] [PEER]\n", stderr);
-	return 2;
-}
-
 int main(int argc, char **argv)
 {
 	struct many many = { .num = 1000, .round = 1 };
 	const char *port = "18700";
-	int option, rounds = 1;
+	int option;
 
-	while ((option = getopt(argc, argv, "n:r:c:p:")) != -1) {
+	while ((option = getopt(argc, argv, "n:r:p:")) != -1) {
 		if (option == 'n')
 			many.num = atoi(optarg);
 		else if (option == 'r')
 			many.round = atoi(optarg);
-		else if (option == 'c')
-			rounds = atoi(optarg);
 		else if (option == 'p')
 			port = optarg;
 		else
-			return usage();
+			die("usage: pvr_many [-n QPS] [-r ROUND] [-p PORT] [PEER]");
 	}
-	/* 7 and the number must be coprime, so that partner() reaches all QPs. */
-	if (many.num < 1 || many.num % 7 == 0 || rounds < 1)
-		return usage();
+	/* partner() reaches all QPs if 7 and the number are coprime. */
+	if (many.num < 1 || many.num % 7 == 0)
+		die("%d QPs, expected a positive number that is no multiple of 7", many.num);
 	many.side = optind < argc;
-	many.fd = many.side ? oob_connect(argv[optind], port, 60) : oob_accept(port);
-	node_open(&many.node, NULL, -1);
-	many.qps = calloc(many.num, sizeof(*many.qps));
-	many.mine = calloc(many.num, sizeof(*many.mine));
-	many.theirs = calloc(many.num, sizeof(*many.theirs));
-	many.memory = calloc(many.num, 2 * MESSAGE);
-	if (!many.qps || !many.mine || !many.theirs || !many.memory)
-		die("no memory for %d QPs", many.num);
-	for (; rounds--; many.round++)
-		run_round(&many);
-	node_close(&many.node);
-	printf("many: %d QPs, rounds up to %u\n", many.num, many.round - 1);
+	many.fd = oob_open(argv[optind], port);
+	open_all(&many);
+	connect_all(&many);
+	meet(&many); /* all receives are posted */
+	send_all(&many);
+	wait_for_messages(&many);
+	meet(&many); /* both sides have finished with the QPs */
+	close_all(&many);
+	printf("many: %d QPs, round %u\n", many.num, many.round);
 	return 0;
 }

@@ -1,62 +1,104 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#define _GNU_SOURCE
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
-#include "oob.h"
 #include "rdma.h"
 
-static struct ibv_context *open_by_name(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx = NULL;
-	int i;
+#define STALL_SECONDS 60
 
-	if (!list || !list[0])
-		die("there is no RDMA device");
-	for (i = 0; list[i] && !ctx; i++) {
-		if (name && strcmp(ibv_get_device_name(list[i]), name))
-			continue;
-		ctx = ibv_open_device(list[i]);
-		if (!ctx)
-			die("opening %s:", ibv_get_device_name(list[i]));
-	}
-	if (!ctx)
-		die("there is no RDMA device %s", name);
+void die(const char *format, ...)
+{
+	size_t len = strlen(format);
+	int err = errno;
+	va_list args;
+
+	fflush(stdout);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	if (len && format[len - 1] == ':')
+		fprintf(stderr, " %s", strerror(err));
+	fputc('\n', stderr);
+	exit(1);
+}
+
+void must(int result, const char *call)
+{
+	if (result > 0)
+		errno = result;
+	if (result)
+		die("%s:", call);
+}
+
+void *must_have(void *result, const char *call)
+{
+	if (!result)
+		die("%s:", call);
+	return result;
+}
+
+double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+void *map_memory(size_t bytes, int flags)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap of %zu bytes:", bytes);
+	return memory;
+}
+
+static struct ibv_context *open_device(const char *name)
+{
+	struct ibv_device **list = MUST_HAVE(ibv_get_device_list(NULL));
+	struct ibv_context *ctx;
+	int i = 0;
+
+	while (list[i] && name && strcmp(ibv_get_device_name(list[i]), name))
+		i++;
+	if (!list[i])
+		die("there is no RDMA device %s", name ? name : "");
+	ctx = MUST_HAVE(ibv_open_device(list[i]));
 	ibv_free_device_list(list);
 	return ctx;
 }
 
-void node_open(struct node *node, const char *name, int gid_index)
+void node_open(struct node *node)
 {
-	const char *env = getenv("GID_INDEX");
-	int err;
+	const char *index = getenv("GID_INDEX");
 
-	node->ctx = open_by_name(name ? name : getenv("RDMA_DEV"));
-	node->gid_index = gid_index >= 0 ? gid_index : env ? atoi(env) : 0;
-	err = ibv_query_device(node->ctx, &node->dev);
-	if (!err)
-		err = ibv_query_port(node->ctx, TEST_PORT, &node->port);
-	if (err)
-		die("querying the device: %s", strerror(err));
+	*node = (struct node){
+		.ctx = open_device(getenv("RDMA_DEV")),
+		.gid_index = index ? atoi(index) : 0,
+		.timeout = 18,
+		.retry_cnt = 7,
+	};
+	MUST(ibv_query_device(node->ctx, &node->dev));
+	MUST(ibv_query_port(node->ctx, TEST_PORT, &node->port));
 	if (node->port.state != IBV_PORT_ACTIVE)
 		die("the port is %s, expected active", ibv_port_state_str(node->port.state));
-	if (ibv_query_gid(node->ctx, TEST_PORT, node->gid_index, &node->gid))
-		die("querying GID %d:", node->gid_index);
-	node->pd = ibv_alloc_pd(node->ctx);
-	if (!node->pd)
-		die("ibv_alloc_pd:");
+	MUST(ibv_query_gid(node->ctx, TEST_PORT, node->gid_index, &node->gid));
+	node->pd = MUST_HAVE(ibv_alloc_pd(node->ctx));
 }
 
 void node_close(struct node *node)
 {
-	int err = ibv_dealloc_pd(node->pd);
-
-	if (err)
-		die("ibv_dealloc_pd: %s", strerror(err));
-	if (ibv_close_device(node->ctx))
-		die("ibv_close_device:");
+	MUST(ibv_dealloc_pd(node->pd));
+	MUST(ibv_close_device(node->ctx));
 }
 
 struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
@@ -69,7 +111,6 @@ struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	struct ibv_qp *qp = ibv_create_qp(node->pd, init);
-	int err;
 
 	if (!qp)
 		die("ibv_create_qp (%u+%u requests, %u+%u SGEs):", init->cap.max_send_wr,
@@ -79,15 +120,34 @@ struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
 	if (init->qp_type == IBV_QPT_RC && node->dev.atomic_cap != IBV_ATOMIC_NONE)
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-	err = ibv_modify_qp(qp, &attr, mask);
-	if (err)
-		die("modifying the QP to INIT: %s", strerror(err));
+	MUST(ibv_modify_qp(qp, &attr, mask));
 	return qp;
 }
 
-struct address qp_address(const struct node *node, const struct ibv_qp *qp, uint32_t psn)
+struct ibv_qp *qp_create_rc(struct node *node, struct ibv_cq *cq, uint32_t depth)
 {
-	struct address address = { .qpn = qp->qp_num, .psn = psn };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = depth,
+			 .max_recv_wr = depth,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+
+	return qp_create(node, &attr);
+}
+
+/* Two connected QPs have different PSNs: their numbers differ, or their GIDs. */
+struct address qp_address(const struct node *node, const struct ibv_qp *qp)
+{
+	struct address address = {
+		.qpn = qp->qp_num,
+		.psn = (qp->qp_num << 8 | node->gid.raw[15]) & 0xffffff,
+		.mtu = node->port.active_mtu,
+	};
 
 	memcpy(address.gid, node->gid.raw, sizeof(address.gid));
 	return address;
@@ -105,86 +165,101 @@ static struct ibv_ah_attr path_to(const struct node *node, const struct address 
 	return attr;
 }
 
-static uint8_t less(int a, int b)
+static int smaller(int a, int b)
 {
 	return a < b ? a : b;
 }
 
-static void to_rtr(struct node *node, struct ibv_qp *qp, const struct address *to, enum ibv_mtu mtu)
+void qp_connect(struct node *node, struct ibv_qp *qp, const struct address *to)
 {
+	struct address from = qp_address(node, qp);
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu,
+		.path_mtu = smaller(from.mtu, to->mtu),
 		.dest_qp_num = to->qpn,
 		.rq_psn = to->psn,
-		.max_dest_rd_atomic = less(node->dev.max_qp_rd_atom, 16),
+		.sq_psn = from.psn,
+		.max_dest_rd_atomic = smaller(node->dev.max_qp_rd_atom, 16),
+		.max_rd_atomic = smaller(node->dev.max_qp_init_rd_atom, 16),
 		.min_rnr_timer = 12,
+		.timeout = node->timeout,
+		.retry_cnt = node->retry_cnt,
+		.rnr_retry = 7,
 		.ah_attr = path_to(node, to),
 	};
-	int err,
-		mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	int to_rtr = IBV_QP_STATE, to_rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	err = ibv_modify_qp(qp, &attr, mask);
-	if (err)
-		die("modifying the QP to RTR: %s", strerror(err));
-}
-
-static void to_rts(struct node *node, struct ibv_qp *qp, uint32_t psn,
-		   const struct retries *retries)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		.sq_psn = psn,
-		.timeout = retries->timeout,
-		.retry_cnt = retries->retry_cnt,
-		.rnr_retry = retries->rnr_retry,
-		.max_rd_atomic = less(node->dev.max_qp_init_rd_atom, 16),
-	};
-	int err, mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-
-	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC;
-	err = ibv_modify_qp(qp, &attr, mask);
-	if (err)
-		die("modifying the QP to RTS: %s", strerror(err));
-}
-
-void qp_connect(struct node *node, struct ibv_qp *qp, uint32_t psn, const struct address *to,
-		enum ibv_mtu mtu, const struct retries *retries)
-{
-	to_rtr(node, qp, to, mtu);
-	to_rts(node, qp, psn, retries);
-}
-
-void qp_start_ud(struct ibv_qp *qp, uint32_t psn)
-{
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .sq_psn = psn };
-	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-
+	if (qp->qp_type != IBV_QPT_UD)
+		to_rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (qp->qp_type == IBV_QPT_RC) {
+		to_rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		to_rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			  IBV_QP_MAX_QP_RD_ATOMIC;
+	}
+	MUST(ibv_modify_qp(qp, &attr, to_rtr));
 	attr.qp_state = IBV_QPS_RTS;
-	if (!err)
-		err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	if (err)
-		die("modifying the UD QP to RTS: %s", strerror(err));
+	MUST(ibv_modify_qp(qp, &attr, to_rts));
+}
+
+void qp_connect_to_itself(struct node *node, struct ibv_qp *qp)
+{
+	struct address self = qp_address(node, qp);
+
+	qp_connect(node, qp, &self);
 }
 
 struct ibv_ah *ah_create(struct node *node, const struct address *to)
 {
 	struct ibv_ah_attr attr = path_to(node, to);
-	struct ibv_ah *ah = ibv_create_ah(node->pd, &attr);
 
-	if (!ah)
-		die("ibv_create_ah:");
-	return ah;
+	return MUST_HAVE(ibv_create_ah(node->pd, &attr));
 }
 
-double now(void)
+void post_send_wr(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
-	struct timespec ts;
+	struct ibv_send_wr *bad;
+	int err = ibv_post_send(qp, wr, &bad);
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec * 1e-9;
+	if (err)
+		die("ibv_post_send of opcode %d: %s", bad->opcode, strerror(err));
+}
+
+void post_recv_wr(struct ibv_qp *qp, struct ibv_recv_wr *wr)
+{
+	struct ibv_recv_wr *bad;
+	int err = ibv_post_recv(qp, wr, &bad);
+
+	if (err)
+		die("ibv_post_recv of %d SGEs: %s", bad->num_sge, strerror(err));
+}
+
+bool cq_poll_for(struct ibv_cq *cq, struct ibv_wc *wc, double seconds)
+{
+	double until = now() + seconds;
+	int num;
+
+	while (!(num = ibv_poll_cq(cq, 1, wc)))
+		if (now() > until)
+			return false;
+	if (num < 0)
+		die("ibv_poll_cq returns %d", num);
+	return true;
+}
+
+struct ibv_wc cq_wait(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	if (!cq_poll_for(cq, &wc, STALL_SECONDS))
+		die("nothing completes for %d s", STALL_SECONDS);
+	return wc;
+}
+
+void cq_expect(struct ibv_cq *cq, enum ibv_wc_status status, const char *what)
+{
+	struct ibv_wc wc = cq_wait(cq);
+
+	if (wc.status != status)
+		die("%s, request %llu: %s, expected %s", what, (unsigned long long)wc.wr_id,
+		    ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
 }

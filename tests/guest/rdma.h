@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the test programs have in common about verbs: a device, and QPs brought up by hand. */
+/* What the test programs have in common: a device, QPs, requests, and the end in case of an error. */
 #ifndef PVR_TEST_RDMA_H
 #define PVR_TEST_RDMA_H
 
@@ -14,39 +14,67 @@ struct node {
 	struct ibv_port_attr port;
 	int gid_index;
 	union ibv_gid gid;
+	/* The retry budget of RC QPs; node_open() sets 1 s and 7. */
+	uint8_t timeout; /* 4.096 us << timeout */
+	uint8_t retry_cnt;
 };
 
 /* How to reach a QP; travels over TCP between machines of one kind. */
 struct address {
 	uint32_t qpn;
 	uint32_t psn;
+	uint32_t mtu;
 	uint8_t gid[16];
-};
-
-/* The retry budget of an RC QP. */
-struct retries {
-	uint8_t timeout; /* 4.096 us << timeout */
-	uint8_t retry_cnt;
-	uint8_t rnr_retry;
 };
 
 #define TEST_QKEY 0x11111111u
 #define TEST_PORT 1
 
-/* name NULL: $RDMA_DEV, else the first. gid_index < 0: $GID_INDEX, else 0. Dies on failure. */
-void node_open(struct node *node, const char *name, int gid_index);
-void node_close(struct node *node);
+/* Prints "NAME: ..." on stderr and exits 1; strerror(errno) follows if the format ends in ':'. */
+void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* A QP in INIT, which takes receives. Dies on failure. */
-struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *attr);
-struct address qp_address(const struct node *node, const struct ibv_qp *qp, uint32_t psn);
-/* From INIT to RTS. Dies on failure. */
-void qp_connect(struct node *node, struct ibv_qp *qp, uint32_t psn, const struct address *to,
-		enum ibv_mtu mtu, const struct retries *retries);
-void qp_start_ud(struct ibv_qp *qp, uint32_t psn);
-struct ibv_ah *ah_create(struct node *node, const struct address *to);
+/* Dies unless the call returns 0. Its result is an errno, or negative with errno set. */
+#define MUST(call) must(call, #call)
+void must(int result, const char *call);
+/* The pointer that the call returns; dies if it is NULL. */
+#define MUST_HAVE(call) must_have(call, #call)
+void *must_have(void *result, const char *call);
 
 /* Seconds of a clock that does not jump. */
 double now(void);
+/* Anonymous memory; @flags for mmap(). This and all functions below die on failure. */
+void *map_memory(size_t bytes, int flags);
+
+/* The device is $RDMA_DEV, else the first; the GID is that of index $GID_INDEX, else 0. */
+void node_open(struct node *node);
+void node_close(struct node *node);
+
+/* A QP in INIT, which takes receives. */
+struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *attr);
+/* The same of type RC, with one CQ, @depth requests of one SGE each way, and all sends signaled. */
+struct ibv_qp *qp_create_rc(struct node *node, struct ibv_cq *cq, uint32_t depth);
+struct address qp_address(const struct node *node, const struct ibv_qp *qp);
+/* From INIT to RTS, with the smaller MTU of both ends. */
+void qp_connect(struct node *node, struct ibv_qp *qp, const struct address *to);
+void qp_connect_to_itself(struct node *node, struct ibv_qp *qp);
+struct ibv_ah *ah_create(struct node *node, const struct address *to);
+
+/* Members of a work request: one SGE. */
+#define ONE_SGE(mr, at, bytes)                                                                     \
+	.sg_list = &(                                                                              \
+		struct ibv_sge){ .addr = (uintptr_t)(at), .length = (bytes), .lkey = (mr)->lkey }, \
+	.num_sge = 1
+/* post_send(qp, .opcode = IBV_WR_SEND, ONE_SGE(mr, memory, 8)) */
+#define post_send(qp, ...) post_send_wr(qp, &(struct ibv_send_wr){ __VA_ARGS__ })
+#define post_recv(qp, ...) post_recv_wr(qp, &(struct ibv_recv_wr){ __VA_ARGS__ })
+void post_send_wr(struct ibv_qp *qp, struct ibv_send_wr *wr);
+void post_recv_wr(struct ibv_qp *qp, struct ibv_recv_wr *wr);
+
+/* Return: false if no completion comes within @seconds. */
+bool cq_poll_for(struct ibv_cq *cq, struct ibv_wc *wc, double seconds);
+/* The next completion, of any status; dies after a minute without one. */
+struct ibv_wc cq_wait(struct ibv_cq *cq);
+/* Dies unless the next completion has this status. */
+void cq_expect(struct ibv_cq *cq, enum ibv_wc_status status, const char *what);
 
 #endif

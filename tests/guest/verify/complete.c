@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "oob.h"
 #include "verify.h"
 
 #define STALL_SECONDS 60
@@ -93,9 +92,8 @@ static int poll_ends(struct run *run)
 {
 	int side, num = 0;
 
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			num += poll_end(run, &run->ends[side]);
+	for (side = run->first; side <= run->last; side++)
+		num += poll_end(run, &run->ends[side]);
 	return num;
 }
 
@@ -104,8 +102,7 @@ static void take_event(struct end *end)
 	struct ibv_cq *cq;
 	void *context;
 
-	if (ibv_get_cq_event(end->channel, &cq, &context))
-		die("ibv_get_cq_event:");
+	MUST(ibv_get_cq_event(end->channel, &cq, &context));
 	if (cq != end->cq || context != end)
 		die("an event of an unknown CQ");
 	end->events++;
@@ -118,13 +115,12 @@ static void sleep_until_event(struct run *run)
 	struct end *owners[2];
 	int side, i, num = 0;
 
-	for (side = 0; side < 2; side++) {
+	for (side = run->first; side <= run->last; side++) {
 		struct end *end = &run->ends[side];
 
-		if (!run->here[side] || end->shares)
+		if (end->shares)
 			continue;
-		if (ibv_req_notify_cq(end->cq, 0))
-			die("ibv_req_notify_cq:");
+		MUST(ibv_req_notify_cq(end->cq, 0));
 		owners[num] = end;
 		fds[num++] = (struct pollfd){ .fd = end->channel->fd, .events = POLLIN };
 	}
@@ -135,27 +131,19 @@ static void sleep_until_event(struct run *run)
 			take_event(owners[i]);
 }
 
+static int left(const struct waiting *waiting)
+{
+	return waiting->num - waiting->next;
+}
+
 static bool all_done(const struct run *run)
 {
 	int side;
 
-	for (side = 0; side < 2; side++) {
-		const struct end *end = &run->ends[side];
-
-		if (run->here[side] &&
-		    (end->sends.next < end->sends.num || end->receives.next < end->receives.num))
+	for (side = run->first; side <= run->last; side++)
+		if (left(&run->ends[side].sends) || left(&run->ends[side].receives))
 			return false;
-	}
 	return true;
-}
-
-static void die_of_loss(const struct run *run)
-{
-	const struct waiting *at[2] = { &run->ends[0].receives, &run->ends[1].receives };
-
-	die("%s round %llu: lost %d and %d messages, with receives posted; expected 0 and 0",
-	    run->phase, (unsigned long long)run->round, run->here[0] ? at[0]->num - at[0]->next : 0,
-	    run->here[1] ? at[1]->num - at[1]->next : 0);
 }
 
 static bool unreliable(const struct run *run)
@@ -163,33 +151,28 @@ static bool unreliable(const struct run *run)
 	return !(run->shape.kinds & 1u << KIND_READ);
 }
 
-static void die_of_stall(const struct run *run)
+static void die_of_stall(const struct run *run, int seconds)
 {
 	int side;
 
-	for (side = 0; side < 2; side++) {
-		const struct end *end = &run->ends[side];
-
-		if (!run->here[side])
-			continue;
-		fprintf(stderr, "end %d has %d of %d sends and %d of %d receives done\n", side,
-			end->sends.next, end->sends.num, end->receives.next, end->receives.num);
-	}
+	for (side = run->first; side <= run->last; side++)
+		fprintf(stderr, "end %d waits for %d of %d sends and %d of %d receives\n", side,
+			left(&run->ends[side].sends), run->ends[side].sends.num,
+			left(&run->ends[side].receives), run->ends[side].receives.num);
 	die("%s round %llu: nothing completes for %d s", run->phase, (unsigned long long)run->round,
-	    STALL_SECONDS);
+	    seconds);
 }
 
 void wait_for_all(struct run *run)
 {
+	int patience = unreliable(run) ? LOSS_SECONDS : STALL_SECONDS;
 	double last = now();
 
 	while (!all_done(run)) {
 		if (poll_ends(run))
 			last = now();
-		else if (unreliable(run) && now() - last > LOSS_SECONDS)
-			die_of_loss(run);
-		else if (now() - last > STALL_SECONDS)
-			die_of_stall(run);
+		else if (now() - last > patience)
+			die_of_stall(run, patience);
 		else if (run->params.events)
 			sleep_until_event(run);
 	}

@@ -12,9 +12,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 
-#include "oob.h"
 #include "verify.h"
 
 #define ROUNDS 400
@@ -96,10 +95,9 @@ static void *hammer(void *argument)
 static void start_cpu(struct cpu *cpu, struct words *words)
 {
 	*cpu = (struct cpu){ .words = words };
-	cpu->before = malloc(CPU_MOST * sizeof(*cpu->before));
-	cpu->tickets = malloc(CPU_MOST / PAUSE * sizeof(*cpu->tickets));
-	if (!cpu->before || !cpu->tickets || pthread_create(&cpu->thread, NULL, hammer, cpu))
-		die("a thread:");
+	cpu->before = MUST_HAVE(malloc(CPU_MOST * sizeof(*cpu->before)));
+	cpu->tickets = MUST_HAVE(malloc(CPU_MOST / PAUSE * sizeof(*cpu->tickets)));
+	MUST(pthread_create(&cpu->thread, NULL, hammer, cpu));
 }
 
 static void stop_cpu(struct cpu *cpu)
@@ -112,66 +110,49 @@ static void stop_cpu(struct cpu *cpu)
 
 static void open_agent(struct run *run, struct agent *agent)
 {
-	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-		.cap = { .max_send_wr = ADDS + 1,
-			 .max_recv_wr = 1,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
+	*agent = (struct agent){
+		.cq = MUST_HAVE(ibv_create_cq(run->node.ctx, ADDS + 1, NULL, NULL, 0)),
+		.results = MUST_HAVE(calloc(ADDS + 1, sizeof(*agent->results))),
 	};
-
-	*agent = (struct agent){ .cq = cq_open(run, ADDS + 1) };
-	attr.send_cq = attr.recv_cq = agent->cq;
-	agent->qp = qp_create(&run->node, &attr);
-	agent->results = calloc(ADDS + 1, sizeof(*agent->results));
-	agent->mr = ibv_reg_mr(run->node.pd, agent->results, (ADDS + 1) * sizeof(*agent->results),
-			       IBV_ACCESS_LOCAL_WRITE);
-	if (!agent->mr)
-		die("ibv_reg_mr:");
+	agent->qp = qp_create_rc(&run->node, agent->cq, ADDS + 1);
+	agent->mr =
+		MUST_HAVE(ibv_reg_mr(run->node.pd, agent->results,
+				     (ADDS + 1) * sizeof(*agent->results), IBV_ACCESS_LOCAL_WRITE));
 }
 
 static void close_agent(struct agent *agent)
 {
-	if (ibv_destroy_qp(agent->qp) | ibv_destroy_cq(agent->cq) | ibv_dereg_mr(agent->mr))
-		die("closing an agent fails");
+	MUST(ibv_destroy_qp(agent->qp));
+	MUST(ibv_destroy_cq(agent->cq));
+	MUST(ibv_dereg_mr(agent->mr));
 	free(agent->results);
 }
 
-static void post_atomic(struct agent *agent, int nth)
+static void post_atomics(struct agent *agent)
 {
-	bool swap = nth == ADDS;
-	struct ibv_sge sge = { .addr = (uintptr_t)&agent->results[nth],
-			       .length = 8,
-			       .lkey = agent->mr->lkey };
-	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
-		.wr.atomic = {
-			.remote_addr = agent->place.words + (swap ? offsetof(struct words, ticket) : 0),
-			.rkey = agent->place.rkey,
-			.compare_add = swap ? agent->guess : 1,
-			.swap = agent->guess + 1,
-		},
-	};
-	int err = ibv_post_send(agent->qp, &wr, &bad);
+	uint64_t words = agent->place.words;
+	uint32_t rkey = agent->place.rkey;
+	int i;
 
-	if (err)
-		die("ibv_post_send of an atomic: %s", strerror(err));
+	for (i = 0; i < ADDS; i++)
+		post_send(agent->qp, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+			  ONE_SGE(agent->mr, &agent->results[i], 8),
+			  .wr.atomic = { .remote_addr = words, .rkey = rkey, .compare_add = 1 });
+	post_send(agent->qp, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+		  ONE_SGE(agent->mr, &agent->results[ADDS], 8),
+		  .wr.atomic = { .remote_addr = words + offsetof(struct words, ticket),
+				 .rkey = rkey,
+				 .compare_add = agent->guess,
+				 .swap = agent->guess + 1 });
 }
 
-static void take_results(struct run *run, struct agent *agent)
+static void take_results(struct agent *agent)
 {
 	struct tally *tally = &agent->tally;
 	int i;
 
-	for (i = 0; i <= ADDS; i++) {
-		struct ibv_wc wc = cq_wait(run, agent->cq);
-
-		if (wc.status != IBV_WC_SUCCESS)
-			die("an atomic: %s", ibv_wc_status_str(wc.status));
-	}
+	for (i = 0; i <= ADDS; i++)
+		cq_expect(agent->cq, IBV_WC_SUCCESS, "an atomic");
 	for (i = 0; i < ADDS; i++)
 		tally->before[tally->added++] = agent->results[i];
 	if (agent->results[ADDS] == agent->guess)
@@ -186,17 +167,16 @@ static void take_results(struct run *run, struct agent *agent)
  */
 static void agents_round(struct run *run, struct arena *arenas, int round)
 {
-	int n, side, a, i;
+	int n, side, a;
 
 	for (n = 0; n < 2; n++) {
 		side = (n + round) % 2;
-		for (a = 0; run->here[side] && a < AGENT_NUM; a++)
-			for (i = 0; i <= ADDS; i++)
-				post_atomic(&arenas[side].agents[a], i);
+		for (a = 0; is_here(run, side) && a < AGENT_NUM; a++)
+			post_atomics(&arenas[side].agents[a]);
 	}
-	for (side = 0; side < 2; side++)
-		for (a = 0; run->here[side] && a < AGENT_NUM; a++)
-			take_results(run, &arenas[side].agents[a]);
+	for (side = run->first; side <= run->last; side++)
+		for (a = 0; a < AGENT_NUM; a++)
+			take_results(&arenas[side].agents[a]);
 }
 
 /* --- sums --- */
@@ -249,36 +229,30 @@ static void check_arena(struct run *run, struct arena *arena)
 
 /* --- the phase --- */
 
-static void open_arena(struct run *run, int side, struct arena *arena)
+static void open_arena(struct run *run, struct arena *arena)
 {
 	int i;
 
-	arena->words = aligned_alloc(PLAN_PAGE, PLAN_PAGE);
-	memset(arena->words, 0, PLAN_PAGE);
-	arena->mr = ibv_reg_mr(run->node.pd, arena->words, PLAN_PAGE,
-			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
-	if (!arena->mr)
-		die("ibv_reg_mr for atomics:");
+	arena->words = map_memory(PLAN_PAGE, 0);
+	arena->mr = MUST_HAVE(ibv_reg_mr(run->node.pd, arena->words, PLAN_PAGE,
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC));
 	for (i = 0; i < AGENT_NUM; i++)
 		open_agent(run, &arena->agents[i]);
 	arena->mine = (struct place){
-		.address = qp_address(&run->node, arena->agents[AGENT_REMOTE].qp, START_PSN(side)),
+		.address = qp_address(&run->node, arena->agents[AGENT_REMOTE].qp),
 		.words = (uintptr_t)arena->words,
 		.rkey = arena->mr->rkey,
 	};
 }
 
-static void connect_arena(struct run *run, int side, struct arena *arena)
+static void connect_arena(struct run *run, struct arena *arena)
 {
 	struct agent *local = &arena->agents[AGENT_LOCAL], *remote = &arena->agents[AGENT_REMOTE];
 
 	local->place = arena->mine;
-	local->place.address = qp_address(&run->node, local->qp, START_PSN(side));
 	remote->place = arena->peer;
-	qp_connect(&run->node, local->qp, START_PSN(side), &local->place.address, run->params.mtu,
-		   &run->retries);
-	qp_connect(&run->node, remote->qp, START_PSN(side), &remote->place.address, run->params.mtu,
-		   &run->retries);
+	qp_connect_to_itself(&run->node, local->qp);
+	qp_connect(&run->node, remote->qp, &remote->place.address);
 }
 
 static void close_arena(struct arena *arena)
@@ -287,9 +261,8 @@ static void close_arena(struct arena *arena)
 
 	for (i = 0; i < AGENT_NUM; i++)
 		close_agent(&arena->agents[i]);
-	if (ibv_dereg_mr(arena->mr))
-		die("ibv_dereg_mr:");
-	free(arena->words);
+	MUST(ibv_dereg_mr(arena->mr));
+	munmap(arena->words, PLAN_PAGE);
 	free(arena->cpu.before);
 	free(arena->cpu.tickets);
 }
@@ -298,14 +271,12 @@ static void open_arenas(struct run *run, struct arena *arenas)
 {
 	int side;
 
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			open_arena(run, side, &arenas[side]);
+	for (side = run->first; side <= run->last; side++)
+		open_arena(run, &arenas[side]);
 	trade(run, (const void *[]){ &arenas[0].mine, &arenas[1].mine },
 	      (void *[]){ &arenas[0].peer, &arenas[1].peer }, sizeof(struct place));
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			connect_arena(run, side, &arenas[side]);
+	for (side = run->first; side <= run->last; side++)
+		connect_arena(run, &arenas[side]);
 }
 
 static void work(struct run *run, struct arena *arenas)
@@ -313,19 +284,20 @@ static void work(struct run *run, struct arena *arenas)
 	bool cpus = run->params.cpus;
 	int side, i;
 
-	for (side = 0; side < 2; side++)
-		if (run->here[side] && cpus)
-			start_cpu(&arenas[side].cpu, arenas[side].words);
+	for (side = run->first; cpus && side <= run->last; side++)
+		start_cpu(&arenas[side].cpu, arenas[side].words);
 	for (i = 0; i < ROUNDS; i++)
 		agents_round(run, arenas, i);
-	for (side = 0; side < 2; side++)
-		if (run->here[side] && cpus)
-			stop_cpu(&arenas[side].cpu);
+	for (side = run->first; cpus && side <= run->last; side++)
+		stop_cpu(&arenas[side].cpu);
 }
 
 void run_contention(struct run *run)
 {
 	static struct arena arenas[2];
+	const void *mine[] = { &arenas[0].agents[AGENT_REMOTE].tally,
+			       &arenas[1].agents[AGENT_REMOTE].tally };
+	void *theirs[] = { &arenas[0].theirs, &arenas[1].theirs };
 	int side;
 
 	run->phase = "contention";
@@ -333,16 +305,11 @@ void run_contention(struct run *run)
 	open_arenas(run, arenas);
 	meet(run);
 	work(run, arenas);
-	trade(run,
-	      (const void *[]){ &arenas[0].agents[AGENT_REMOTE].tally,
-				&arenas[1].agents[AGENT_REMOTE].tally },
-	      (void *[]){ &arenas[0].theirs, &arenas[1].theirs }, sizeof(struct tally));
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			check_arena(run, &arenas[side]);
+	trade(run, mine, theirs, sizeof(struct tally));
+	for (side = run->first; side <= run->last; side++)
+		check_arena(run, &arenas[side]);
 	meet(run);
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			close_arena(&arenas[side]);
+	for (side = run->first; side <= run->last; side++)
+		close_arena(&arenas[side]);
 	fflush(stdout);
 }

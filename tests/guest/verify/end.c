@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The verbs objects of an end. */
-#include <string.h>
-
-#include "oob.h"
 #include "verify.h"
 
 static void open_cq(struct run *run, struct end *end)
 {
-	if (run->params.events) {
-		end->channel = ibv_create_comp_channel(run->node.ctx);
-		if (!end->channel)
-			die("ibv_create_comp_channel:");
-	}
-	end->cq = ibv_create_cq(run->node.ctx, 2 * run->shape.depth, end, end->channel, 0);
-	if (!end->cq)
-		die("ibv_create_cq of %u entries:", 2 * run->shape.depth);
+	if (run->params.events)
+		end->channel = MUST_HAVE(ibv_create_comp_channel(run->node.ctx));
+	end->cq =
+		MUST_HAVE(ibv_create_cq(run->node.ctx, 2 * run->shape.depth, end, end->channel, 0));
 }
 
 static void open_qp(struct run *run, struct end *end)
@@ -54,33 +47,24 @@ void open_end(struct run *run, int side, struct end *shared)
 
 void close_end(struct end *end)
 {
-	int err = 0;
-
 	if (end->ah)
-		err = ibv_destroy_ah(end->ah);
-	if (!err && !end->shares) {
-		err = ibv_destroy_qp(end->qp);
+		MUST(ibv_destroy_ah(end->ah));
+	if (!end->shares) {
+		MUST(ibv_destroy_qp(end->qp));
 		if (end->events)
 			ibv_ack_cq_events(end->cq, end->events);
-		if (!err)
-			err = ibv_destroy_cq(end->cq);
-		if (!err && end->channel)
-			err = ibv_destroy_comp_channel(end->channel);
+		MUST(ibv_destroy_cq(end->cq));
+		if (end->channel)
+			MUST(ibv_destroy_comp_channel(end->channel));
 	}
-	if (err)
-		die("closing end %d: %s", end->side, strerror(err));
 	close_memory(end);
 }
 
 void connect_end(struct run *run, struct end *end)
 {
-	uint32_t psn = START_PSN(end->side);
-
-	if (run->shape.datagram) {
-		qp_start_ud(end->qp, psn);
+	if (end->shares)
+		return;
+	qp_connect(&run->node, end->qp, &end->peer.address);
+	if (run->shape.datagram)
 		end->ah = ah_create(&run->node, &end->peer.address);
-	} else {
-		qp_connect(&run->node, end->qp, psn, &end->peer.address, run->params.mtu,
-			   &run->retries);
-	}
 }

@@ -22,10 +22,22 @@ void agree(struct run *run, bool client)
 	*mine = both;
 }
 
+void trade(struct run *run, const void *const mine[2], void *const theirs[2], size_t len)
+{
+	int side;
+
+	for (side = run->first; side <= run->last; side++) {
+		if (run->fd < 0)
+			memcpy(theirs[!side], mine[side], len);
+		else
+			oob_exchange(run->fd, mine[side], theirs[side], len);
+	}
+}
+
 static struct contact contact_of(const struct run *run, const struct end *end)
 {
 	struct contact contact = {
-		.address = qp_address(&run->node, end->qp, START_PSN(end->shares ? 0 : end->side)),
+		.address = qp_address(&run->node, end->qp),
 		.memory = (uintptr_t)end->memory,
 	};
 	int i;
@@ -37,20 +49,13 @@ static struct contact contact_of(const struct run *run, const struct end *end)
 
 void introduce_ends(struct run *run)
 {
+	struct contact mine[2];
 	int side;
 
-	for (side = 0; side < 2; side++) {
-		struct end *end = &run->ends[side];
-		struct contact contact;
-
-		if (!run->here[side])
-			continue;
-		contact = contact_of(run, end);
-		if (run->here[!side])
-			run->ends[!side].peer = contact;
-		else
-			oob_exchange(run->fd, &contact, &end->peer, sizeof(contact));
-	}
+	for (side = run->first; side <= run->last; side++)
+		mine[side] = contact_of(run, &run->ends[side]);
+	trade(run, (const void *[]){ &mine[0], &mine[1] },
+	      (void *[]){ &run->ends[0].peer, &run->ends[1].peer }, sizeof(mine[0]));
 }
 
 void meet(struct run *run)

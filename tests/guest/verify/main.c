@@ -10,12 +10,11 @@
 #include <stdio.h>
 
 #include "oob.h"
-#include "options.h"
 #include "verify.h"
 
 static void open_node(struct run *run, const struct options *options)
 {
-	node_open(&run->node, options->device, options->gid_index);
+	node_open(&run->node);
 	run->params = options->params;
 	run->params.max_sge = smaller(run->node.dev.max_sge, PLAN_MAX_SGE);
 	run->params.max_sge_read = smaller(run->params.max_sge, run->node.dev.max_sge_rd);
@@ -23,18 +22,16 @@ static void open_node(struct run *run, const struct options *options)
 		run->params.max_sge_read = 1;
 	run->params.mtu = run->node.port.active_mtu;
 	run->params.offers = probe_offers(run);
-	run->retries = (struct retries){ .timeout = 18, .retry_cnt = 7, .rnr_retry = 7 };
 }
 
 static void open_ends_of(struct run *run, const struct options *options)
 {
 	run->fd = -1;
-	run->here[0] = options->both_ends_here || options->peer;
-	run->here[1] = options->both_ends_here || !options->peer;
+	run->first = options->both_ends_here || options->peer ? 0 : 1;
+	run->last = options->peer ? 0 : 1;
 	if (options->both_ends_here)
 		return;
-	run->fd = options->peer ? oob_connect(options->peer, options->port, 60)
-				: oob_accept(options->port);
+	run->fd = oob_open(options->peer, options->port);
 	agree(run, options->peer);
 }
 

@@ -4,19 +4,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "oob.h"
 #include "verify.h"
 
 static struct ibv_mr *register_part(struct run *run, struct end *end, size_t from, size_t to)
 {
-	struct ibv_mr *mr;
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
-	mr = ibv_reg_mr(run->node.pd, end->memory + from, to - from,
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-				(offered(run, OFFER_ATOMICS) ? IBV_ACCESS_REMOTE_ATOMIC : 0));
-	if (!mr)
-		die("ibv_reg_mr of %zu bytes:", to - from);
-	return mr;
+	if (offered(run, OFFER_ATOMICS))
+		access |= IBV_ACCESS_REMOTE_ATOMIC;
+	return MUST_HAVE(ibv_reg_mr(run->node.pd, end->memory + from, to - from, access));
 }
 
 /* Regions that meet in the middle of a page, of memory that starts in the middle of one. */
@@ -28,11 +24,8 @@ void open_memory(struct run *run, struct end *end)
 
 	end->size = shape_memory(&run->shape);
 	end->mapped = end->size + skew;
-	end->mapping =
-		mmap(NULL, end->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	end->expected = malloc(end->size);
-	if (end->mapping == MAP_FAILED || !end->expected)
-		die("no memory for 2 x %zu bytes", end->size);
+	end->mapping = map_memory(end->mapped, 0);
+	end->expected = MUST_HAVE(malloc(end->size));
 	end->memory = (uint8_t *)end->mapping + skew;
 	op_data(&background, 0, end->memory, end->size);
 	memcpy(end->expected, end->memory, end->size);
@@ -44,13 +37,10 @@ void open_memory(struct run *run, struct end *end)
 
 void close_memory(struct end *end)
 {
-	int i, err;
+	int i;
 
-	for (i = 0; i < REGION_NUM; i++) {
-		err = ibv_dereg_mr(end->mrs[i]);
-		if (err)
-			die("ibv_dereg_mr: %s", strerror(err));
-	}
+	for (i = 0; i < REGION_NUM; i++)
+		MUST(ibv_dereg_mr(end->mrs[i]));
 	munmap(end->mapping, end->mapped);
 	free(end->expected);
 }

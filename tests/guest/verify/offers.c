@@ -2,9 +2,7 @@
 /* Features of a node's device beyond SEND, WRITE and READ: tried, not read from capabilities. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "oob.h"
 #include "verify.h"
 
 #define INLINE_WANTED 256
@@ -18,17 +16,17 @@ static const char *const offer_names[OFFER_NUM] = {
 	[OFFER_MW2] = "memory windows of type 2, SEND_WITH_INV",
 };
 
-/* Was the last call refused, and not just out of something? */
-static bool refused(const char *what)
+/* Was an object created? Dies if it was not refused, but the device is just out of something. */
+static bool has(const void *object, const char *what)
 {
-	if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == EFAULT)
-		return true;
-	die("%s:", what);
+	if (!object && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL && errno != EFAULT)
+		die("%s:", what);
+	return object;
 }
 
 static bool try_qp(struct run *run, enum ibv_qp_type type, uint32_t inline_max)
 {
-	struct ibv_cq *cq = ibv_create_cq(run->node.ctx, 16, NULL, NULL, 0);
+	struct ibv_cq *cq = MUST_HAVE(ibv_create_cq(run->node.ctx, 16, NULL, NULL, 0));
 	struct ibv_qp_init_attr attr = {
 		.send_cq = cq,
 		.recv_cq = cq,
@@ -40,12 +38,11 @@ static bool try_qp(struct run *run, enum ibv_qp_type type, uint32_t inline_max)
 			 .max_inline_data = inline_max },
 	};
 	struct ibv_qp *qp = ibv_create_qp(run->node.pd, &attr);
-	bool have = qp ? attr.cap.max_inline_data >= inline_max : !refused("ibv_create_qp");
+	bool have = has(qp, "ibv_create_qp") && attr.cap.max_inline_data >= inline_max;
 
-	if (qp && ibv_destroy_qp(qp))
-		die("ibv_destroy_qp:");
-	if (ibv_destroy_cq(cq))
-		die("ibv_destroy_cq:");
+	if (qp)
+		MUST(ibv_destroy_qp(qp));
+	MUST(ibv_destroy_cq(cq));
 	return have;
 }
 
@@ -54,11 +51,7 @@ static bool try_srq(struct run *run)
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(run->node.pd, &attr);
 
-	if (!srq)
-		return !refused("ibv_create_srq");
-	if (ibv_destroy_srq(srq))
-		die("ibv_destroy_srq:");
-	return true;
+	return has(srq, "ibv_create_srq") && !ibv_destroy_srq(srq);
 }
 
 static bool try_window(struct run *run, enum ibv_mw_type type)
@@ -67,11 +60,7 @@ static bool try_window(struct run *run, enum ibv_mw_type type)
 
 	errno = EOPNOTSUPP;
 	mw = ibv_alloc_mw(run->node.pd, type);
-	if (!mw)
-		return !refused("ibv_alloc_mw");
-	if (ibv_dealloc_mw(mw))
-		die("ibv_dealloc_mw:");
-	return true;
+	return has(mw, "ibv_alloc_mw") && !ibv_dealloc_mw(mw);
 }
 
 uint32_t probe_offers(struct run *run)

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "oob.h"
-#include "options.h"
+#include "verify.h"
 
 static void usage(FILE *to)
 {
@@ -15,12 +14,9 @@ static void usage(FILE *to)
 	      "  --both-ends-here     both ends in this process: two QPs, then one QP and itself\n"
 	      "  --iterations N       operations per kind of QP (default 1000)\n"
 	      "  --bytes-max N        largest message (default 65536)\n"
-	      "  --depth N            operations outstanding (default 16, at most 32)\n"
 	      "  --seed N             default: from the clock; printed\n"
 	      "  -e, --events         sleep until completion events\n"
 	      "  --cpus               the CPUs' own atomics contend with the device's\n"
-	      "  -d, --device NAME    default: $RDMA_DEV, else the first\n"
-	      "  -g, --gid-index N    default: $GID_INDEX, else 0\n"
 	      "  -p, --port N         TCP port (default 18600)\n"
 	      "  -h, --help           this\n",
 	      to);
@@ -39,21 +35,19 @@ static uint64_t number(const char *name, const char *text, uint64_t min, uint64_
 	return value;
 }
 
-enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_DEPTH, OPT_SEED, OPT_CPUS };
+enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_SEED, OPT_CPUS };
 
-static const struct option long_options[] = { { "both-ends-here", no_argument, NULL, OPT_HERE },
-					      { "iterations", required_argument, NULL,
-						OPT_ITERATIONS },
-					      { "bytes-max", required_argument, NULL, OPT_BYTES },
-					      { "depth", required_argument, NULL, OPT_DEPTH },
-					      { "seed", required_argument, NULL, OPT_SEED },
-					      { "cpus", no_argument, NULL, OPT_CPUS },
-					      { "events", no_argument, NULL, 'e' },
-					      { "device", required_argument, NULL, 'd' },
-					      { "gid-index", required_argument, NULL, 'g' },
-					      { "port", required_argument, NULL, 'p' },
-					      { "help", no_argument, NULL, 'h' },
-					      {} };
+static const struct option long_options[] = {
+	{ "both-ends-here", no_argument, NULL, OPT_HERE },
+	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
+	{ "bytes-max", required_argument, NULL, OPT_BYTES },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "cpus", no_argument, NULL, OPT_CPUS },
+	{ "events", no_argument, NULL, 'e' },
+	{ "port", required_argument, NULL, 'p' },
+	{ "help", no_argument, NULL, 'h' },
+	{},
+};
 
 static void set_option(struct options *options, int option, const char *value)
 {
@@ -67,9 +61,6 @@ static void set_option(struct options *options, int option, const char *value)
 	case OPT_BYTES:
 		options->params.bytes_max = number("bytes-max", value, 1, 16 << 20);
 		break;
-	case OPT_DEPTH:
-		options->params.depth = number("depth", value, 1, PLAN_MAX_OPS);
-		break;
 	case OPT_SEED:
 		options->params.seed = number("seed", value, 0, UINT64_MAX);
 		break;
@@ -78,12 +69,6 @@ static void set_option(struct options *options, int option, const char *value)
 		break;
 	case 'e':
 		options->params.events = 1;
-		break;
-	case 'd':
-		options->device = value;
-		break;
-	case 'g':
-		options->gid_index = number("gid-index", value, 0, 255);
 		break;
 	case 'p':
 		options->port = value;
@@ -106,11 +91,10 @@ struct options parse_options(int argc, char **argv)
 			    .depth = 16,
 			    .seed = (uint64_t)(now() * 1e6) },
 		.port = "18600",
-		.gid_index = -1,
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "ed:g:p:h", long_options, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "ep:h", long_options, NULL)) != -1)
 		set_option(&options, option, optarg);
 	options.peer = optind < argc ? argv[optind++] : NULL;
 	if (optind < argc || (options.peer && options.both_ends_here)) {

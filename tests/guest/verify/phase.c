@@ -9,9 +9,8 @@ static void for_each_end_here(struct run *run, void (*action)(struct run *, stru
 {
 	int side;
 
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			action(run, &run->ends[side]);
+	for (side = run->first; side <= run->last; side++)
+		action(run, &run->ends[side]);
 }
 
 static void forget_completions(struct run *run, struct end *end)
@@ -54,13 +53,10 @@ static void open_phase(struct run *run, bool self)
 {
 	int side;
 
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			open_end(run, side, side && self ? &run->ends[0] : NULL);
+	for (side = run->first; side <= run->last; side++)
+		open_end(run, side, side && self ? &run->ends[0] : NULL);
 	introduce_ends(run);
-	for (side = 0; side < 2; side++)
-		if (run->here[side] && !run->ends[side].shares)
-			connect_end(run, &run->ends[side]);
+	for_each_end_here(run, connect_end);
 }
 
 static void close_phase(struct run *run)
@@ -68,9 +64,8 @@ static void close_phase(struct run *run)
 	int side;
 
 	/* The end that shares goes first. */
-	for (side = 1; side >= 0; side--)
-		if (run->here[side])
-			close_end(&run->ends[side]);
+	for (side = run->last; side >= run->first; side--)
+		close_end(&run->ends[side]);
 }
 
 static void shape_phase(struct run *run, const struct phase *phase)

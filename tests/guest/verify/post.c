@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Requests of a round, from the plan to the queues. */
 #include <arpa/inet.h>
-#include <string.h>
 
-#include "oob.h"
 #include "verify.h"
 
 uint64_t work_id(const struct run *run, int side, bool receive, int index)
@@ -34,15 +32,10 @@ static void post_receive(struct run *run, struct end *end, int index)
 	const struct op *op = &run->plan.ops[index];
 	struct pieces decoy = { .num = 1, .list = { op->decoy } };
 	struct ibv_sge sges[PLAN_MAX_SGE];
-	struct ibv_recv_wr *bad, wr = {
-		.wr_id = work_id(run, end->side, true, index),
-		.sg_list = sges,
-		.num_sge = to_sges(end, op->kind == KIND_WRITE_IMM ? &decoy : &op->remote, sges),
-	};
-	int err = ibv_post_recv(end->qp, &wr, &bad);
+	int num = to_sges(end, op->kind == KIND_WRITE_IMM ? &decoy : &op->remote, sges);
 
-	if (err)
-		die("ibv_post_recv with %d SGEs: %s", wr.num_sge, strerror(err));
+	post_recv(end->qp, .wr_id = work_id(run, end->side, true, index), .sg_list = sges,
+		  .num_sge = num);
 	expect_completion(&end->receives, index);
 }
 
@@ -125,16 +118,13 @@ static void fill_send(struct run *run, struct end *end, int index, struct ibv_se
 
 static void post_chain(struct end *end, struct ibv_send_wr *wrs, int num)
 {
-	struct ibv_send_wr *bad = NULL;
-	int err, i;
+	int i;
 
 	if (!num)
 		return;
 	for (i = 0; i < num; i++)
 		wrs[i].next = i + 1 < num ? &wrs[i + 1] : NULL;
-	err = ibv_post_send(end->qp, wrs, &bad);
-	if (err)
-		die("ibv_post_send of request %d of %d: %s", (int)(bad - wrs), num, strerror(err));
+	post_send_wr(end->qp, wrs);
 }
 
 void post_sends(struct run *run, struct end *end)

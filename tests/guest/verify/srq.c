@@ -5,10 +5,9 @@
  */
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "oob.h"
 #include "verify.h"
 
 #define QPS 4
@@ -24,13 +23,11 @@ struct message {
 };
 
 struct srq_end {
-	int side;
 	struct ibv_cq *send_cq, *recv_cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *qps[QPS];
 	struct address mine[QPS], peer[QPS];
-	uint8_t *out, *in; /* BATCH buffers each */
-	struct ibv_mr *out_mr, *in_mr;
+	struct ibv_mr *out, *in; /* BATCH buffers each */
 	struct message sent[BATCH], coming[BATCH];
 	bool used[BATCH];
 };
@@ -65,94 +62,87 @@ static void open_qps(struct run *run, struct srq_end *end)
 
 	for (i = 0; i < QPS; i++) {
 		end->qps[i] = qp_create(&run->node, &attr);
-		end->mine[i] = qp_address(&run->node, end->qps[i], START_PSN(end->side));
+		end->mine[i] = qp_address(&run->node, end->qps[i]);
 	}
 }
 
-static uint8_t *open_buffers(struct run *run, struct ibv_mr **mr)
+static struct ibv_mr *open_buffers(struct run *run)
 {
-	uint8_t *buffers = aligned_alloc(PLAN_PAGE, BATCH * BUFFER);
+	return MUST_HAVE(ibv_reg_mr(run->node.pd, map_memory(BATCH * BUFFER, 0), BATCH * BUFFER,
+				    IBV_ACCESS_LOCAL_WRITE));
+}
 
-	*mr = buffers ? ibv_reg_mr(run->node.pd, buffers, BATCH * BUFFER, IBV_ACCESS_LOCAL_WRITE)
-		      : NULL;
-	if (!*mr)
-		die("%d buffers for the SRQ:", BATCH);
-	return buffers;
+static void close_buffers(struct ibv_mr *mr)
+{
+	void *buffers = mr->addr;
+
+	MUST(ibv_dereg_mr(mr));
+	munmap(buffers, BATCH * BUFFER);
 }
 
 static void open_srq_end(struct run *run, struct srq_end *end)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = BATCH, .max_sge = SGES } };
 
-	end->send_cq = cq_open(run, BATCH);
-	end->recv_cq = cq_open(run, BATCH);
-	end->srq = ibv_create_srq(run->node.pd, &attr);
-	if (!end->srq)
-		die("ibv_create_srq of %d requests:", BATCH);
+	end->send_cq = MUST_HAVE(ibv_create_cq(run->node.ctx, BATCH, NULL, NULL, 0));
+	end->recv_cq = MUST_HAVE(ibv_create_cq(run->node.ctx, BATCH, NULL, NULL, 0));
+	end->srq = MUST_HAVE(ibv_create_srq(run->node.pd, &attr));
 	open_qps(run, end);
-	end->out = open_buffers(run, &end->out_mr);
-	end->in = open_buffers(run, &end->in_mr);
+	end->out = open_buffers(run);
+	end->in = open_buffers(run);
 }
 
 static void close_srq_end(struct srq_end *end)
 {
-	int i, err = 0;
+	int i;
 
 	for (i = 0; i < QPS; i++)
-		err |= ibv_destroy_qp(end->qps[i]);
-	err |= ibv_destroy_srq(end->srq) | ibv_destroy_cq(end->send_cq) |
-	       ibv_destroy_cq(end->recv_cq);
-	err |= ibv_dereg_mr(end->in_mr) | ibv_dereg_mr(end->out_mr);
-	if (err)
-		die("closing an end with an SRQ fails");
-	free(end->in);
-	free(end->out);
+		MUST(ibv_destroy_qp(end->qps[i]));
+	MUST(ibv_destroy_srq(end->srq));
+	MUST(ibv_destroy_cq(end->send_cq));
+	MUST(ibv_destroy_cq(end->recv_cq));
+	close_buffers(end->in);
+	close_buffers(end->out);
+}
+
+static uint8_t *buffer(const struct ibv_mr *mr, int index)
+{
+	return (uint8_t *)mr->addr + index * BUFFER;
 }
 
 static void post_buffers(struct srq_end *end)
 {
+	uint32_t lkey = end->in->lkey;
 	struct ibv_recv_wr *bad;
-	int i, err;
+	int i;
 
-	memset(end->in, 0xa5, BATCH * BUFFER);
+	memset(end->in->addr, 0xa5, BATCH * BUFFER);
 	memset(end->used, 0, sizeof(end->used));
 	for (i = 0; i < BATCH; i++) {
-		uint64_t at = (uintptr_t)end->in + i * BUFFER;
+		uint64_t at = (uintptr_t)buffer(end->in, i);
 		struct ibv_sge sges[SGES] = {
-			{ .addr = at, .length = 1 + i, .lkey = end->in_mr->lkey },
-			{ .addr = at + 1 + i, .length = BYTES - 1 - i, .lkey = end->in_mr->lkey },
+			{ .addr = at, .length = 1 + i, .lkey = lkey },
+			{ .addr = at + 1 + i, .length = BYTES - 1 - i, .lkey = lkey },
 		};
 		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = sges, .num_sge = SGES };
 
-		err = ibv_post_srq_recv(end->srq, &wr, &bad);
-		if (err)
-			die("ibv_post_srq_recv: %s", strerror(err));
+		MUST(ibv_post_srq_recv(end->srq, &wr, &bad));
 	}
 }
 
 static void send_messages(struct srq_end *end)
 {
-	struct ibv_send_wr *bad;
-	int i, err;
+	int i;
 
 	for (i = 0; i < BATCH; i++) {
 		const struct message *message = &end->sent[i];
-		uint8_t *at = end->out + i * BUFFER;
-		struct ibv_sge sge = { .addr = (uintptr_t)at,
-				       .length = message->op.length,
-				       .lkey = end->out_mr->lkey };
-		struct ibv_send_wr wr = {
-			.wr_id = i,
-			.sg_list = &sge,
-			.num_sge = 1,
-			.opcode = op_has_imm(&message->op) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
-			.imm_data = htonl(message->op.imm),
-		};
+		uint8_t *at = buffer(end->out, i);
 
 		op_data(&message->op, 0, at, message->op.length);
-		err = ibv_post_send(end->qps[message->qp], &wr, &bad);
-		if (err)
-			die("ibv_post_send: %s", strerror(err));
+		post_send(end->qps[message->qp], .wr_id = i,
+			  ONE_SGE(end->out, at, message->op.length),
+			  .opcode = op_has_imm(&message->op) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+			  .imm_data = htonl(message->op.imm));
 	}
 }
 
@@ -167,15 +157,14 @@ static struct message *next_message(struct srq_end *end, uint32_t qpn)
 	return NULL;
 }
 
-static void check_buffer(struct run *run, const struct srq_end *end, const struct op *op,
-			 int buffer)
+static void check_buffer(struct run *run, const struct srq_end *end, const struct op *op, int index)
 {
 	uint8_t expected[BUFFER];
 
 	memset(expected, 0xa5, sizeof(expected));
 	op_data(op, 0, expected, op->length);
-	if (memcmp(end->in + buffer * BUFFER, expected, BUFFER))
-		complain(run, "buffer %d is not what was sent (%u bytes)", buffer, op->length);
+	if (memcmp(buffer(end->in, index), expected, BUFFER))
+		complain(run, "buffer %d is not what was sent (%u bytes)", index, op->length);
 }
 
 static void check_arrival(struct run *run, struct srq_end *end, const struct ibv_wc *wc)
@@ -203,15 +192,12 @@ static void finish_round(struct run *run, struct srq_end *end)
 	int i;
 
 	for (i = 0; i < BATCH; i++) {
-		wc = cq_wait(run, end->recv_cq);
+		wc = cq_wait(end->recv_cq);
 		check_arrival(run, end, &wc);
 		run->bytes += wc.byte_len;
 	}
-	for (i = 0; i < BATCH; i++) {
-		wc = cq_wait(run, end->send_cq);
-		if (wc.status != IBV_WC_SUCCESS)
-			die("SRQ: send: %s", ibv_wc_status_str(wc.status));
-	}
+	for (i = 0; i < BATCH; i++)
+		cq_expect(end->send_cq, IBV_WC_SUCCESS, "SRQ: send");
 	run->operations += BATCH;
 }
 
@@ -223,16 +209,14 @@ static void srq_round(struct run *run, struct srq_end *ends)
 	for (side = 0; side < 2; side++) {
 		plan_messages(run, side, ends[side].sent);
 		plan_messages(run, side, ends[!side].coming);
-		if (run->here[side])
-			post_buffers(&ends[side]);
 	}
+	for (side = run->first; side <= run->last; side++)
+		post_buffers(&ends[side]);
 	meet(run);
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			send_messages(&ends[side]);
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			finish_round(run, &ends[side]);
+	for (side = run->first; side <= run->last; side++)
+		send_messages(&ends[side]);
+	for (side = run->first; side <= run->last; side++)
+		finish_round(run, &ends[side]);
 }
 
 void run_srq(struct run *run)
@@ -242,23 +226,18 @@ void run_srq(struct run *run)
 	int side, i;
 
 	run->phase = "SRQ";
-	for (side = 0; side < 2; side++) {
-		ends[side].side = side;
-		if (run->here[side])
-			open_srq_end(run, &ends[side]);
-	}
+	for (side = run->first; side <= run->last; side++)
+		open_srq_end(run, &ends[side]);
 	trade(run, (const void *[]){ ends[0].mine, ends[1].mine },
 	      (void *[]){ ends[0].peer, ends[1].peer }, sizeof(ends[0].peer));
-	for (side = 0; side < 2; side++)
-		for (i = 0; run->here[side] && i < QPS; i++)
-			qp_connect(&run->node, ends[side].qps[i], START_PSN(side),
-				   &ends[side].peer[i], run->params.mtu, &run->retries);
+	for (side = run->first; side <= run->last; side++)
+		for (i = 0; i < QPS; i++)
+			qp_connect(&run->node, ends[side].qps[i], &ends[side].peer[i]);
 	for (i = 0; i < (int)rounds; i++)
 		srq_round(run, ends);
 	meet(run);
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			close_srq_end(&ends[side]);
+	for (side = run->first; side <= run->last; side++)
+		close_srq_end(&ends[side]);
 	printf("verify: SRQ: %u messages each way to %d QPs\n", rounds * BATCH, QPS);
 	fflush(stdout);
 }

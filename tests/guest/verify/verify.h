@@ -9,8 +9,6 @@
 #include "plan.h"
 #include "rdma.h"
 
-#define START_PSN(side) (0x100001u * ((side) + 1))
-
 /* Common parameters: the client's request, limited to the abilities of both devices. */
 struct params {
 	char magic[8];
@@ -70,12 +68,11 @@ struct run {
 	struct params params;
 	struct shape shape;
 	struct plan plan;
-	struct retries retries;
 	const char *phase;
 	enum ibv_qp_type type;
 	uint64_t round;
 	struct end ends[2];
-	bool here[2]; /* is this end in this process? */
+	int first, last; /* the ends in this process: 0 and 1, or one of them */
 	int fd; /* to the other process; -1: both ends are here */
 	uint64_t operations, bytes;
 	uint64_t kinds[KIND_NUM], inlined; /* of the phase's operations */
@@ -92,10 +89,24 @@ struct phase {
 	bool self; /* one QP, connected to itself */
 };
 
+struct options {
+	struct params params;
+	bool both_ends_here;
+	const char *port, *peer;
+};
+
 static inline uint32_t smaller(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
+
+static inline bool is_here(const struct run *run, int side)
+{
+	return run->first <= side && side <= run->last;
+}
+
+/* options.c: exits with status 2 when they make no sense. */
+struct options parse_options(int argc, char **argv);
 
 /* report.c: an error, of which the first ones are printed. */
 void complain(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -109,6 +120,8 @@ void agree(struct run *run, bool client);
 void introduce_ends(struct run *run);
 /* Both sides are at the same place. Tells each what the other has found wrong. */
 void meet(struct run *run);
+/* Each end here gets in theirs[end] what the other end has in mine[]. */
+void trade(struct run *run, const void *const mine[2], void *const theirs[2], size_t len);
 
 /* memory.c */
 void open_memory(struct run *run, struct end *end);
@@ -141,13 +154,6 @@ void run_phase(struct run *run, const struct phase *phase);
 uint32_t probe_offers(struct run *run);
 bool offered(const struct run *run, enum offer offer);
 void print_not_offered(const struct run *run);
-
-/* queue.c: what the phases with roles of their own have in common. */
-struct ibv_cq *cq_open(struct run *run, int entries);
-/* One completion, of any status. Dies when there is none for long. */
-struct ibv_wc cq_wait(struct run *run, struct ibv_cq *cq);
-/* Each end here gets in theirs[end] what the other end has in mine[]. */
-void trade(struct run *run, const void *const mine[2], void *const theirs[2], size_t len);
 
 /* srq.c, contend.c, windows.c */
 void run_srq(struct run *run);

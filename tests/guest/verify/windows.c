@@ -3,12 +3,10 @@
  * Memory windows. End 1 has a region and binds a window to the middle of it; end 0 goes through the window, and
  * beside it. A refused access takes both QPs down, so each case has new ones.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "oob.h"
 #include "verify.h"
 
 #define REGION_BYTES 12288
@@ -86,64 +84,43 @@ struct window_end {
 
 /* --- both ends --- */
 
-static struct ibv_qp *window_qp(struct run *run, struct ibv_cq *cq)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.qp_type = IBV_QPT_RC,
-		.sq_sig_all = 1,
-		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
-
-	return qp_create(&run->node, &attr);
-}
-
 static void open_window_end(struct run *run, int side, struct window_end *end)
 {
 	struct op op = { .key = run->params.seed + side + run->round };
 
-	*end = (struct window_end){ .cq = cq_open(run, 16) };
-	end->qp = window_qp(run, end->cq);
-	end->memory = aligned_alloc(PLAN_PAGE, REGION_BYTES);
-	end->mr = ibv_reg_mr(run->node.pd, end->memory, REGION_BYTES,
-			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-	if (!end->mr)
-		die("ibv_reg_mr with MW_BIND:");
+	*end = (struct window_end){
+		.cq = MUST_HAVE(ibv_create_cq(run->node.ctx, 16, NULL, NULL, 0)),
+		.memory = map_memory(REGION_BYTES, 0),
+	};
+	end->qp = qp_create_rc(&run->node, end->cq, 4);
+	end->mine.address = qp_address(&run->node, end->qp);
+	end->mr = MUST_HAVE(ibv_reg_mr(run->node.pd, end->memory, REGION_BYTES,
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND));
 	op_data(&op, 0, end->memory, REGION_BYTES);
 	memcpy(end->expected, end->memory, REGION_BYTES);
 }
 
 static void close_window_end(struct window_end *end)
 {
-	int err = end->mw ? ibv_dealloc_mw(end->mw) : 0;
-
-	err |= ibv_destroy_qp(end->qp) | (end->other ? ibv_destroy_qp(end->other) : 0);
-	err |= ibv_destroy_cq(end->cq) | ibv_dereg_mr(end->mr);
-	if (err)
-		die("closing an end with a window fails");
-	free(end->memory);
+	if (end->mw)
+		MUST(ibv_dealloc_mw(end->mw));
+	MUST(ibv_destroy_qp(end->qp));
+	if (end->other)
+		MUST(ibv_destroy_qp(end->other));
+	MUST(ibv_destroy_cq(end->cq));
+	MUST(ibv_dereg_mr(end->mr));
+	munmap(end->memory, REGION_BYTES);
 }
 
 static struct ibv_wc complete(struct run *run, struct window_end *end, const char *what,
 			      enum ibv_wc_status status)
 {
-	struct ibv_wc wc = cq_wait(run, end->cq);
+	struct ibv_wc wc = cq_wait(end->cq);
 
 	if (wc.status != status)
 		complain(run, "%s: %s, expected %s", what, ibv_wc_status_str(wc.status),
 			 ibv_wc_status_str(status));
 	return wc;
-}
-
-static void post(struct window_end *end, struct ibv_qp *qp, struct ibv_send_wr *wr)
-{
-	struct ibv_send_wr *bad;
-	int err = ibv_post_send(qp, wr, &bad);
-
-	(void)end;
-	if (err)
-		die("ibv_post_send of opcode %d: %s", wr->opcode, strerror(err));
 }
 
 /* --- end 1, whose memory it is --- */
@@ -158,19 +135,14 @@ static void bind_window(struct run *run, struct window_end *end, struct ibv_qp *
 		.mw_access_flags = rights,
 	};
 	struct ibv_mw_bind bind = { .send_flags = IBV_SEND_SIGNALED, .bind_info = info };
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_BIND_MW,
-		.bind_mw = { .mw = end->mw, .rkey = ibv_inc_rkey(end->mw->rkey), .bind_info = info },
-	};
-	int err;
+	uint32_t rkey = ibv_inc_rkey(end->mw->rkey);
 
 	if (end->mw->type == IBV_MW_TYPE_2) {
-		post(end, qp, &wr);
-		end->mw->rkey = wr.bind_mw.rkey;
+		post_send(qp, .opcode = IBV_WR_BIND_MW,
+			  .bind_mw = { .mw = end->mw, .rkey = rkey, .bind_info = info });
+		end->mw->rkey = rkey;
 	} else {
-		err = ibv_bind_mw(qp, end->mw, &bind);
-		if (err)
-			die("ibv_bind_mw: %s", strerror(err));
+		MUST(ibv_bind_mw(qp, end->mw, &bind));
 	}
 	complete(run, end, "binding", IBV_WC_SUCCESS);
 	end->rkey = end->mw->rkey;
@@ -178,19 +150,8 @@ static void bind_window(struct run *run, struct window_end *end, struct ibv_qp *
 
 static void invalidate(struct run *run, struct window_end *end)
 {
-	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = end->rkey };
-
-	post(end, end->qp, &wr);
+	post_send(end->qp, .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = end->rkey);
 	complete(run, end, "LOCAL_INV", IBV_WC_SUCCESS);
-}
-
-static void post_one_receive(struct window_end *end)
-{
-	struct ibv_recv_wr *bad, wr = {};
-	int err = ibv_post_recv(end->qp, &wr, &bad);
-
-	if (err)
-		die("ibv_post_recv: %s", strerror(err));
 }
 
 /* Type 2 windows are rebound when they are invalid, type 1 at any time. */
@@ -215,7 +176,7 @@ static void do_deed(struct run *run, struct window_end *end, const struct window
 		invalidate(run, end);
 		break;
 	case DEED_REMOTE_INV:
-		post_one_receive(end);
+		post_recv(end->qp, .num_sge = 0);
 		break;
 	case DEED_REBIND:
 		rebind(run, end, rights);
@@ -225,8 +186,7 @@ static void do_deed(struct run *run, struct window_end *end, const struct window
 		rebind(run, end, rights);
 		break;
 	case DEED_DEALLOC:
-		if (ibv_dealloc_mw(end->mw))
-			die("ibv_dealloc_mw:");
+		MUST(ibv_dealloc_mw(end->mw));
 		end->mw = NULL;
 		break;
 	case DEED_OTHER_QP:
@@ -235,24 +195,15 @@ static void do_deed(struct run *run, struct window_end *end, const struct window
 	}
 }
 
-/* Connected to itself: a QP binds when it is ready to send. */
-static struct ibv_qp *lonely_qp(struct run *run, struct window_end *end)
-{
-	struct ibv_qp *qp = window_qp(run, end->cq);
-	struct address self = qp_address(&run->node, qp, 1);
-
-	qp_connect(&run->node, qp, 1, &self, run->params.mtu, &run->retries);
-	return qp;
-}
-
 static void prepare_window(struct run *run, struct window_end *end, enum ibv_mw_type type,
 			   const struct window_case *c)
 {
-	end->mw = ibv_alloc_mw(run->node.pd, type);
-	if (!end->mw)
-		die("ibv_alloc_mw:");
-	if (c->deed == DEED_OTHER_QP)
-		end->other = lonely_qp(run, end);
+	end->mw = MUST_HAVE(ibv_alloc_mw(run->node.pd, type));
+	if (c->deed == DEED_OTHER_QP) {
+		/* A QP binds when it is ready to send. */
+		end->other = qp_create_rc(&run->node, end->cq, 4);
+		qp_connect_to_itself(&run->node, end->other);
+	}
 	bind_window(run, end, end->other ? end->other : end->qp, c->rights ? c->rights : RIGHTS,
 		    WINDOW_BYTES);
 	do_deed(run, end, c);
@@ -271,30 +222,16 @@ static void check_invalidated(struct run *run, struct window_end *end)
 
 /* --- end 0, which uses the window --- */
 
-static void send_with_inv(struct run *run, struct window_end *end)
-{
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV,
-				  .invalidate_rkey = end->peer.rkey };
-
-	post(end, end->qp, &wr);
-	complete(run, end, "SEND_WITH_INV", IBV_WC_SUCCESS);
-}
-
 static void use_window(struct run *run, struct window_end *end, const struct window_case *c)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)end->memory,
-			       .length = ACCESS_BYTES,
-			       .lkey = end->mr->lkey };
-	struct ibv_send_wr wr = {
-		.opcode = c->opcode,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.wr.rdma = { .remote_addr = end->peer.window + c->offset, .rkey = end->peer.rkey },
-	};
+	const struct note *peer = &end->peer;
 
-	if (c->deed == DEED_REMOTE_INV)
-		send_with_inv(run, end);
-	post(end, end->qp, &wr);
+	if (c->deed == DEED_REMOTE_INV) {
+		post_send(end->qp, .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = peer->rkey);
+		complete(run, end, "SEND_WITH_INV", IBV_WC_SUCCESS);
+	}
+	post_send(end->qp, .opcode = c->opcode, ONE_SGE(end->mr, end->memory, ACCESS_BYTES),
+		  .wr.rdma = { .remote_addr = peer->window + c->offset, .rkey = peer->rkey });
 	complete(run, end, c->name, c->status);
 	run->operations++;
 }
@@ -329,34 +266,26 @@ static void check_window_memory(struct run *run, int side, const struct window_e
 static void run_case(struct run *run, enum ibv_mw_type type, const struct window_case *c)
 {
 	static struct window_end ends[2];
+	const void *mine[] = { &ends[0].mine, &ends[1].mine };
+	void *theirs[] = { &ends[0].peer, &ends[1].peer };
 	int side;
 
 	run->round++;
-	for (side = 0; side < 2; side++) {
-		if (!run->here[side])
-			continue;
+	for (side = run->first; side <= run->last; side++)
 		open_window_end(run, side, &ends[side]);
-		ends[side].mine.address = qp_address(&run->node, ends[side].qp, START_PSN(side));
-	}
-	trade(run, (const void *[]){ &ends[0].mine, &ends[1].mine },
-	      (void *[]){ &ends[0].peer, &ends[1].peer }, sizeof(struct note));
-	for (side = 0; side < 2; side++)
-		if (run->here[side])
-			qp_connect(&run->node, ends[side].qp, START_PSN(side),
-				   &ends[side].peer.address, run->params.mtu, &run->retries);
-	if (run->here[1])
+	trade(run, mine, theirs, sizeof(struct note));
+	for (side = run->first; side <= run->last; side++)
+		qp_connect(&run->node, ends[side].qp, &ends[side].peer.address);
+	if (is_here(run, 1))
 		prepare_window(run, &ends[1], type, c);
-	trade(run, (const void *[]){ &ends[0].mine, &ends[1].mine },
-	      (void *[]){ &ends[0].peer, &ends[1].peer }, sizeof(struct note));
-	if (run->here[0])
+	trade(run, mine, theirs, sizeof(struct note));
+	if (is_here(run, 0))
 		use_window(run, &ends[0], c);
 	meet(run);
-	if (run->here[1] && c->deed == DEED_REMOTE_INV)
+	if (is_here(run, 1) && c->deed == DEED_REMOTE_INV)
 		check_invalidated(run, &ends[1]);
 	expect_data(run, ends, c);
-	for (side = 0; side < 2; side++) {
-		if (!run->here[side])
-			continue;
+	for (side = run->first; side <= run->last; side++) {
 		check_window_memory(run, side, &ends[side], c->name);
 		close_window_end(&ends[side]);
 	}
