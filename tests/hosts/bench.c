@@ -27,15 +27,10 @@ struct bench {
 static void open_ends(struct bench *bench, size_t bytes)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = DEPTH };
-	uint32_t pages = (uint32_t)((bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
 
 	for (unsigned int i = 0; i < bench->qps; i++) {
-		if (bench->guests.guest[0])
-			fg_end_open_spec(&bench->from[i], &bench->guests.guest[0]->kernel, &spec,
-					 pages);
-		if (bench->guests.guest[1])
-			fg_end_open_spec(&bench->to[i], &bench->guests.guest[1]->kernel, &spec,
-					 pages);
+		guests_open_end(&bench->guests, 0, &bench->from[i], &spec, bytes);
+		guests_open_end(&bench->guests, 1, &bench->to[i], &spec, bytes);
 		guests_connect(&bench->guests, &bench->from[i], &bench->to[i], NULL);
 	}
 	guests_meet(&bench->guests);
@@ -56,24 +51,12 @@ static void must_succeed(const struct pvrdma_cqe *cqe)
 
 static void post(struct bench *bench, unsigned int i, enum pvrdma_wr_opcode opcode)
 {
-	struct pvrdma_sge sge = fg_sge(&bench->from[i].mr, bench->offset[i], bench->size);
-	struct fg_wr wr = {
-		.opcode = opcode,
-		.sge = &sge,
-		.num_sge = 1,
-		.flags = PVR_SEND_SIGNALED,
-		.remote_addr = bench->to[i].mr.start + bench->offset[i],
-		.rkey = bench->to[i].mr.rkey,
-	};
+	size_t at = bench->offset[i];
 
-	if (opcode == PVRDMA_WR_SEND) {
-		struct pvrdma_sge into = fg_sge(&bench->to[i].mr, bench->offset[i], bench->size);
-
-		if (!fg_post_recv(&bench->to[i].qp, 0, &into, 1))
-			fg_die("a receive queue is full");
-	}
-	if (!fg_post_send(&bench->from[i].qp, &wr))
-		fg_die("a send queue is full");
+	if (opcode == PVRDMA_WR_SEND)
+		guests_post_recv(&bench->to[i], 0, at, bench->size);
+	guests_post(&bench->from[i], .opcode = opcode, .flags = PVR_SEND_SIGNALED,
+		    ONE_SGE(&bench->from[i].mr, at, bench->size), REMOTE(&bench->to[i].mr, at));
 	bench->in_flight[i]++;
 	bench->offset[i] += bench->size;
 	if (bench->offset[i] + bench->size > bench->from[i].buf.size)
@@ -151,33 +134,17 @@ static double bandwidth(struct bench *bench, enum pvrdma_wr_opcode opcode)
 
 static void bounce(struct fg_end *from, const struct fg_end *to, uint64_t value, uint32_t size)
 {
-	struct pvrdma_sge sge = fg_sge(&from->mr, 0, size);
-	struct fg_wr wr = {
-		.opcode = PVRDMA_WR_RDMA_WRITE,
-		.sge = &sge,
-		.num_sge = 1,
-		.flags = PVR_SEND_SIGNALED,
-		.remote_addr = to->mr.start + PVR_PAGE_SIZE,
-		.rkey = to->mr.rkey,
-	};
 	volatile uint64_t *there = (uint64_t *)(to->mr.va + PVR_PAGE_SIZE);
 	struct pvrdma_cqe cqe;
 
 	memcpy(from->mr.va, &value, sizeof(value));
-	if (!fg_post_send(&from->qp, &wr))
-		fg_die("a send queue is full");
+	guests_post(from, .opcode = PVRDMA_WR_RDMA_WRITE, .flags = PVR_SEND_SIGNALED,
+		    ONE_SGE(&from->mr, 0, size), REMOTE(&to->mr, PVR_PAGE_SIZE));
 	/* Yield the CPU to the daemons until data arrives. */
 	while (*there != value)
 		sched_yield();
 	while (fg_cq_poll(&from->scq, &cqe))
 		must_succeed(&cqe);
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Seconds of half a round trip, in the median. */
@@ -194,10 +161,7 @@ static double latency(struct bench *bench)
 		bounce(&bench->to[0], &bench->from[0], value, bench->size);
 		trip[n++] = (now_s() - begin) / 2;
 	}
-	if (!n)
-		fg_die("no round trip within %g s", bench->seconds);
-	qsort(trip, n, sizeof(*trip), compare);
-	return trip[n / 2];
+	return median(trip, n);
 }
 
 /* ---------------------------------------------------------------- command line */
@@ -211,17 +175,6 @@ static const struct {
 	{ "send_bw", PVRDMA_WR_SEND },
 };
 
-static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "what", required_argument, NULL, 'w' },
-	{ "size", required_argument, NULL, 's' },
-	{ "seconds", required_argument, NULL, 't' },
-	{ "qps", required_argument, NULL, 'q' },
-	{ "depth", required_argument, NULL, 'd' },
-	GUESTS_OPTIONS,
-	{ NULL, 0, NULL, 0 },
-};
-
 static const char help[] =
 	"Usage: hosts_bench [OPTION]... NUMBER=SOCKET [NUMBER=SOCKET]\n"
 	"Measures between two fake guests that are plugged into adapters of running daemons.\n\n"
@@ -231,42 +184,13 @@ static const char help[] =
 	"  --qps N      connections at the same time (default 1, at most 64)\n"
 	"  --depth N    messages in flight on each (default 8, at most 64)\n" GUESTS_HELP
 	"               (write_bw and read_bw only)\n\n"
-	"One line of JSON is the result, of who does not serve.\n";
-
-static bool parse(struct bench *bench, int argc, char **argv, const char **what)
-{
-	int option;
-
-	while ((option = guests_next_option(&bench->guests, argc, argv, options, help)) != -1) {
-		switch (option) {
-		case 'w':
-			*what = optarg;
-			break;
-		case 's':
-			bench->size = (uint32_t)atol(optarg);
-			break;
-		case 't':
-			bench->seconds = atof(optarg);
-			break;
-		case 'q':
-			bench->qps = (unsigned int)atoi(optarg);
-			break;
-		case 'd':
-			bench->depth = (uint32_t)atoi(optarg);
-			break;
-		default:
-			return false;
-		}
-	}
-	return argc - optind == guests_here(&bench->guests) && bench->qps &&
-	       bench->qps <= MAX_QPS && bench->depth && bench->depth <= DEPTH;
-}
+	"The result is one line of JSON. A program with --serve prints none.\n";
 
 /* Both ends have something to do: they are in one process. */
-static void check_gid_reply(const struct bench *bench, const char *what)
+static void need_both_guests(const struct bench *bench, const char *what)
 {
 	if (guests_here(&bench->guests) != 2)
-		fg_die("--what %s knows no --serve and --join", what);
+		fg_die("--what %s is not possible with --serve and --join", what);
 }
 
 static double measure(struct bench *bench, const char *what)
@@ -275,18 +199,18 @@ static double measure(struct bench *bench, const char *what)
 		if (strcmp(what, bandwidths[i].name))
 			continue;
 		if (bandwidths[i].opcode == PVRDMA_WR_SEND)
-			check_gid_reply(bench, what);
+			need_both_guests(bench, what);
 		if (!bench->size)
 			bench->size = 1 << 20;
 		return bandwidth(bench, bandwidths[i].opcode);
 	}
 	if (strcmp(what, "write_lat"))
 		fg_die("--what %s is unknown", what);
-	check_gid_reply(bench, what);
+	need_both_guests(bench, what);
 	if (!bench->size)
 		bench->size = sizeof(uint64_t);
 	if (bench->size < sizeof(uint64_t) || bench->size > PVR_PAGE_SIZE)
-		fg_die("write_lat wants 8 to 4096 bytes, not %u", bench->size);
+		fg_die("write_lat of %u bytes, expected 8 to 4096", bench->size);
 	return latency(bench);
 }
 
@@ -294,12 +218,20 @@ int main(int argc, char **argv)
 {
 	static struct bench bench = { .qps = 1, .depth = 8, .seconds = 3 };
 	const char *what = "write_bw";
+	const struct guests_option options[] = {
+		{ "what", GUESTS_TEXT, &what },
+		{ "size", GUESTS_NUMBER, &bench.size },
+		{ "seconds", GUESTS_SECONDS, &bench.seconds },
+		{ "qps", GUESTS_NUMBER, &bench.qps },
+		{ "depth", GUESTS_NUMBER, &bench.depth },
+		{ 0 },
+	};
 	double value;
 
-	if (!parse(&bench, argc, argv, &what)) {
-		fputs(help, stderr);
-		return 2;
-	}
+	guests_parse(&bench.guests, options, help, argc, argv);
+	if (argc - optind != guests_here(&bench.guests) || !bench.qps || bench.qps > MAX_QPS ||
+	    !bench.depth || bench.depth > DEPTH)
+		guests_usage(help);
 	guests_open(&bench.guests, (const char *const *)argv + optind,
 		    bench.qps * 2 * (bench.size >> 20) + bench.qps * 10 + 64);
 	value = measure(&bench, what);

@@ -78,13 +78,6 @@ void far_join(struct far *far, const char *where)
 	fg_die("cannot join %s: %s", where, strerror(errno));
 }
 
-void far_close(struct far *far)
-{
-	if (far->fd >= 0)
-		close(far->fd);
-	far->fd = -1;
-}
-
 static void put(struct far *far, const void *from, size_t size)
 {
 	if (send(far->fd, from, size, MSG_NOSIGNAL) != (ssize_t)size)

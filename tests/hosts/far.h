@@ -29,7 +29,6 @@ struct far {
 void far_serve(struct far *far, const char *port);
 /* @where: "ADDRESS:PORT". Retries for 20 s, as the other process may be starting. */
 void far_join(struct far *far, const char *where);
-void far_close(struct far *far);
 
 /* Sends @ours, and fills in the parts of @theirs that peers see: GID, QPN, memory. */
 void far_exchange(struct far *far, const struct fg_end *ours, struct fg_end *theirs);

@@ -3,17 +3,15 @@
  * A multicast group over several hosts. The first guest posts datagrams to it, all at once;
  * they are its first traffic. The others are members, and check what arrives.
  */
-#include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "guests.h"
 
 #define MAX_GUESTS 8
-#define MAX_COUNT 64 /* a power of two, as the depth of a queue is */
+#define COUNT 20u
+#define DEPTH 64 /* a power of two, with room for twice as many as may come */
 #define GRH 40u
 #define SIZE 1000u
 #define SLOT 2048u
@@ -30,7 +28,6 @@ struct run {
 	struct fg_host *host;
 	struct member member[MAX_GUESTS];
 	int guests;
-	unsigned int count;
 	bool leaves; /* the sender does, at once */
 	uint8_t group[16];
 	unsigned int wrong;
@@ -40,31 +37,22 @@ static void open_member(struct run *run, struct member *member, const char *spec
 {
 	const struct fg_qp_spec qp = {
 		.type = PVR_QPT_UD,
-		.sq_wr = MAX_COUNT,
-		.rq_wr = 2 * MAX_COUNT,
+		.sq_wr = DEPTH,
+		.rq_wr = DEPTH,
 	};
 
 	member->guest = guests_plug(run->host, spec, RAM_MIB);
 	fg_end_open_spec(&member->end, &member->guest->kernel, &qp,
-			 2 * run->count * SLOT / PVR_PAGE_SIZE + 1);
+			 2 * COUNT * SLOT / PVR_PAGE_SIZE);
 	fg_end_ready(&member->end);
 }
 
-static void post_recv(struct member *member, unsigned int slot)
-{
-	struct pvrdma_sge sge = fg_sge(&member->end.mr, (uint64_t)slot * SLOT, SLOT);
-
-	if (!fg_post_recv(&member->end.qp, slot, &sge, 1))
-		fg_die("%s: its receive queue is full", member->guest->name);
-}
-
-/* There is room for twice as many as may come. */
 static void join(struct run *run, struct member *member)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 * run->count; i++)
-		post_recv(member, i);
+	for (i = 0; i < 2 * COUNT; i++)
+		guests_post_recv(&member->end, i, (uint64_t)i * SLOT, SLOT);
 	if (fg_qp_attach(&member->end.qp, run->group))
 		fg_die("%s: cannot join the group", member->guest->name);
 }
@@ -75,22 +63,11 @@ static void send_all(struct run *run)
 	struct pvrdma_av av = fg_av(&from->pd, run->group, 1);
 	unsigned int i;
 
-	for (i = 0; i < run->count; i++) {
-		struct pvrdma_sge sge = fg_sge(&from->mr, (uint64_t)i * SLOT, SIZE);
-		const struct fg_wr wr = {
-			.wr_id = i,
-			.opcode = PVRDMA_WR_SEND,
-			.flags = PVR_SEND_SIGNALED,
-			.sge = &sge,
-			.num_sge = 1,
-			.av = &av,
-			.remote_qpn = MULTICAST_QPN,
-			.remote_qkey = FG_QKEY,
-		};
-
+	for (i = 0; i < COUNT; i++) {
 		fg_fill(from->mr.va + i * SLOT, SIZE, i);
-		if (!fg_post_send(&from->qp, &wr))
-			fg_die("the send queue is full");
+		guests_post(from, .wr_id = i, .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED,
+			    ONE_SGE(&from->mr, (uint64_t)i * SLOT, SIZE), .av = &av,
+			    .remote_qpn = MULTICAST_QPN, .remote_qkey = FG_QKEY);
 	}
 }
 
@@ -138,7 +115,7 @@ static bool reap_received(struct run *run)
 	for (i = 1; i < run->guests; i++) {
 		while (fg_cq_poll(&run->member[i].end.rcq, &cqe))
 			check(run, &run->member[i], &cqe);
-		all &= run->member[i].got >= run->count;
+		all &= run->member[i].got >= COUNT;
 	}
 	return all;
 }
@@ -168,7 +145,7 @@ static void work(struct run *run, double patience)
 		sent += reap_sent(run);
 		took = now_s() - begin;
 		usleep(100);
-	} while ((!all || sent < run->count) && took < patience);
+	} while ((!all || sent < COUNT) && took < patience);
 	/* Wait for duplicates. */
 	usleep(200000);
 	reap_received(run);
@@ -177,66 +154,38 @@ static void work(struct run *run, double patience)
 
 /* -------------------------------------------------------------------- command line */
 
-static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },	     { "count", required_argument, NULL, 'c' },
-	{ "ipv6", no_argument, NULL, '6' },	     { "leave", no_argument, NULL, 'l' },
-	{ "seconds", required_argument, NULL, 's' }, { NULL, 0, NULL, 0 },
-};
-
 static const char help[] =
 	"Usage: hosts_group [OPTION]... NUMBER=SOCKET NUMBER=SOCKET...\n"
 	"Plugs fake guests into adapters of running daemons. The first one sends datagrams to\n"
-	"a multicast group in which all others are.\n\n"
-	"  --count N    datagrams, posted at once (default 20, at most 64)\n"
+	"a multicast group in which all others are, 20 at once.\n\n"
 	"  --ipv6       to the group ff12::77 instead of 239.77.0.1\n"
 	"  --leave      the sender destroys its queue pair as soon as they are posted\n"
-	"  --seconds S  how long they are waited for (default 5)\n\n"
-	"One line of JSON says what has arrived. Exit status 0, whatever that is.\n";
-
-static bool parse(struct run *run, int argc, char **argv, double *patience)
-{
-	static const uint8_t ipv6[16] = { 0xff, 0x12, [15] = 0x77 };
-	int option;
-
-	fg_gid_from_ipv4(run->group, 239, 77, 0, 1);
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (option) {
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
-		case 'c':
-			run->count = (unsigned int)atoi(optarg);
-			break;
-		case '6':
-			memcpy(run->group, ipv6, sizeof(ipv6));
-			break;
-		case 'l':
-			run->leaves = true;
-			break;
-		case 's':
-			*patience = atof(optarg);
-			break;
-		default:
-			return false;
-		}
-	}
-	run->guests = argc - optind;
-	return run->guests >= 2 && run->guests <= MAX_GUESTS && run->count &&
-	       run->count <= MAX_COUNT;
-}
+	"  --seconds S  how long to wait for them (default 5)\n\n"
+	"One line of JSON shows what has arrived. The exit status is 0 in any case.\n";
 
 int main(int argc, char **argv)
 {
-	static struct run run = { .count = 20 };
+	static const uint8_t ipv6_group[16] = { 0xff, 0x12, [15] = 0x77 };
+	static struct run run;
 	double patience = 5;
-	int i;
+	bool ipv6 = false;
+	const struct guests_option options[] = {
+		{ "ipv6", GUESTS_FLAG, &ipv6 },
+		{ "leave", GUESTS_FLAG, &run.leaves },
+		{ "seconds", GUESTS_SECONDS, &patience },
+		{ 0 },
+	};
 
-	if (!parse(&run, argc, argv, &patience)) {
-		fputs(help, stderr);
-		return 2;
-	}
+	guests_parse(NULL, options, help, argc, argv);
+	run.guests = argc - optind;
+	if (run.guests < 2 || run.guests > MAX_GUESTS)
+		guests_usage(help);
+	if (ipv6)
+		memcpy(run.group, ipv6_group, sizeof(ipv6_group));
+	else
+		fg_gid_from_ipv4(run.group, 239, 77, 0, 1);
 	run.host = fg_host_create();
-	for (i = 0; i < run.guests; i++) {
+	for (int i = 0; i < run.guests; i++) {
 		open_member(&run, &run.member[i], argv[optind + i]);
 		if (i)
 			join(&run, &run.member[i]);

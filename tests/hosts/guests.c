@@ -9,6 +9,9 @@
 #include "engine.h"
 #include "plug.h"
 
+#define MAX_OPTIONS 16
+#define FIRST_OPTION 1000
+
 static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t ram_mib, bool linear)
 {
 	struct fg_guest_config config;
@@ -39,32 +42,64 @@ static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t r
 	return guest;
 }
 
-static void take_option(struct guests *guests, int option, const char *arg)
+_Noreturn void guests_usage(const char *help)
 {
-	if (option == GUESTS_LINEAR) {
-		guests->linear = true;
-		return;
-	}
-	if (guests->serve || guests->join)
-		fg_die("--serve and --join: one of them, once");
-	*(option == GUESTS_SERVE ? &guests->serve : &guests->join) = arg;
+	fputs(help, stderr);
+	exit(2);
 }
 
-int guests_next_option(struct guests *guests, int argc, char **argv, const struct option *options,
-		       const char *help)
+static void set_option(const struct guests_option *row, const char *arg)
 {
-	int option;
+	switch (row->kind) {
+	case GUESTS_FLAG:
+		*(bool *)row->value = true;
+		break;
+	case GUESTS_NUMBER:
+		*(unsigned int *)row->value = (unsigned int)strtoul(arg, NULL, 10);
+		break;
+	case GUESTS_SECONDS:
+		*(double *)row->value = atof(arg);
+		break;
+	case GUESTS_TEXT:
+		*(const char **)row->value = arg;
+		break;
+	}
+}
 
-	while (true) {
-		option = getopt_long(argc, argv, "h", options, NULL);
+void guests_parse(struct guests *guests, const struct guests_option *rows, const char *help,
+		  int argc, char **argv)
+{
+	const struct guests_option own[] = {
+		{ "serve", GUESTS_TEXT, guests ? &guests->serve : NULL },
+		{ "join", GUESTS_TEXT, guests ? &guests->join : NULL },
+		{ "linear", GUESTS_FLAG, guests ? &guests->linear : NULL },
+		{ 0 },
+	};
+	const struct guests_option *row, *found[MAX_OPTIONS];
+	struct option options[MAX_OPTIONS + 2] = { { "help", no_argument, NULL, 'h' } };
+	int option, num = 0;
+
+	for (row = rows; row->name; row++)
+		found[num++] = row;
+	for (row = own; guests && row->name; row++)
+		found[num++] = row;
+	for (int i = 0; i < num; i++)
+		options[1 + i] = (struct option){
+			.name = found[i]->name,
+			.has_arg = found[i]->kind == GUESTS_FLAG ? no_argument : required_argument,
+			.val = FIRST_OPTION + i,
+		};
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		if (option == 'h') {
 			fputs(help, stdout);
 			exit(0);
 		}
-		if (option < GUESTS_SERVE || option > GUESTS_LINEAR)
-			return option;
-		take_option(guests, option, optarg);
+		if (option < FIRST_OPTION)
+			guests_usage(help);
+		set_option(found[option - FIRST_OPTION], optarg);
 	}
+	if (guests && guests->serve && guests->join)
+		fg_die("--serve and --join: one of them");
 }
 
 int guests_here(const struct guests *guests)
@@ -85,23 +120,12 @@ void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mi
 		if (!is_here(guests, i))
 			continue;
 		guests->guest[i] = start(guests->host, *spec++, ram_mib, guests->linear);
-		guests->name[i] = guests->guest[i]->name;
 	}
 	guests->far.fd = -1;
 	if (guests->serve)
 		far_serve(&guests->far, guests->serve);
 	if (guests->join)
 		far_join(&guests->far, guests->join);
-}
-
-void guests_close(struct guests *guests)
-{
-	far_close(&guests->far);
-	for (int i = 0; i < 2; i++) {
-		if (guests->guest[i])
-			fg_guest_destroy(guests->guest[i]);
-	}
-	fg_host_destroy(guests->host);
 }
 
 static void use_ipv4_gid(struct fg_end *end)
@@ -137,6 +161,43 @@ void guests_meet(struct guests *guests)
 struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib)
 {
 	return start(host, spec, ram_mib, false);
+}
+
+void guests_open_end(struct guests *guests, int i, struct fg_end *end,
+		     const struct fg_qp_spec *spec, size_t bytes)
+{
+	if (guests->guest[i])
+		fg_end_open_spec(end, &guests->guest[i]->kernel, spec,
+				 (uint32_t)((bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE));
+}
+
+void guests_post_wr(struct fg_end *end, const struct fg_wr *wr)
+{
+	if (!fg_post_send(&end->qp, wr))
+		fg_die("%s: a send queue is full", end->guest->name);
+}
+
+void guests_post_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
+
+	if (!fg_post_recv(&end->qp, wr_id, &sge, 1))
+		fg_die("%s: a receive queue is full", end->guest->name);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double median(double *values, size_t num)
+{
+	if (!num)
+		fg_die("nothing was measured");
+	qsort(values, num, sizeof(*values), compare);
+	return values[num / 2];
 }
 
 double now_s(void)

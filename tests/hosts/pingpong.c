@@ -1,106 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Round trip of 8 bytes by TCP: the reference for latency between hosts. */
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "guests.h"
 
 #define BYTES 8
 #define MAX_TRIPS (1 << 20)
 
-static void die(const char *what)
+/* Return: false if the other side has ended. */
+static bool put(const struct far *far, const char bytes[BYTES])
 {
-	perror(what);
-	exit(1);
+	return send(far->fd, bytes, BYTES, MSG_NOSIGNAL) == BYTES;
 }
 
-static double now_s(void)
+static bool get(const struct far *far, char bytes[BYTES])
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	return recv(far->fd, bytes, BYTES, MSG_WAITALL) == BYTES;
 }
 
-static void exchange(int fd, int first)
+static int serve(const char *port)
 {
-	char bytes[BYTES] = "pingpon";
+	char bytes[BYTES];
+	struct far far;
 
-	if (first && send(fd, bytes, BYTES, 0) != BYTES)
-		die("send");
-	if (recv(fd, bytes, BYTES, MSG_WAITALL) != BYTES)
-		exit(first); /* the side that began has measured enough */
-	if (!first && send(fd, bytes, BYTES, 0) != BYTES)
-		die("send");
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
+	far_serve(&far, port);
+	while (get(&far, bytes) && put(&far, bytes))
+		;
+	return 0;
 }
 
 /* Half a round trip, in the median. */
-static void client(int fd, double seconds)
+static int measure(const char *address, const char *port, double seconds)
 {
 	static double trip[MAX_TRIPS];
 	double begin, end = now_s() + seconds;
-	int n = 0;
+	char where[64], bytes[BYTES] = "pingpon";
+	struct far far;
+	size_t n = 0;
 
+	snprintf(where, sizeof(where), "%s:%s", address, port);
+	far_join(&far, where);
 	while (n < MAX_TRIPS && now_s() < end) {
 		begin = now_s();
-		exchange(fd, 1);
+		if (!put(&far, bytes) || !get(&far, bytes))
+			fg_die("the server has ended");
 		trip[n++] = (now_s() - begin) / 2;
 	}
-	qsort(trip, (size_t)n, sizeof(*trip), compare);
-	printf("{\"what\": \"tcp_lat\", \"value\": %.9g}\n", trip[n / 2]);
-}
-
-static int open_socket(const struct sockaddr_in *address, int serve)
-{
-	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0), accepted;
-
-	if (fd < 0)
-		die("socket");
-	if (!serve) {
-		if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
-			die("connect");
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-		return fd;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) || listen(fd, 1))
-		die("bind");
-	fputs("listening\n", stderr);
-	accepted = accept(fd, NULL, NULL);
-	if (accepted < 0)
-		die("accept");
-	setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	return accepted;
+	printf("{\"what\": \"tcp_lat\", \"value\": %.9g}\n", median(trip, n));
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	int fd, serve = argc == 4;
-
-	if ((argc != 4 && argc != 5) || strcmp(argv[1], serve ? "serve" : "measure") ||
-	    inet_pton(AF_INET, argv[2], &address.sin_addr) != 1) {
-		fputs("Usage: hosts_pingpong serve ADDRESS PORT | measure ADDRESS PORT SECONDS\n",
-		      stderr);
-		return 2;
-	}
-	address.sin_port = htons((uint16_t)atoi(argv[3]));
-	fd = open_socket(&address, serve);
-	if (!serve) {
-		client(fd, atof(argv[4]));
-		return 0;
-	}
-	for (;;)
-		exchange(fd, 0);
+	if (argc == 3 && !strcmp(argv[1], "serve"))
+		return serve(argv[2]);
+	if (argc == 5 && !strcmp(argv[1], "measure"))
+		return measure(argv[2], argv[3], atof(argv[4]));
+	fputs("Usage: hosts_pingpong serve PORT | measure ADDRESS PORT SECONDS\n", stderr);
+	return 2;
 }

@@ -48,10 +48,8 @@ enum {
 struct stream {
 	unsigned int number;
 	struct fg_end from, to; /* guest is NULL: it is elsewhere */
-	bool open;
 	uint64_t posted, sent, taken; /* steps: begun, completed, seen at the other end */
 	bool complete; /* the end that sends is elsewhere: it begins no more, posted is known */
-	uint64_t adds; /* that have been posted */
 	bool failed;
 	enum pvrdma_wc_status status; /* of the first completion in error */
 	double moved; /* when it got further last */
@@ -62,9 +60,9 @@ struct run {
 	struct layout at;
 	struct stream stream[MAX_STREAMS];
 	unsigned int streams;
-	size_t max_write;
+	unsigned int max_write;
 	struct fg_conn conn;
-	uint64_t wrong, bytes, steps, failures;
+	uint64_t wrong, bytes, steps;
 	const char *until; /* a file; NULL: time only */
 };
 
@@ -113,69 +111,41 @@ static uint64_t id_of(uint64_t step, unsigned int what)
 	return step << 2 | what;
 }
 
-static void post(struct stream *stream, uint64_t step, unsigned int what, struct fg_wr *wr)
-{
-	wr->wr_id = id_of(step, what);
-	wr->num_sge = 1;
-	wr->rkey = stream->to.mr.rkey;
-	if (!fg_post_send(&stream->from.qp, wr))
-		fg_die("stream %u: its send queue is full at step %" PRIu64, stream->number, step);
-}
-
 static void post_more(struct run *run, struct stream *stream, uint64_t step)
 {
+	struct fg_end *from = &stream->from;
+	const struct fg_mr *to = &stream->to.mr;
 	unsigned int slot = step % SLOTS;
-	size_t size = write_size(run, stream, step);
-	struct pvrdma_sge back =
-		fg_sge(&stream->from.mr, run->at.back + slot * run->max_write, (uint32_t)size);
-	struct pvrdma_sge old =
-		fg_sge(&stream->from.mr, run->at.word + slot * sizeof(uint64_t), sizeof(uint64_t));
-	struct fg_wr read = {
-		.opcode = PVRDMA_WR_RDMA_READ,
-		.sge = &back,
-		.remote_addr = stream->to.mr.start + run->at.write + slot * run->max_write,
-	};
-	struct fg_wr add = {
-		.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-		.sge = &old,
-		.remote_addr = stream->to.mr.start + run->at.word,
-		.compare_add = 1,
-		.flags = PVR_SEND_SIGNALED,
-	};
+	size_t size = write_size(run, stream, step), back_at = run->at.back + slot * run->max_write;
 
-	memset(stream->from.mr.va + run->at.back + slot * run->max_write, 0, size);
-	post(stream, step, WR_READ, &read);
-	post(stream, step, WR_ADD, &add);
-	stream->adds++;
+	memset(from->mr.va + back_at, 0, size);
+	guests_post(from, .wr_id = id_of(step, WR_READ), .opcode = PVRDMA_WR_RDMA_READ,
+		    ONE_SGE(&from->mr, back_at, (uint32_t)size),
+		    REMOTE(to, run->at.write + slot * run->max_write));
+	guests_post(from, .wr_id = id_of(step, WR_ADD), .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+		    ONE_SGE(&from->mr, run->at.word + slot * sizeof(uint64_t), sizeof(uint64_t)),
+		    REMOTE(to, run->at.word), .compare_add = 1, .flags = PVR_SEND_SIGNALED);
 }
 
 static void begin_step(struct run *run, struct stream *stream)
 {
+	struct fg_end *from = &stream->from;
 	uint64_t step = stream->posted++;
 	unsigned int slot = step % SLOTS;
 	size_t write_at = run->at.write + slot * run->max_write,
 	       send_at = run->at.send + slot * MAX_SEND;
-	uint8_t *message = stream->from.mr.va + send_at;
+	uint8_t *message = from->mr.va + send_at;
 	size_t size = write_size(run, stream, step);
 	uint32_t send = send_size(stream, step);
-	struct pvrdma_sge data = fg_sge(&stream->from.mr, write_at, (uint32_t)size);
-	struct pvrdma_sge note = fg_sge(&stream->from.mr, send_at, send);
-	struct fg_wr write = {
-		.opcode = PVRDMA_WR_RDMA_WRITE,
-		.sge = &data,
-		.remote_addr = stream->to.mr.start + write_at,
-	};
-	struct fg_wr tell = {
-		.opcode = PVRDMA_WR_SEND,
-		.sge = &note,
-		.flags = has_more(step) ? 0 : PVR_SEND_SIGNALED,
-	};
 
-	fg_fill(stream->from.mr.va + write_at, size, seed_of(stream, step));
+	fg_fill(from->mr.va + write_at, size, seed_of(stream, step));
 	memcpy(message, &step, sizeof(step));
 	fg_fill(message + sizeof(step), send - sizeof(step), seed_of(stream, step));
-	post(stream, step, WR_WRITE, &write);
-	post(stream, step, WR_SEND, &tell);
+	guests_post(from, .wr_id = id_of(step, WR_WRITE), .opcode = PVRDMA_WR_RDMA_WRITE,
+		    ONE_SGE(&from->mr, write_at, (uint32_t)size), REMOTE(&stream->to.mr, write_at));
+	guests_post(from, .wr_id = id_of(step, WR_SEND), .opcode = PVRDMA_WR_SEND,
+		    ONE_SGE(&from->mr, send_at, send),
+		    .flags = has_more(step) ? 0 : PVR_SEND_SIGNALED);
 	if (has_more(step))
 		post_more(run, stream, step);
 }
@@ -229,10 +199,7 @@ static bool reap_sent(struct run *run, struct stream *stream)
 
 static void post_recv(struct run *run, struct stream *stream, unsigned int slot)
 {
-	struct pvrdma_sge sge = fg_sge(&stream->to.mr, run->at.send + slot * MAX_SEND, MAX_SEND);
-
-	if (!fg_post_recv(&stream->to.qp, slot, &sge, 1))
-		fg_die("stream %u: its receive queue is full", stream->number);
+	guests_post_recv(&stream->to, slot, run->at.send + slot * MAX_SEND, MAX_SEND);
 }
 
 static void check_step(struct run *run, const struct stream *stream, const struct pvrdma_cqe *cqe)
@@ -276,29 +243,19 @@ static bool reap_received(struct run *run, struct stream *stream)
 
 /* ------------------------------------------------------------------------ streams */
 
-static void open_end(struct run *run, struct fg_end *end, unsigned int i)
-{
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = 2 * SLOTS };
-
-	if (run->guests.guest[i])
-		fg_end_open_spec(end, &run->guests.guest[i]->kernel, &spec,
-				 (uint32_t)(run->at.end / PVR_PAGE_SIZE + 1));
-}
-
 static void open_stream(struct run *run, unsigned int number)
 {
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = 2 * SLOTS };
 	struct stream *stream = &run->stream[number];
 
-	memset(stream, 0, sizeof(*stream));
 	stream->number = number;
 	/* The directions alternate. */
-	open_end(run, &stream->from, number % 2);
-	open_end(run, &stream->to, 1 - number % 2);
+	guests_open_end(&run->guests, number % 2, &stream->from, &spec, run->at.end);
+	guests_open_end(&run->guests, 1 - number % 2, &stream->to, &spec, run->at.end);
 	for (unsigned int slot = 0; stream->to.guest && slot < SLOTS; slot++)
 		post_recv(run, stream, slot);
 	guests_connect(&run->guests, &stream->from, &stream->to, &run->conn);
 	stream->moved = now_s();
-	stream->open = true;
 }
 
 static bool is_done(const struct stream *stream)
@@ -447,25 +404,11 @@ static void verify(struct run *run, double seconds)
 
 /* -------------------------------------------------------------------- command line */
 
-static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "seconds", required_argument, NULL, 's' },
-	{ "streams", required_argument, NULL, 'n' },
-	{ "max-write", required_argument, NULL, 'w' },
-	{ "timeout", required_argument, NULL, 't' },
-	{ "retries", required_argument, NULL, 'r' },
-	{ "ipv4", no_argument, NULL, '4' },
-	{ "may-fail", no_argument, NULL, 'f' },
-	{ "until", required_argument, NULL, 'u' },
-	GUESTS_OPTIONS,
-	{ NULL, 0, NULL, 0 },
-};
-
 static const char help[] =
 	"Usage: hosts_verify [OPTION]... NUMBER=SOCKET [NUMBER=SOCKET]\n"
 	"Plugs two fake guests into adapters of running daemons and checks every byte that\n"
 	"they send each other. A guest's MAC is 52:54:00:12:34:NUMBER, in hexadecimal.\n\n"
-	"  --seconds S    how long new steps are begun (default 5)\n"
+	"  --seconds S    how long to begin new steps (default 5)\n"
 	"  --until FILE   or until there is such a file\n"
 	"  --streams N    connections, half of them each way (default 4, at most 64)\n"
 	"  --max-write B  largest RDMA WRITE (default 262144)\n"
@@ -473,58 +416,34 @@ static const char help[] =
 	"  --retries R    their retry count (default 7)\n"
 	"  --ipv4         GIDs of IPv4 addresses instead of the default ones\n"
 	"  --may-fail     a stream that fails is reported, and no error\n" GUESTS_HELP "\n"
-	"One line of JSON says what was done. Exit status 0: nothing was wrong.\n";
-
-static bool parse(struct run *run, int argc, char **argv, double *seconds, bool *may_fail)
-{
-	int option;
-
-	while ((option = guests_next_option(&run->guests, argc, argv, options, help)) != -1) {
-		switch (option) {
-		case 's':
-			*seconds = atof(optarg);
-			break;
-		case 'n':
-			run->streams = (unsigned int)atoi(optarg);
-			break;
-		case 'w':
-			run->max_write = (size_t)atol(optarg);
-			break;
-		case 't':
-			run->conn.timeout = (uint8_t)atoi(optarg);
-			break;
-		case 'r':
-			run->conn.retry_cnt = (uint8_t)atoi(optarg);
-			break;
-		case '4':
-			run->conn.sgid_index = 1;
-			break;
-		case 'f':
-			*may_fail = true;
-			break;
-		case 'u':
-			run->until = optarg;
-			break;
-		default:
-			return false;
-		}
-	}
-	return argc - optind == guests_here(&run->guests) && run->streams &&
-	       run->streams <= MAX_STREAMS && run->max_write;
-}
+	"One line of JSON is the result. Exit status 0: nothing was wrong.\n";
 
 int main(int argc, char **argv)
 {
 	static struct run run = { .streams = 4, .max_write = 256 << 10 };
-	bool may_fail = false;
+	bool may_fail = false, ipv4 = false, failed = false;
+	unsigned int timeout = 20, retries = 7;
 	double seconds = 5;
+	const struct guests_option options[] = {
+		{ "seconds", GUESTS_SECONDS, &seconds },
+		{ "streams", GUESTS_NUMBER, &run.streams },
+		{ "max-write", GUESTS_NUMBER, &run.max_write },
+		{ "timeout", GUESTS_NUMBER, &timeout },
+		{ "retries", GUESTS_NUMBER, &retries },
+		{ "ipv4", GUESTS_FLAG, &ipv4 },
+		{ "may-fail", GUESTS_FLAG, &may_fail },
+		{ "until", GUESTS_TEXT, &run.until },
+		{ 0 },
+	};
 
+	guests_parse(&run.guests, options, help, argc, argv);
+	if (argc - optind != guests_here(&run.guests) || !run.streams ||
+	    run.streams > MAX_STREAMS || !run.max_write)
+		guests_usage(help);
 	run.conn = fg_conn_default;
-	run.conn.timeout = 20;
-	if (!parse(&run, argc, argv, &seconds, &may_fail)) {
-		fputs(help, stderr);
-		return 2;
-	}
+	run.conn.timeout = (uint8_t)timeout;
+	run.conn.retry_cnt = (uint8_t)retries;
+	run.conn.sgid_index = ipv4;
 	run.at = layout_of(run.max_write);
 	guests_open(&run.guests, (const char *const *)argv + optind,
 		    (uint32_t)(run.streams * (run.at.end >> 20) * 5 / 4 + 64));
@@ -533,6 +452,6 @@ int main(int argc, char **argv)
 	guests_meet(&run.guests);
 	verify(&run, seconds);
 	for (unsigned int i = 0; i < run.streams; i++)
-		run.failures += run.stream[i].failed;
-	return run.wrong || (run.failures && !may_fail);
+		failed |= run.stream[i].failed;
+	return run.wrong || (failed && !may_fail);
 }
