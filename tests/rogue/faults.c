@@ -64,7 +64,6 @@ static void unknown_qp(const struct fault_site *site)
 	site->qp->handle = 0xfffe;
 	push(site, &cqe);
 	site->qp->handle = handle;
-	push(site, site->cqe);
 }
 
 static void wild_request(const struct fault_site *site)
@@ -73,7 +72,6 @@ static void wild_request(const struct fault_site *site)
 
 	cqe.wr_id |= 0x7fffffff;
 	push(site, &cqe);
-	push(site, site->cqe);
 }
 
 static void reported_twice(const struct fault_site *site)
@@ -81,32 +79,17 @@ static void reported_twice(const struct fault_site *site)
 	struct pvrdma_cqe cqe = *site->cqe;
 
 	push(site, &cqe);
-	push(site, site->cqe);
-}
-
-static void wild_opcode(const struct fault_site *site)
-{
-	site->cqe->opcode = 200;
-	push(site, site->cqe);
 }
 
 static void wild_flags(const struct fault_site *site)
 {
 	site->cqe->wc_flags = WILD;
 	site->cqe->network_hdr_type = 200;
-	push(site, site->cqe);
-}
-
-static void wild_status(const struct fault_site *site)
-{
-	site->cqe->status = 99;
-	push(site, site->cqe);
 }
 
 /* Publish the index before overwriting it: the end of the turn publishes it again. */
-static void push_and_say(const struct fault_site *site, uint32_t index)
+static void overwrite_index(const struct fault_site *site, uint32_t index)
 {
-	push(site, site->cqe);
 	pvr_publish(site->adapter);
 	__atomic_store_n(&site->cq->shm->prod_tail, index, __ATOMIC_RELEASE);
 }
@@ -116,12 +99,12 @@ static void jump(const struct fault_site *site)
 {
 	const struct pvr_cq *cq = site->cq;
 
-	push_and_say(site, (cq->produced + 1 + cq->cqe) & (2 * cq->cqe - 1));
+	overwrite_index(site, (cq->produced + cq->cqe) & (2 * cq->cqe - 1));
 }
 
 static void wild_index(const struct fault_site *site)
 {
-	push_and_say(site, WILD);
+	overwrite_index(site, WILD);
 }
 
 /* -------------------------------------------------------------- events */
@@ -175,6 +158,7 @@ static void wild_notify_index(const struct fault_site *site)
 #define CAP(field, what) .when = FAULT_CAPS, FIELD(struct pvr_caps, field), .value = what
 #define RESP(command, field, what) \
 	.when = FAULT_RESPONSE, .cmd = command, FIELD(union pvr_cmd_resp, field), .value = what
+#define CQE(field, what) .when = FAULT_COMPLETION, FIELD(struct pvrdma_cqe, field), .value = what
 #define CALL(site, fn) .when = site, .apply = fn
 #define CALL_CMD(site, command, fn) .when = site, .cmd = command, .apply = fn
 
@@ -213,11 +197,11 @@ static const struct fault faults[] = {
 	{ "unknown-qp", CALL(FAULT_COMPLETION, unknown_qp) },
 	{ "wild-request", CALL(FAULT_COMPLETION, wild_request) },
 	{ "reported-twice", CALL(FAULT_COMPLETION, reported_twice) },
-	{ "wild-opcode", CALL(FAULT_COMPLETION, wild_opcode) },
+	{ "wild-opcode", CQE(opcode, 200) },
 	{ "wild-flags", CALL(FAULT_COMPLETION, wild_flags) },
-	{ "wild-status", CALL(FAULT_COMPLETION, wild_status) },
-	{ "index-jumps", CALL(FAULT_COMPLETION, jump) },
-	{ "wild-index", CALL(FAULT_COMPLETION, wild_index) },
+	{ "wild-status", CQE(status, 99) },
+	{ "index-jumps", CALL(FAULT_COMPLETED, jump) },
+	{ "wild-index", CALL(FAULT_COMPLETED, wild_index) },
 
 	{ "wild-events", CALL_CMD(FAULT_EVENT, PVR_CMD_CREATE_UC, wild_events) },
 	{ "fatal-event", CALL_CMD(FAULT_EVENT, PVR_CMD_CREATE_UC, fatal_event) },

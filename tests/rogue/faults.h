@@ -9,7 +9,8 @@ enum fault_when {
 	FAULT_REGISTER, /* the driver reads register offset */
 	FAULT_CAPS, /* the caps are in the shared region */
 	FAULT_RESPONSE, /* the response to cmd is in its slot */
-	FAULT_COMPLETION, /* a completion comes to a CQ of the driver's own */
+	FAULT_COMPLETION, /* a completion is about to come to a CQ of the driver's own */
+	FAULT_COMPLETED, /* it is in the ring */
 	FAULT_EVENT, /* cmd was executed: unsolicited events follow */
 };
 
@@ -17,7 +18,7 @@ enum fault_when {
 struct fault_site {
 	struct pvr_adapter *adapter;
 	const union pvr_cmd_req *req; /* as the driver wrote it; the driver sleeps */
-	void *data; /* register, caps, response */
+	void *data; /* register, caps, response, completion */
 	struct pvr_qp *qp;
 	struct pvr_cq *cq;
 	struct pvrdma_cqe *cqe;
@@ -27,7 +28,7 @@ struct fault_site {
 struct fault {
 	const char *name;
 	enum fault_when when;
-	/* Unused in FAULT_CAPS and FAULT_COMPLETION; in FAULT_REGISTER the last command. */
+	/* Only for FAULT_RESPONSE, FAULT_EVENT and FAULT_REGISTER, there the last command. */
 	uint32_t cmd;
 	/* If apply() is NULL, size bytes of the data at offset become value. */
 	uint32_t offset, size;

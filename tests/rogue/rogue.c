@@ -139,6 +139,7 @@ void __wrap_pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe 
 		.adapter = adapter,
 		.qp = qp,
 		.cq = cq,
+		.data = cqe,
 		.cqe = cqe,
 		.solicited = solicited,
 	};
@@ -147,7 +148,8 @@ void __wrap_pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe 
 	if (cq->uc == &adapter->kernel_uc)
 		fault = fault_of(adapter);
 	if (fault && fault->when == FAULT_COMPLETION)
-		fault->apply(&site);
-	else
-		__real_pvr_cq_push(qp, cq, cqe, solicited);
+		apply(fault, &site);
+	__real_pvr_cq_push(qp, cq, cqe, solicited);
+	if (fault && fault->when == FAULT_COMPLETED)
+		apply(fault, &site);
 }
