@@ -30,39 +30,34 @@ enum deed {
 static const struct window_case {
 	const char *name;
 	int types; /* 1 << enum ibv_mw_type */
-	enum deed deed;
-	int rights; /* of the window; 0: RIGHTS */
-	enum ibv_wr_opcode opcode;
 	int offset; /* of ACCESS_BYTES, in the window */
 	enum ibv_wc_status status;
+	enum deed deed;
+	int rights; /* of the window; 0: RIGHTS */
+	enum ibv_wr_opcode opcode; /* 0: IBV_WR_RDMA_WRITE */
 } cases[] = {
-#define BOTH (1 << IBV_MW_TYPE_1 | 1 << IBV_MW_TYPE_2)
+#define FIRST (1 << IBV_MW_TYPE_1)
 #define SECOND (1 << IBV_MW_TYPE_2)
+#define BOTH (FIRST | SECOND)
 #define LAST (WINDOW_BYTES - ACCESS_BYTES)
 #define REFUSED IBV_WC_REM_ACCESS_ERR
-	{ "write inside", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, 100, IBV_WC_SUCCESS },
-	{ "write to the first bytes", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, 0, IBV_WC_SUCCESS },
-	{ "write to the last bytes", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, LAST, IBV_WC_SUCCESS },
-	{ "read inside", BOTH, DEED_NONE, 0, IBV_WR_RDMA_READ, 100, IBV_WC_SUCCESS },
-	{ "write from a byte before", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, -1, REFUSED },
-	{ "write to a byte behind", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, LAST + 1, REFUSED },
-	{ "read to a byte behind", BOTH, DEED_NONE, 0, IBV_WR_RDMA_READ, LAST + 1, REFUSED },
-	{ "read without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_READ, 100,
-	  REFUSED },
-	{ "write without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_WRITE,
-	  100, REFUSED },
-	{ "write after unbinding", 1 << IBV_MW_TYPE_1, DEED_UNBIND, 0, IBV_WR_RDMA_WRITE, 100,
-	  REFUSED },
-	{ "write after local invalidation", SECOND, DEED_LOCAL_INV, 0, IBV_WR_RDMA_WRITE, 100,
-	  REFUSED },
-	{ "write after SEND_WITH_INV", SECOND, DEED_REMOTE_INV, 0, IBV_WR_RDMA_WRITE, 100,
-	  REFUSED },
-	{ "write with the key before rebinding", BOTH, DEED_REBIND, 0, IBV_WR_RDMA_WRITE, 100,
-	  REFUSED },
-	{ "write after rebinding", BOTH, DEED_REBIND_NEW_KEY, 0, IBV_WR_RDMA_WRITE, 100,
-	  IBV_WC_SUCCESS },
-	{ "write after deallocation", BOTH, DEED_DEALLOC, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
-	{ "write through another QP", SECOND, DEED_OTHER_QP, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+#define READ .opcode = IBV_WR_RDMA_READ
+	{ "write inside", BOTH, 100 },
+	{ "write to the first bytes", BOTH, 0 },
+	{ "write to the last bytes", BOTH, LAST },
+	{ "read inside", BOTH, 100, READ },
+	{ "write from a byte before", BOTH, -1, REFUSED },
+	{ "write to a byte behind", BOTH, LAST + 1, REFUSED },
+	{ "read to a byte behind", BOTH, LAST + 1, REFUSED, READ },
+	{ "read without the right", BOTH, 100, REFUSED, .rights = IBV_ACCESS_REMOTE_WRITE, READ },
+	{ "write without the right", BOTH, 100, REFUSED, .rights = IBV_ACCESS_REMOTE_READ },
+	{ "write after unbinding", FIRST, 100, REFUSED, DEED_UNBIND },
+	{ "write after local invalidation", SECOND, 100, REFUSED, DEED_LOCAL_INV },
+	{ "write after SEND_WITH_INV", SECOND, 100, REFUSED, DEED_REMOTE_INV },
+	{ "write with the key before rebinding", BOTH, 100, REFUSED, DEED_REBIND },
+	{ "write after rebinding", BOTH, 100, IBV_WC_SUCCESS, DEED_REBIND_NEW_KEY },
+	{ "write after deallocation", BOTH, 100, REFUSED, DEED_DEALLOC },
+	{ "write through another QP", SECOND, 100, REFUSED, DEED_OTHER_QP },
 };
 
 /* Messages between the ends; end 0 has no window. */
