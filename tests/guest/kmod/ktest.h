@@ -9,7 +9,7 @@
 #define KT_PAGES 1024 /* of each end's memory */
 #define KT_BYTES (KT_PAGES * PAGE_SIZE)
 #define KT_WRS 16 /* of each queue */
-#define KT_SLOT 256 /* bytes of a small message */
+#define KT_SLOT 256 /* bytes of a small message; KT_WRS of them fill a page */
 
 struct kt_dev {
 	struct ib_device *ibdev;
@@ -40,8 +40,6 @@ struct kt_end {
 	struct ib_qp *qp;
 	struct kt_mem mem;
 	struct ib_mr *mr;
-	void *small; /* KT_WRS messages of KT_SLOT bytes */
-	u64 small_dma;
 };
 
 struct kt_pair {
@@ -86,7 +84,7 @@ int kt_wait(struct kt_pair *pair, struct kt_wr *wr);
 /* The same with the status of success. */
 int kt_wait_ok(struct kt_pair *pair, struct kt_wr *wr);
 
-/* Small messages: slot n of an end's memory. */
+/* Small messages: slot n of an end's first page. */
 void *kt_small(struct kt_end *end, int n);
 struct ib_sge kt_sge(struct kt_pair *pair, struct kt_end *end, int n);
 

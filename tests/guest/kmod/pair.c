@@ -69,24 +69,6 @@ static void mem_destroy(struct kt_dev *dev, struct kt_mem *mem)
 	vfree(mem->va);
 }
 
-static int small_create(struct kt_dev *dev, struct kt_end *end)
-{
-	end->small = kzalloc(KT_WRS * KT_SLOT, GFP_KERNEL);
-	KT_CHECK(end->small);
-	end->small_dma =
-		ib_dma_map_single(dev->ibdev, end->small, KT_WRS * KT_SLOT, DMA_BIDIRECTIONAL);
-	KT_CHECK(!ib_dma_mapping_error(dev->ibdev, end->small_dma));
-	return 0;
-}
-
-static void small_destroy(struct kt_dev *dev, struct kt_end *end)
-{
-	if (end->small)
-		ib_dma_unmap_single(dev->ibdev, end->small_dma, KT_WRS * KT_SLOT,
-				    DMA_BIDIRECTIONAL);
-	kfree(end->small);
-}
-
 static void qp_event(struct ib_event *event, void *context)
 {
 	struct kt_pair *pair = context;
@@ -182,7 +164,6 @@ static int srq_create(struct kt_pair *pair)
 static int end_create(struct kt_pair *pair, struct kt_end *end, struct ib_srq *srq)
 {
 	KT_CHECK(!mem_create(pair->dev, &end->mem));
-	KT_CHECK(!small_create(pair->dev, end));
 	return qp_create(pair, end, srq);
 }
 
@@ -198,7 +179,6 @@ static void end_destroy(struct kt_pair *pair, struct kt_end *end)
 	kt_qp_destroy(end);
 	if (!IS_ERR_OR_NULL(end->mr))
 		ib_dereg_mr(end->mr);
-	small_destroy(pair->dev, end);
 	mem_destroy(pair->dev, &end->mem);
 }
 
@@ -229,13 +209,13 @@ void kt_pair_destroy(struct kt_pair *pair)
 
 void *kt_small(struct kt_end *end, int n)
 {
-	return end->small + n * KT_SLOT;
+	return end->mem.va + n * KT_SLOT;
 }
 
 struct ib_sge kt_sge(struct kt_pair *pair, struct kt_end *end, int n)
 {
 	return (struct ib_sge){
-		.addr = end->small_dma + n * KT_SLOT,
+		.addr = sg_dma_address(end->mem.sgt.sgl) + n * KT_SLOT,
 		.length = KT_SLOT,
 		.lkey = pair->dev->pd->local_dma_lkey,
 	};
