@@ -49,7 +49,7 @@ void far_serve(struct far *far, const char *port)
 		fg_die("cannot listen on port %s: %s", port, strerror(errno));
 	accepted = accept(fd, NULL, NULL);
 	if (accepted < 0)
-		fg_die("nobody joins: %s", strerror(errno));
+		fg_die("no process joins: %s", strerror(errno));
 	close(fd);
 	use(far, accepted);
 }
@@ -81,13 +81,13 @@ void far_join(struct far *far, const char *where)
 static void put(struct far *far, const void *from, size_t size)
 {
 	if (send(far->fd, from, size, MSG_NOSIGNAL) != (ssize_t)size)
-		fg_die("the other process hears nothing: %s", strerror(errno));
+		fg_die("cannot send to the other process: %s", strerror(errno));
 }
 
 static void get(struct far *far, void *to, size_t size)
 {
 	if (recv(far->fd, to, size, MSG_WAITALL) != (ssize_t)size)
-		fg_die("the other process says nothing more");
+		fg_die("the other process has ended");
 }
 
 void far_exchange(struct far *far, const struct fg_end *ours, struct fg_end *theirs)
@@ -117,17 +117,16 @@ void far_tell(struct far *far, const struct far_news *news)
 
 bool far_hear(struct far *far, struct far_news *news)
 {
-	ssize_t n = recv(far->fd, far->part + far->got, sizeof(far->part) - far->got, MSG_DONTWAIT);
+	/* News that have come in part stay in the socket. */
+	ssize_t n = recv(far->fd, news, sizeof(*news), MSG_DONTWAIT | MSG_PEEK);
 
 	if (!n)
 		fg_die("the other process has ended");
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		fg_die("the other process says nothing more: %s", strerror(errno));
-	far->got += n > 0 ? (uint32_t)n : 0;
-	if (far->got < sizeof(far->part))
+		fg_die("no news from the other process: %s", strerror(errno));
+	if (n < (ssize_t)sizeof(*news))
 		return false;
-	memcpy(news, far->part, sizeof(*news));
-	far->got = 0;
+	get(far, news, sizeof(*news));
 	far->met |= news->what == MEET;
 	return news->what != MEET;
 }
@@ -138,9 +137,7 @@ void far_meet(struct far *far)
 
 	far_tell(far, &news);
 	while (!far->met) {
-		get(far, far->part + far->got, sizeof(far->part) - far->got);
-		far->got = 0;
-		memcpy(&news, far->part, sizeof(news));
+		get(far, &news, sizeof(news));
 		far->met = news.what == MEET;
 	}
 	far->met = false;

@@ -20,8 +20,6 @@ struct far_news {
 
 struct far {
 	int fd; /* -1: both guests are here */
-	uint8_t part[sizeof(struct far_news)]; /* of news of which more has to come */
-	uint32_t got;
 	bool met; /* the other process has called far_meet() */
 };
 

@@ -41,7 +41,7 @@ static void open_member(struct run *run, struct member *member, const char *spec
 		.rq_wr = DEPTH,
 	};
 
-	member->guest = guests_plug(run->host, spec, RAM_MIB);
+	member->guest = guests_plug(run->host, spec, RAM_MIB, false);
 	fg_end_open_spec(&member->end, &member->guest->kernel, &qp,
 			 2 * COUNT * SLOT / PVR_PAGE_SIZE);
 	fg_end_ready(&member->end);

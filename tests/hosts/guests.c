@@ -12,7 +12,7 @@
 #define MAX_OPTIONS 16
 #define FIRST_OPTION 1000
 
-static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t ram_mib, bool linear)
+struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib, bool linear)
 {
 	struct fg_guest_config config;
 	struct fg_guest *guest;
@@ -119,7 +119,7 @@ void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mi
 	for (int i = 0; i < 2; i++) {
 		if (!is_here(guests, i))
 			continue;
-		guests->guest[i] = start(guests->host, *spec++, ram_mib, guests->linear);
+		guests->guest[i] = guests_plug(guests->host, *spec++, ram_mib, guests->linear);
 	}
 	guests->far.fd = -1;
 	if (guests->serve)
@@ -156,11 +156,6 @@ void guests_meet(struct guests *guests)
 {
 	if (guests->far.fd >= 0)
 		far_meet(&guests->far);
-}
-
-struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib)
-{
-	return start(host, spec, ram_mib, false);
 }
 
 void guests_open_end(struct guests *guests, int i, struct fg_end *end,

@@ -64,7 +64,7 @@ void guests_meet(struct guests *guests);
 void guests_open_end(struct guests *guests, int i, struct fg_end *end,
 		     const struct fg_qp_spec *spec, size_t bytes);
 /* One more guest. */
-struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib);
+struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib, bool linear);
 
 /*
  * Posts a request with the named members of struct fg_wr; dies if the queue is full.
