@@ -17,12 +17,12 @@ static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
 	[KIND_CMP_SWAP] = IBV_WC_COMP_SWAP,
 };
 
-static void check_number(struct run *run, int index, const char *what, uint32_t is,
-			 uint32_t expected)
+static void check_number(struct run *run, int index, const char *what, uint64_t is,
+			 uint64_t expected)
 {
 	if (is != expected)
-		complain(run, "%s: %s is %u, expected %u", describe(run, index), what, is,
-			 expected);
+		complain(run, "%s: %s is %llu, expected %llu", describe(run, index), what,
+			 (unsigned long long)is, (unsigned long long)expected);
 }
 
 static void check_receive(struct run *run, struct end *end, int index, const struct ibv_wc *wc)
@@ -52,18 +52,14 @@ static void handle_completion(struct run *run, const struct ibv_wc *wc)
 	int index;
 
 	if (waiting->next == waiting->num)
-		die("%s round %llu: end %d has a completion too many, wr_id 0x%llx", run->phase,
-		    (unsigned long long)run->round, end->side, (unsigned long long)wc->wr_id);
+		fail(run, "end %d has a completion too many, wr_id 0x%llx", end->side,
+		     (unsigned long long)wc->wr_id);
 	index = waiting->ops[waiting->next++];
 	if (wc->status != IBV_WC_SUCCESS)
-		die("%s round %llu: %s, %s at end %d: %s (vendor error 0x%x)", run->phase,
-		    (unsigned long long)run->round, describe(run, index),
-		    receive ? "receive" : "completion", end->side, ibv_wc_status_str(wc->status),
-		    wc->vendor_err);
-	if (wc->wr_id != work_id(run, end->side, receive, index))
-		complain(run, "%s: wr_id is 0x%llx, expected 0x%llx", describe(run, index),
-			 (unsigned long long)wc->wr_id,
-			 (unsigned long long)work_id(run, end->side, receive, index));
+		fail(run, "%s, %s at end %d: %s (vendor error 0x%x)", describe(run, index),
+		     receive ? "receive" : "completion", end->side, ibv_wc_status_str(wc->status),
+		     wc->vendor_err);
+	check_number(run, index, "wr_id", wc->wr_id, work_id(run, end->side, receive, index));
 	check_number(run, index, "qp_num", wc->qp_num, end->qp->qp_num);
 	if (receive)
 		check_receive(run, end, index, wc);
@@ -97,38 +93,22 @@ static int poll_ends(struct run *run)
 	return num;
 }
 
-static void take_event(struct end *end)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	MUST(ibv_get_cq_event(end->channel, &cq, &context));
-	if (cq != end->cq || context != end)
-		die("an event of an unknown CQ");
-	end->events++;
-}
-
 /* Arm, poll once more, then sleep: this order loses no completion. */
 static void sleep_until_event(struct run *run)
 {
-	struct pollfd fds[2];
-	struct end *owners[2];
-	int side, i, num = 0;
+	struct pollfd wait = { .fd = run->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	struct end *end;
+	int side;
 
-	for (side = run->first; side <= run->last; side++) {
-		struct end *end = &run->ends[side];
-
-		if (end->shares)
-			continue;
-		MUST(ibv_req_notify_cq(end->cq, 0));
-		owners[num] = end;
-		fds[num++] = (struct pollfd){ .fd = end->channel->fd, .events = POLLIN };
-	}
-	if (poll_ends(run) || poll(fds, num, 1000) <= 0)
+	for (side = run->first; side <= run->last; side++)
+		MUST(ibv_req_notify_cq(run->ends[side].cq, 0));
+	if (poll_ends(run) || poll(&wait, 1, 1000) <= 0)
 		return;
-	for (i = 0; i < num; i++)
-		if (fds[i].revents)
-			take_event(owners[i]);
+	MUST(ibv_get_cq_event(run->channel, &cq, (void **)&end));
+	if (cq != end->cq)
+		die("an event of an unknown CQ");
+	end->events++;
 }
 
 static int left(const struct waiting *waiting)
@@ -151,7 +131,7 @@ static bool unreliable(const struct run *run)
 	return !(run->shape.kinds & 1u << KIND_READ);
 }
 
-static void die_of_stall(const struct run *run, int seconds)
+static void die_of_stall(struct run *run, int seconds)
 {
 	int side;
 
@@ -159,8 +139,7 @@ static void die_of_stall(const struct run *run, int seconds)
 		fprintf(stderr, "end %d waits for %d of %d sends and %d of %d receives\n", side,
 			left(&run->ends[side].sends), run->ends[side].sends.num,
 			left(&run->ends[side].receives), run->ends[side].receives.num);
-	die("%s round %llu: nothing completes for %d s", run->phase, (unsigned long long)run->round,
-	    seconds);
+	fail(run, "nothing completes for %d s", seconds);
 }
 
 void wait_for_all(struct run *run)

@@ -2,14 +2,6 @@
 /* The verbs objects of an end. */
 #include "verify.h"
 
-static void open_cq(struct run *run, struct end *end)
-{
-	if (run->params.events)
-		end->channel = MUST_HAVE(ibv_create_comp_channel(run->node.ctx));
-	end->cq =
-		MUST_HAVE(ibv_create_cq(run->node.ctx, 2 * run->shape.depth, end, end->channel, 0));
-}
-
 static void open_qp(struct run *run, struct end *end)
 {
 	struct ibv_qp_init_attr attr = {
@@ -36,12 +28,12 @@ void open_end(struct run *run, int side, struct end *shared)
 	open_memory(run, end);
 	if (shared) {
 		end->shares = true;
-		end->channel = shared->channel;
 		end->cq = shared->cq;
 		end->qp = shared->qp;
 		return;
 	}
-	open_cq(run, end);
+	end->cq =
+		MUST_HAVE(ibv_create_cq(run->node.ctx, 2 * run->shape.depth, end, run->channel, 0));
 	open_qp(run, end);
 }
 
@@ -54,8 +46,6 @@ void close_end(struct end *end)
 		if (end->events)
 			ibv_ack_cq_events(end->cq, end->events);
 		MUST(ibv_destroy_cq(end->cq));
-		if (end->channel)
-			MUST(ibv_destroy_comp_channel(end->channel));
 	}
 	close_memory(end);
 }

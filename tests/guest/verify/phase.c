@@ -53,6 +53,9 @@ static void open_phase(struct run *run, bool self)
 {
 	int side;
 
+	run->channel = NULL;
+	if (run->params.events)
+		run->channel = MUST_HAVE(ibv_create_comp_channel(run->node.ctx));
 	for (side = run->first; side <= run->last; side++)
 		open_end(run, side, side && self ? &run->ends[0] : NULL);
 	introduce_ends(run);
@@ -66,6 +69,8 @@ static void close_phase(struct run *run)
 	/* The end that shares goes first. */
 	for (side = run->last; side >= run->first; side--)
 		close_end(&run->ends[side]);
+	if (run->channel)
+		MUST(ibv_destroy_comp_channel(run->channel));
 }
 
 static void shape_phase(struct run *run, const struct phase *phase)

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "verify.h"
 
 #define MAX_REPORTS 20
+
+static void print(const struct run *run, const char *format, va_list args)
+{
+	printf("verify: %s round %llu: ", run->phase, (unsigned long long)run->round);
+	vprintf(format, args);
+	putchar('\n');
+}
 
 void complain(struct run *run, const char *format, ...)
 {
@@ -12,11 +20,19 @@ void complain(struct run *run, const char *format, ...)
 
 	if (run->errors++ >= MAX_REPORTS)
 		return;
-	printf("verify: %s round %llu: ", run->phase, (unsigned long long)run->round);
 	va_start(args, format);
-	vprintf(format, args);
+	print(run, format, args);
 	va_end(args);
-	putchar('\n');
+}
+
+void fail(struct run *run, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print(run, format, args);
+	va_end(args);
+	exit(1);
 }
 
 const char *describe(const struct run *run, int index)

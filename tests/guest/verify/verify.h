@@ -53,10 +53,9 @@ struct end {
 	size_t mapped, size;
 	uint32_t split; /* offsets from here on belong to the second region */
 	struct ibv_mr *mrs[REGION_NUM];
-	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	bool shares; /* channel, CQ and QP are the other end's */
+	bool shares; /* CQ and QP are the other end's */
 	struct ibv_ah *ah;
 	unsigned int events;
 	struct contact peer;
@@ -71,6 +70,7 @@ struct run {
 	const char *phase;
 	enum ibv_qp_type type;
 	uint64_t round;
+	struct ibv_comp_channel *channel; /* of the ends' CQs, or NULL */
 	struct end ends[2];
 	int first, last; /* the ends in this process: 0 and 1, or one of them */
 	int fd; /* to the other process; -1: both ends are here */
@@ -110,6 +110,8 @@ struct options parse_options(int argc, char **argv);
 
 /* report.c: an error, of which the first ones are printed. */
 void complain(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, and the end of the process. */
+void fail(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 /* "op 3 (RDMA_READ of 17 bytes from end 0)", until the next call */
 const char *describe(const struct run *run, int index);
 /* The first wrong byte of an end's memory, and the number of wrong ones. */
