@@ -21,10 +21,8 @@
 /* The objects that invalid verbs are applied to. */
 struct lab {
 	struct node node;
-	struct ibv_pd *other_pd;
 	char *memory;
-	struct ibv_mr *mr, *other_mr; /* of the memory, in node.pd and other_pd */
-	struct ibv_mw *mw1, *mw2;
+	struct ibv_mr *mr; /* of the memory */
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_qp *reset, *init; /* RC, in these states */
@@ -116,30 +114,6 @@ static void check_rereg(struct lab *lab)
 	       ibv_advise_mr(lab->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 }
 
-static int bind(struct lab *lab, struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mr *mr,
-		unsigned int access)
-{
-	struct ibv_mw_bind bind = {
-		.bind_info = { .mr = mr,
-			       .addr = (uintptr_t)lab->memory,
-			       .length = 8,
-			       .mw_access_flags = access },
-	};
-
-	return ibv_bind_mw(qp, mw, &bind);
-}
-
-static void check_windows(struct lab *lab)
-{
-	EXPECT_NULL(EINVAL, "window of type 3", ibv_alloc_mw(lab->node.pd, 3));
-	EXPECT(EINVAL, "type 2", bind(lab, lab->rc, lab->mw2, lab->mr, 0));
-	EXPECT(EINVAL, "on UD", bind(lab, lab->ud, lab->mw1, lab->mr, 0));
-	EXPECT(EINVAL, "no region", bind(lab, lab->rc, lab->mw1, NULL, 0));
-	EXPECT(EPERM, "region of another PD", bind(lab, lab->rc, lab->mw1, lab->other_mr, 0));
-	EXPECT(EINVAL, "the right to bind",
-	       bind(lab, lab->rc, lab->mw1, lab->mr, IBV_ACCESS_MW_BIND));
-}
-
 /* ------------------------------------------------------------------ CQs, SRQs */
 
 static void check_cqs(struct lab *lab)
@@ -212,13 +186,6 @@ static struct ibv_qp_init_attr init_of(const struct lab *lab, enum ibv_qp_type t
 	};
 }
 
-static struct ibv_qp *create_qp(struct lab *lab, enum ibv_qp_type type)
-{
-	struct ibv_qp_init_attr attr = init_of(lab, type);
-
-	return ibv_create_qp(lab->node.pd, &attr);
-}
-
 static struct ibv_qp *create_with_cap(struct lab *lab, struct ibv_qp_cap cap)
 {
 	struct ibv_qp_init_attr attr = init_of(lab, IBV_QPT_RC);
@@ -227,22 +194,7 @@ static struct ibv_qp *create_with_cap(struct lab *lab, struct ibv_qp_cap cap)
 	return ibv_create_qp(lab->node.pd, &attr);
 }
 
-static struct ibv_qp *create_ex(struct lab *lab, uint32_t mask, uint64_t send_ops)
-{
-	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = lab->cq,
-		.recv_cq = lab->cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 2, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | mask,
-		.pd = lab->node.pd,
-		.create_flags = IBV_QP_CREATE_SCATTER_FCS,
-		.send_ops_flags = send_ops,
-	};
-
-	return ibv_create_qp_ex(lab->node.ctx, &attr);
-}
-
+/* Sizes above the limits of ibv_query_device(). */
 static void check_create_qp(struct lab *lab)
 {
 	static const struct {
@@ -256,24 +208,10 @@ static void check_create_qp(struct lab *lab)
 		{ "too many SGEs to receive", { 4, 4, 2, 100 } },
 		{ "too much inline data", { 4, 4, 2, 2, 100000 } },
 	};
-	struct ibv_qp_init_attr no_cqs = init_of(lab, IBV_QPT_RC);
-	struct ibv_qp_init_attr with_srq = init_of(lab, IBV_QPT_UC);
 	size_t i;
 
-	EXPECT_NULL(EOPNOTSUPP, "raw packets", create_qp(lab, IBV_QPT_RAW_PACKET));
-	EXPECT_NULL(EOPNOTSUPP, "XRC", create_qp(lab, IBV_QPT_XRC_SEND));
-	EXPECT_NULL(EOPNOTSUPP, "driver's own", create_qp(lab, IBV_QPT_DRIVER));
-	EXPECT_NULL(EINVAL, "QP of type 77", create_qp(lab, 77));
-	no_cqs.send_cq = no_cqs.recv_cq = NULL;
-	EXPECT_NULL(EINVAL, "no CQs", ibv_create_qp(lab->node.pd, &no_cqs));
-	with_srq.srq = lab->srq;
-	EXPECT_NULL(EINVAL, "UC with SRQ", ibv_create_qp(lab->node.pd, &with_srq));
 	for (i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
 		EXPECT_NULL(EINVAL, caps[i].what, create_with_cap(lab, caps[i].cap));
-	EXPECT_NULL(EOPNOTSUPP, "flags", create_ex(lab, IBV_QP_INIT_ATTR_CREATE_FLAGS, 0));
-	EXPECT_NULL(EOPNOTSUPP, "unknown attribute of a QP", create_ex(lab, 1 << 25, 0));
-	EXPECT_NULL(EOPNOTSUPP, "TSO operations",
-		    create_ex(lab, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QP_EX_WITH_TSO));
 }
 
 /* The QP in RESET; other members are those of a valid change to INIT. */
@@ -390,23 +328,6 @@ static int post_recv_in(struct ibv_qp *qp)
 	return err && bad != &wr ? WRONG_BAD_WR : err;
 }
 
-/* An extended QP in RESET: the error is returned at the end, and nothing is posted. */
-static int wr_complete(struct lab *lab)
-{
-	struct ibv_qp *qp =
-		MUST_HAVE(create_ex(lab, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QP_EX_WITH_SEND));
-	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(qp);
-	struct ibv_sge sge = {};
-	int err;
-
-	ibv_wr_start(qpx);
-	ibv_wr_send(qpx);
-	ibv_wr_set_sge_list(qpx, 1, &sge);
-	err = ibv_wr_complete(qpx);
-	MUST(ibv_destroy_qp(qp));
-	return err;
-}
-
 /* The provider refuses these; rdma-core-provider/tests/test_errno.c has many more. */
 static void check_requests(struct lab *lab)
 {
@@ -416,7 +337,6 @@ static void check_requests(struct lab *lab)
 	EXPECT(EINVAL, "too much inline data", POST(lab->rc, .opcode = IBV_WR_SEND, INLINE(BYTES)));
 	EXPECT(EINVAL, "READ of inline data", POST(lab->rc, .opcode = IBV_WR_RDMA_READ, INLINE(8)));
 	EXPECT(EINVAL, "atomic on UD", POST(lab->ud, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD));
-	EXPECT(EINVAL, "ibv_wr_complete() in RESET", wr_complete(lab));
 	EXPECT(EINVAL, "receive in RESET", post_recv_in(lab->reset));
 	EXPECT(EINVAL, "receive with an SRQ", post_recv_in(lab->with_srq));
 }
@@ -435,11 +355,11 @@ static struct ibv_qp *qp_in(struct lab *lab, enum ibv_qp_type type, bool rts)
 
 static void open_qps(struct lab *lab)
 {
-	struct ibv_qp_init_attr with_srq = init_of(lab, IBV_QPT_RC);
+	struct ibv_qp_init_attr attr = init_of(lab, IBV_QPT_RC);
 
-	with_srq.srq = lab->srq;
-	lab->reset = MUST_HAVE(create_qp(lab, IBV_QPT_RC));
-	lab->with_srq = MUST_HAVE(ibv_create_qp(lab->node.pd, &with_srq));
+	lab->reset = MUST_HAVE(ibv_create_qp(lab->node.pd, &attr));
+	attr.srq = lab->srq;
+	lab->with_srq = MUST_HAVE(ibv_create_qp(lab->node.pd, &attr));
 	lab->init = qp_in(lab, IBV_QPT_RC, false);
 	lab->rc = qp_in(lab, IBV_QPT_RC, true);
 	lab->ud = qp_in(lab, IBV_QPT_UD, true);
@@ -449,15 +369,9 @@ static void open_lab(struct lab *lab)
 {
 	node_open(&lab->node);
 	lab->memory = map_memory(BYTES, 0);
-	lab->other_pd = MUST_HAVE(ibv_alloc_pd(lab->node.ctx));
 	lab->cq = MUST_HAVE(ibv_create_cq(lab->node.ctx, 64, NULL, NULL, 0));
 	lab->srq = MUST_HAVE(create_srq(lab, 16, 2));
-	lab->mr = MUST_HAVE(ibv_reg_mr(lab->node.pd, lab->memory, BYTES,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND));
-	lab->other_mr =
-		MUST_HAVE(ibv_reg_mr(lab->other_pd, lab->memory, BYTES, IBV_ACCESS_MW_BIND));
-	lab->mw1 = MUST_HAVE(ibv_alloc_mw(lab->node.pd, IBV_MW_TYPE_1));
-	lab->mw2 = MUST_HAVE(ibv_alloc_mw(lab->node.pd, IBV_MW_TYPE_2));
+	lab->mr = MUST_HAVE(ibv_reg_mr(lab->node.pd, lab->memory, BYTES, IBV_ACCESS_LOCAL_WRITE));
 	open_qps(lab);
 }
 
@@ -482,7 +396,6 @@ int main(void)
 	check_device(&lab);
 	check_reg(&lab);
 	check_rereg(&lab);
-	check_windows(&lab);
 	check_cqs(&lab);
 	check_srqs(&lab);
 	check_create_qp(&lab);
