@@ -41,11 +41,6 @@ struct connection {
 	enum outcome outcome;
 };
 
-static struct rdma_event_channel *channel_create(void)
-{
-	return MUST_HAVE(rdma_create_event_channel());
-}
-
 static struct rdma_cm_id *id_create(struct rdma_event_channel *channel, void *context,
 				    enum rdma_port_space space)
 {
@@ -227,7 +222,7 @@ static bool over(enum outcome outcome)
 
 static void flood(const char *server, size_t count)
 {
-	struct rdma_event_channel *channel = channel_create();
+	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	struct connection *all = MUST_HAVE(calloc(count, sizeof(*all)));
 	double end = now() + HANG_SECONDS;
 	size_t i, left = count;
@@ -264,7 +259,7 @@ static void flood(const char *server, size_t count)
 
 static void close_amid_requests(size_t count)
 {
-	struct rdma_event_channel *channel = channel_create();
+	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	struct rdma_cm_id *listener = listen_at(channel, RDMA_PS_TCP);
 	struct rdma_cm_id **taken = MUST_HAVE(calloc(2 * count, sizeof(*taken)));
 	size_t requests = 0, i;
@@ -380,7 +375,7 @@ static void be_rejected(struct rdma_event_channel *channel, const char *server,
 
 static void send_private(const char *server)
 {
-	struct rdma_event_channel *channel = channel_create();
+	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	const struct space *space;
 
 	for (space = spaces; space < spaces + SPACES; space++) {
@@ -419,7 +414,7 @@ static void answer_private(void)
 	size_t i;
 
 	for (i = 0; i < SPACES; i++) {
-		channels[i] = channel_create();
+		channels[i] = MUST_HAVE(rdma_create_event_channel());
 		listeners[i] = listen_at(channels[i], spaces[i].space);
 	}
 	for (i = 0; i < SPACES; i++) {
@@ -441,7 +436,7 @@ static void answer_private(void)
 
 static void stay(void)
 {
-	struct rdma_event_channel *channel = channel_create();
+	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	struct rdma_cm_id *listener = listen_at(channel, RDMA_PS_TCP);
 	struct rdma_cm_id *id = next_request(channel, 0);
 
@@ -480,7 +475,7 @@ static void print_cm_event(struct rdma_event_channel *channel)
 
 static void watch(const char *server)
 {
-	struct rdma_event_channel *channel = channel_create();
+	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	struct rdma_cm_id *id = ready_to_connect(channel, server, &spaces[0]);
 	struct pollfd wait[3] = {
 		{ .fd = id->recv_cq_channel->fd, .events = POLLIN },

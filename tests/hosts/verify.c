@@ -172,17 +172,24 @@ static void fail(struct stream *stream, const struct pvrdma_cqe *cqe)
 	stream->failed = true;
 }
 
+/* The next successful completion. Return: false if there is none; @any: whether there was one. */
+static bool poll_good(struct stream *stream, struct fg_cq *cq, struct pvrdma_cqe *cqe, bool *any)
+{
+	while (fg_cq_poll(cq, cqe)) {
+		*any = true;
+		if (cqe->status == PVRDMA_WC_SUCCESS)
+			return true;
+		fail(stream, cqe);
+	}
+	return false;
+}
+
 static bool reap_sent(struct run *run, struct stream *stream)
 {
 	struct pvrdma_cqe cqe;
 	bool any = false;
 
-	while (fg_cq_poll(&stream->from.scq, &cqe)) {
-		any = true;
-		if (cqe.status != PVRDMA_WC_SUCCESS) {
-			fail(stream, &cqe);
-			continue;
-		}
+	while (poll_good(stream, &stream->from.scq, &cqe, &any)) {
 		if (cqe.wr_id != id_of(stream->sent, has_more(stream->sent) ? WR_ADD : WR_SEND)) {
 			wrong(run, stream, stream->sent, "completions are out of order");
 			fail(stream, &cqe);
@@ -228,12 +235,7 @@ static bool reap_received(struct run *run, struct stream *stream)
 	struct pvrdma_cqe cqe;
 	bool any = false;
 
-	while (fg_cq_poll(&stream->to.rcq, &cqe)) {
-		any = true;
-		if (cqe.status != PVRDMA_WC_SUCCESS) {
-			fail(stream, &cqe);
-			continue;
-		}
+	while (poll_good(stream, &stream->to.rcq, &cqe, &any)) {
 		check_step(run, stream, &cqe);
 		stream->taken++;
 		post_recv(run, stream, (unsigned int)cqe.wr_id);

@@ -43,11 +43,6 @@ static int message(struct kt_pair *pair, int flags)
 	return ib_post_send(pair->end[0].qp, &wr, NULL);
 }
 
-static int arm(struct kt_pair *pair, enum ib_cq_notify_flags flags)
-{
-	return ib_req_notify_cq(pair->cq, flags);
-}
-
 static int read_it(struct kt_pair *pair)
 {
 	return kt_wait_ok(pair, &pair->recv[0]);
@@ -58,7 +53,7 @@ int kt_arm_any(struct kt_pair *pair)
 	take_over(pair);
 	KT_CHECK(!message(pair, 0) && !read_it(pair));
 	KT_CHECK(got_none(pair));
-	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) == 0);
 	KT_CHECK(got_none(pair));
 	KT_CHECK(!message(pair, 0) && got_event(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, 0) && got_none(pair));
@@ -68,7 +63,7 @@ int kt_arm_any(struct kt_pair *pair)
 int kt_arm_solicited(struct kt_pair *pair)
 {
 	take_over(pair);
-	KT_CHECK(arm(pair, IB_CQ_SOLICITED) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_SOLICITED) == 0);
 	KT_CHECK(!message(pair, 0) && got_none(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, IB_SEND_SOLICITED) && got_event(pair));
 	return read_it(pair);
@@ -78,11 +73,11 @@ int kt_arm_solicited(struct kt_pair *pair)
 int kt_arm_any_then_solicited(struct kt_pair *pair)
 {
 	take_over(pair);
-	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
-	KT_CHECK(arm(pair, IB_CQ_SOLICITED) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_SOLICITED) == 0);
 	KT_CHECK(!message(pair, 0) && got_event(pair) && !read_it(pair));
 	/* That event ended both armings: arm for solicited events only. */
-	KT_CHECK(arm(pair, IB_CQ_SOLICITED) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_SOLICITED) == 0);
 	KT_CHECK(!message(pair, 0) && got_none(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, IB_SEND_SOLICITED) && got_event(pair));
 	return read_it(pair);
@@ -93,14 +88,14 @@ int kt_arm_missed(struct kt_pair *pair)
 {
 	take_over(pair);
 	KT_CHECK(!message(pair, 0) && got_none(pair));
-	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
 	KT_CHECK(!read_it(pair));
 	KT_CHECK(!message(pair, 0) && got_event(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, 0) && got_none(pair));
-	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP) == 0);
 	KT_CHECK(got_event(pair) && got_none(pair));
 	/* A notified, unread completion gives no second event; the next completion does. */
-	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
+	KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP) == 0);
 	KT_CHECK(got_none(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, 0) && got_event(pair));
 	return read_it(pair);
@@ -113,7 +108,7 @@ int kt_arm_often(struct kt_pair *pair)
 
 	take_over(pair);
 	for (i = 0; i < WAKEUPS; i++) {
-		KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
+		KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP) == 0);
 		KT_CHECK(!kt_post_recv(pair, 0, &pair->recv[0]));
 		KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));
 		KT_CHECK(got_event(pair));

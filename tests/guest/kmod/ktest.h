@@ -77,7 +77,6 @@ int kt_failed(const char *what, const char *file, int line);
 int kt_pair_create(struct kt_pair *pair, const struct kt_need *need);
 void kt_pair_destroy(struct kt_pair *pair);
 void kt_qp_destroy(struct kt_end *end);
-void kt_wr_init(struct kt_wr *wr);
 
 /* Return: 0 if the request completes within some seconds, with any status. */
 int kt_wait(struct kt_pair *pair, struct kt_wr *wr);

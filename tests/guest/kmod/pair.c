@@ -19,7 +19,7 @@ static void wr_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&wr->done);
 }
 
-void kt_wr_init(struct kt_wr *wr)
+static void wr_init(struct kt_wr *wr)
 {
 	memset(wr, 0, sizeof(*wr));
 	wr->cqe.done = wr_done;
@@ -87,13 +87,12 @@ static int qp_create(struct kt_pair *pair, struct kt_end *end, struct ib_srq *sr
 		.srq = srq,
 		.qp_type = IB_QPT_RC,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.cap = { .max_send_wr = KT_WRS, .max_send_sge = 2 },
+		.cap = { .max_send_wr = KT_WRS,
+			 .max_recv_wr = srq ? 0 : KT_WRS,
+			 .max_send_sge = 2,
+			 .max_recv_sge = srq ? 0 : 2 },
 	};
 
-	if (!srq) {
-		init.cap.max_recv_wr = KT_WRS;
-		init.cap.max_recv_sge = 2;
-	}
 	end->qp = ib_create_qp(pair->dev->pd, &init);
 	KT_CHECK(!IS_ERR(end->qp));
 	return 0;
@@ -223,7 +222,7 @@ struct ib_sge kt_sge(struct kt_pair *pair, struct kt_end *end, int n)
 
 struct ib_recv_wr kt_recv_wr(struct kt_pair *pair, int n, struct kt_wr *wr)
 {
-	kt_wr_init(wr);
+	wr_init(wr);
 	wr->sge = kt_sge(pair, &pair->end[1], n);
 	return (struct ib_recv_wr){ .wr_cqe = &wr->cqe, .sg_list = &wr->sge, .num_sge = 1 };
 }
@@ -244,7 +243,7 @@ int kt_post_recv(struct kt_pair *pair, int n, struct kt_wr *wr)
 
 struct ib_send_wr kt_send_wr(struct kt_pair *pair, int n, struct kt_wr *wr)
 {
-	kt_wr_init(wr);
+	wr_init(wr);
 	wr->sge = kt_sge(pair, &pair->end[0], n);
 	return (struct ib_send_wr){
 		.wr_cqe = &wr->cqe,
@@ -273,7 +272,7 @@ int kt_run(struct kt_pair *pair, struct kt_end *end, struct ib_send_wr *wr)
 {
 	int err;
 
-	kt_wr_init(&pair->run);
+	wr_init(&pair->run);
 	wr->wr_cqe = &pair->run.cqe;
 	wr->send_flags |= IB_SEND_SIGNALED;
 	err = ib_post_send(end->qp, wr, NULL);

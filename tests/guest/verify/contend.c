@@ -60,7 +60,7 @@ struct cpu {
 	struct words *words;
 	_Atomic bool stop;
 	uint32_t added, won;
-	uint32_t *before, *tickets; /* CPU_MOST, CPU_MOST / PAUSE */
+	uint32_t before[CPU_MOST], tickets[CPU_MOST / PAUSE];
 };
 
 struct arena {
@@ -94,9 +94,7 @@ static void *hammer(void *argument)
 
 static void start_cpu(struct cpu *cpu, struct words *words)
 {
-	*cpu = (struct cpu){ .words = words };
-	cpu->before = MUST_HAVE(malloc(CPU_MOST * sizeof(*cpu->before)));
-	cpu->tickets = MUST_HAVE(malloc(CPU_MOST / PAUSE * sizeof(*cpu->tickets)));
+	cpu->words = words;
 	MUST(pthread_create(&cpu->thread, NULL, hammer, cpu));
 }
 
@@ -263,8 +261,6 @@ static void close_arena(struct arena *arena)
 		close_agent(&arena->agents[i]);
 	MUST(ibv_dereg_mr(arena->mr));
 	munmap(arena->words, PLAN_PAGE);
-	free(arena->cpu.before);
-	free(arena->cpu.tickets);
 }
 
 static void open_arenas(struct run *run, struct arena *arenas)
