@@ -112,6 +112,15 @@ static struct rdma_cm_event *event_before(struct rdma_event_channel *channel, do
 	return event;
 }
 
+static struct rdma_cm_event *next_event(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_event *event = event_before(channel, now() + HANG_SECONDS);
+
+	if (!event)
+		die("nothing happens for %.0f s", HANG_SECONDS);
+	return event;
+}
+
 /* ------------------------------------------------------------------ private data */
 
 /* Private data of the CM's messages that are left to users of rdma_cm. */
@@ -265,10 +274,8 @@ static void close_amid_requests(size_t count)
 	size_t requests = 0, i;
 
 	while (requests < 2 * count) {
-		struct rdma_cm_event *event = event_before(channel, now() + HANG_SECONDS);
+		struct rdma_cm_event *event = next_event(channel);
 
-		if (!event)
-			die("only %zu requests have come", requests);
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 			taken[requests++] = event->id;
 			if (requests <= count)
@@ -288,15 +295,6 @@ static void close_amid_requests(size_t count)
 }
 
 /* ------------------------------------------------------------------ one at a time */
-
-static struct rdma_cm_event *next_event(struct rdma_event_channel *channel)
-{
-	struct rdma_cm_event *event = event_before(channel, now() + HANG_SECONDS);
-
-	if (!event)
-		die("nothing happens for %.0f s", HANG_SECONDS);
-	return event;
-}
 
 static struct rdma_cm_event *need(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {

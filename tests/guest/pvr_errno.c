@@ -368,10 +368,10 @@ static void open_qps(struct lab *lab)
 static void open_lab(struct lab *lab)
 {
 	node_open(&lab->node);
-	lab->memory = map_memory(BYTES, 0);
 	lab->cq = MUST_HAVE(ibv_create_cq(lab->node.ctx, 64, NULL, NULL, 0));
 	lab->srq = MUST_HAVE(create_srq(lab, 16, 2));
-	lab->mr = MUST_HAVE(ibv_reg_mr(lab->node.pd, lab->memory, BYTES, IBV_ACCESS_LOCAL_WRITE));
+	lab->mr = mr_create(&lab->node, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	lab->memory = lab->mr->addr;
 	open_qps(lab);
 }
 

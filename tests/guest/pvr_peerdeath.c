@@ -7,7 +7,6 @@
  * retry-exceeded error in time, and all later requests must be flushed.
  */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "oob.h"
@@ -37,14 +36,11 @@ struct stream {
 
 static void open_stream(struct stream *stream)
 {
-	void *memory = map_memory(MESSAGE, 0);
-
 	node_open(&stream->node);
 	stream->node.timeout = 14;
 	stream->node.retry_cnt = 5;
-	memset(memory, 0x5a, MESSAGE);
-	stream->mr = MUST_HAVE(ibv_reg_mr(stream->node.pd, memory, MESSAGE,
-					  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	stream->mr =
+		mr_create(&stream->node, MESSAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	stream->cq = MUST_HAVE(ibv_create_cq(stream->node.ctx, DEPTH, NULL, NULL, 0));
 	stream->qp = qp_create_rc(&stream->node, stream->cq, DEPTH);
 }
@@ -127,7 +123,7 @@ static void close_stream(struct stream *stream)
 {
 	MUST(ibv_destroy_qp(stream->qp));
 	MUST(ibv_destroy_cq(stream->cq));
-	MUST(ibv_dereg_mr(stream->mr));
+	mr_destroy(stream->mr);
 	node_close(&stream->node);
 }
 

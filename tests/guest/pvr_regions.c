@@ -64,15 +64,15 @@ static void lab_open(struct lab *lab)
 {
 	node_open(&lab->node);
 	lab->cq = MUST_HAVE(ibv_create_cq(lab->node.ctx, 16, NULL, NULL, 0));
-	lab->local = map_memory(SMALL, MAP_POPULATE);
-	lab->local_mr = reg(lab, lab->local, SMALL, 0);
+	lab->local_mr = mr_create(&lab->node, SMALL, RIGHTS);
+	lab->local = lab->local_mr->addr;
 	lab_connect(lab);
 }
 
 static void lab_close(struct lab *lab)
 {
 	lab_disconnect(lab);
-	MUST(ibv_dereg_mr(lab->local_mr));
+	mr_destroy(lab->local_mr);
 	MUST(ibv_destroy_cq(lab->cq));
 	node_close(&lab->node);
 }

@@ -101,6 +101,20 @@ void node_close(struct node *node)
 	MUST(ibv_close_device(node->ctx));
 }
 
+struct ibv_mr *mr_create(struct node *node, size_t bytes, int access)
+{
+	return MUST_HAVE(ibv_reg_mr(node->pd, map_memory(bytes, 0), bytes, access));
+}
+
+void mr_destroy(struct ibv_mr *mr)
+{
+	void *memory = mr->addr;
+	size_t bytes = mr->length;
+
+	MUST(ibv_dereg_mr(mr));
+	MUST(munmap(memory, bytes));
+}
+
 struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
 {
 	struct ibv_qp_attr attr = {

@@ -49,6 +49,10 @@ void *map_memory(size_t bytes, int flags);
 void node_open(struct node *node);
 void node_close(struct node *node);
 
+/* A region of new memory, which is all zeroes. mr_destroy() also frees the memory. */
+struct ibv_mr *mr_create(struct node *node, size_t bytes, int access);
+void mr_destroy(struct ibv_mr *mr);
+
 /* A QP in INIT, which takes receives. */
 struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *attr);
 /* The same of type RC, with one CQ, @depth requests of one SGE each way, and all sends signaled. */

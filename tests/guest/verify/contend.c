@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "verify.h"
 
@@ -108,22 +107,18 @@ static void stop_cpu(struct cpu *cpu)
 
 static void open_agent(struct run *run, struct agent *agent)
 {
-	*agent = (struct agent){
-		.cq = MUST_HAVE(ibv_create_cq(run->node.ctx, ADDS + 1, NULL, NULL, 0)),
-		.results = MUST_HAVE(calloc(ADDS + 1, sizeof(*agent->results))),
-	};
+	agent->cq = MUST_HAVE(ibv_create_cq(run->node.ctx, ADDS + 1, NULL, NULL, 0));
 	agent->qp = qp_create_rc(&run->node, agent->cq, ADDS + 1);
 	agent->mr =
-		MUST_HAVE(ibv_reg_mr(run->node.pd, agent->results,
-				     (ADDS + 1) * sizeof(*agent->results), IBV_ACCESS_LOCAL_WRITE));
+		mr_create(&run->node, (ADDS + 1) * sizeof(*agent->results), IBV_ACCESS_LOCAL_WRITE);
+	agent->results = agent->mr->addr;
 }
 
 static void close_agent(struct agent *agent)
 {
 	MUST(ibv_destroy_qp(agent->qp));
 	MUST(ibv_destroy_cq(agent->cq));
-	MUST(ibv_dereg_mr(agent->mr));
-	free(agent->results);
+	mr_destroy(agent->mr);
 }
 
 static void post_atomics(struct agent *agent)
@@ -231,9 +226,9 @@ static void open_arena(struct run *run, struct arena *arena)
 {
 	int i;
 
-	arena->words = map_memory(PLAN_PAGE, 0);
-	arena->mr = MUST_HAVE(ibv_reg_mr(run->node.pd, arena->words, PLAN_PAGE,
-					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC));
+	arena->mr =
+		mr_create(&run->node, PLAN_PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+	arena->words = arena->mr->addr;
 	for (i = 0; i < AGENT_NUM; i++)
 		open_agent(run, &arena->agents[i]);
 	arena->mine = (struct place){
@@ -259,8 +254,7 @@ static void close_arena(struct arena *arena)
 
 	for (i = 0; i < AGENT_NUM; i++)
 		close_agent(&arena->agents[i]);
-	MUST(ibv_dereg_mr(arena->mr));
-	munmap(arena->words, PLAN_PAGE);
+	mr_destroy(arena->mr);
 }
 
 static void open_arenas(struct run *run, struct arena *arenas)

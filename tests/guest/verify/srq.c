@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "verify.h"
 
@@ -66,20 +65,6 @@ static void open_qps(struct run *run, struct srq_end *end)
 	}
 }
 
-static struct ibv_mr *open_buffers(struct run *run)
-{
-	return MUST_HAVE(ibv_reg_mr(run->node.pd, map_memory(BATCH * BUFFER, 0), BATCH * BUFFER,
-				    IBV_ACCESS_LOCAL_WRITE));
-}
-
-static void close_buffers(struct ibv_mr *mr)
-{
-	void *buffers = mr->addr;
-
-	MUST(ibv_dereg_mr(mr));
-	munmap(buffers, BATCH * BUFFER);
-}
-
 static void open_srq_end(struct run *run, struct srq_end *end)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = BATCH, .max_sge = SGES } };
@@ -88,8 +73,8 @@ static void open_srq_end(struct run *run, struct srq_end *end)
 	end->recv_cq = MUST_HAVE(ibv_create_cq(run->node.ctx, BATCH, NULL, NULL, 0));
 	end->srq = MUST_HAVE(ibv_create_srq(run->node.pd, &attr));
 	open_qps(run, end);
-	end->out = open_buffers(run);
-	end->in = open_buffers(run);
+	end->out = mr_create(&run->node, BATCH * BUFFER, IBV_ACCESS_LOCAL_WRITE);
+	end->in = mr_create(&run->node, BATCH * BUFFER, IBV_ACCESS_LOCAL_WRITE);
 }
 
 static void close_srq_end(struct srq_end *end)
@@ -101,8 +86,8 @@ static void close_srq_end(struct srq_end *end)
 	MUST(ibv_destroy_srq(end->srq));
 	MUST(ibv_destroy_cq(end->send_cq));
 	MUST(ibv_destroy_cq(end->recv_cq));
-	close_buffers(end->in);
-	close_buffers(end->out);
+	mr_destroy(end->in);
+	mr_destroy(end->out);
 }
 
 static uint8_t *buffer(const struct ibv_mr *mr, int index)

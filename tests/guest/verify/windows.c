@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "verify.h"
 
@@ -85,12 +84,12 @@ static void open_window_end(struct run *run, int side, struct window_end *end)
 
 	*end = (struct window_end){
 		.cq = MUST_HAVE(ibv_create_cq(run->node.ctx, 16, NULL, NULL, 0)),
-		.memory = map_memory(REGION_BYTES, 0),
+		.mr = mr_create(&run->node, REGION_BYTES,
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND),
 	};
+	end->memory = end->mr->addr;
 	end->qp = qp_create_rc(&run->node, end->cq, 4);
 	end->mine.address = qp_address(&run->node, end->qp);
-	end->mr = MUST_HAVE(ibv_reg_mr(run->node.pd, end->memory, REGION_BYTES,
-				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND));
 	op_data(&op, 0, end->memory, REGION_BYTES);
 	memcpy(end->expected, end->memory, REGION_BYTES);
 }
@@ -103,8 +102,7 @@ static void close_window_end(struct window_end *end)
 	if (end->other)
 		MUST(ibv_destroy_qp(end->other));
 	MUST(ibv_destroy_cq(end->cq));
-	MUST(ibv_dereg_mr(end->mr));
-	munmap(end->memory, REGION_BYTES);
+	mr_destroy(end->mr);
 }
 
 static struct ibv_wc complete(struct run *run, struct window_end *end, const char *what,
