@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Fixtures of the tests of pvrdmad, which need no virtual machine."""
 
+import re
 import select
 import sys
 from pathlib import Path
@@ -12,8 +13,9 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "pylib"), str(HERE.parents[1] / "scripts/lab")]
 
 from daemon_net import leave_network, options  # noqa: E402
-from daemon_process import Daemon, mac, wait_until  # noqa: E402
-from vfio_user import Client  # noqa: E402
+from daemon_process import Daemon, run_pvrdmad  # noqa: E402
+from guest import Guest  # noqa: E402
+from vfio_user import attach  # noqa: E402
 from vmlab_lib.hosts import Hosts  # noqa: E402
 
 
@@ -63,8 +65,7 @@ def start(start_daemon):
     def start_host(number, *peers, name=None, args=(), guest=False, **kwargs):
         made = start_daemon(adapters=0, args=options(number, *peers, name=name, args=args), **kwargs)
         if guest:
-            done = made.ctl("add-adapter", f"name=node1,socket={made.socket(1)},mac={mac(number)}")
-            assert done.returncode == 0, done.stderr
+            made.add_adapter("node1", number, socket=made.socket())
         return made
 
     return start_host
@@ -76,7 +77,7 @@ def host(start):
     daemon = start(1)
     before = daemon.open_files()
     yield daemon
-    wait_until(lambda: daemon.open_files() == before, "no descriptor is left")
+    daemon.wait_for_files(before)
 
 
 @pytest.fixture
@@ -86,18 +87,61 @@ def daemon(start_daemon):
 
 @pytest.fixture
 def client(daemon):
-    with Client(daemon.socket(1)) as made:
-        made.negotiate()
+    with attach(daemon.socket(1)) as made:
         assert made.read_reg(0) == 20  # by now the daemon has closed the descriptors of the negotiation
         yield made
 
 
 @pytest.fixture
+def new_guest(client):
+    """A driver that has not started."""
+    made = Guest(client)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def guest(new_guest):
+    """A driver that has started."""
+    new_guest.start()
+    return new_guest
+
+
+@pytest.fixture
+def refuse(tmp_path):
+    """A function: pvrdmad with these arguments ends with `status` and one line that matches `pattern`.
+
+    With lines=2 a report that it listens precedes it."""
+
+    def check(status, pattern, *args, lines=1, **kwargs):
+        # With status 2 it has made no socket. The first --control applies.
+        control = ["--control", tmp_path / "control"] if status == 1 else []
+        done = run_pvrdmad(*args, *control, **kwargs)
+        assert done.returncode == status, done.stderr
+        assert len(done.stderr.splitlines()) == lines, done.stderr
+        assert done.stderr.startswith("pvrdmad: ")
+        assert re.search(pattern, done.stderr), done.stderr
+        assert not done.stdout
+
+    return check
+
+
+@pytest.fixture
+def write_config(tmp_path):
+    """A function that writes a configuration file. Return: the option that names it."""
+
+    def write(text):
+        path = tmp_path / "pvrdmad.conf"
+        path.write_text(text)
+        return f"--config={path}"
+
+    return write
+
+
+@pytest.fixture
 def neighbour(daemon):
     """A second VM, which must be served in spite of any attack by the first VM; a call checks that."""
-    with Client(daemon.socket(2)) as made:
-        made.negotiate()
-
+    with attach(daemon.socket(2)) as made:
         def check():
             assert made.read_reg(0) == 20
             made.write_reg(0x1C, 0)

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """An etcd on loopback, a proxy in front of it that misbehaves, and hosts that are a directory without a daemon."""
 
-import base64
 import http.server
 import json
 import os
 import select
-import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -20,75 +17,19 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pylib"))
 
 from daemon_net import address  # noqa: E402
-from daemon_process import PATIENCE, PVRDMAD, wait_until  # noqa: E402
+from daemon_process import PATIENCE, PVRDMAD  # noqa: E402
+from etcd_server import EtcdServer, encode  # noqa: E402, F401 (encode is used by others too)
 
 DIRECTORY_HOST = os.environ.get("DIRECTORY_HOST", str(Path(PVRDMAD).parent / "tests/bench/directory_host"))
-
-
 ETCD_HOST = 253
 
 
-def encode(text):
-    return base64.b64encode(text.encode()).decode()
-
-
-def decode(text):
-    return base64.b64decode(text).decode()
-
-
-class Etcd:
-    """A server of one member at an address of the test's own; its data outlive the process."""
+class Etcd(EtcdServer):
+    """A running server at an address of the test's own."""
 
     def __init__(self, folder, args=(), scheme="http"):
-        assert shutil.which("etcd"), "etcd is missing: run scripts/deps"
-        self.folder, self.args = folder, [str(arg) for arg in args]
-        self.url = f"{scheme}://{address(ETCD_HOST)}:2379"
-        self.peer = f"http://{address(ETCD_HOST)}:2380"
-        self.log_path = folder / "etcd.log"
-        self.child = None
+        super().__init__(folder, address(ETCD_HOST), args, scheme)
         self.start()
-
-    def start(self):
-        argv = ["etcd", "--data-dir", str(self.folder / "data"), "--unsafe-no-fsync",
-                "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
-                "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
-                "--initial-cluster", f"default={self.peer}", *self.args]
-        with open(self.log_path, "ab") as log:
-            begin = log.tell()
-            self.child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_until(lambda: b"ready to serve client requests" in self.log_path.read_bytes()[begin:]
-                   or self.child.poll() is not None, "etcd is ready")
-        assert self.child.poll() is None, self.log_path.read_text()[-2000:]
-
-    def stop(self, sig=signal.SIGTERM):
-        if self.child and self.child.poll() is None:
-            self.child.send_signal(sig)
-            try:
-                self.child.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.child.kill()
-                self.child.wait()
-
-    def lose_data(self):
-        self.stop(signal.SIGKILL)
-        shutil.rmtree(self.folder / "data")
-        self.start()
-
-    def call(self, path, body):
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode())
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return json.load(answer)
-
-    def keys(self, prefix="pvrdma/"):
-        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        answer = self.call("/v3/kv/range", {"key": encode(prefix), "range_end": encode(end)})
-        return {decode(kv["key"]): decode(kv.get("value", "")) for kv in answer.get("kvs", [])}
-
-    def put(self, key, value):
-        self.call("/v3/kv/put", {"key": encode(key), "value": encode(value)})
-
-    def delete(self, key):
-        self.call("/v3/kv/deleterange", {"key": encode(key)})
 
 
 class Host:

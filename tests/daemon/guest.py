@@ -39,7 +39,8 @@ class Guest:
         for number in range(RING_PAGES):
             self.put(base + PAGE + 8 * number, "Q", base + (2 + number) * PAGE)
 
-    def start(self):
+    def start(self, features=0):
+        self.client.write_reg(EXT_ACK, features)
         self.put_ring(ASYNC)
         self.put_ring(CQ)
         self.put(DSR, "IIIIQQIIQIIQQ", 20, 0, 0x46, 0, CMD, RESP, RING_PAGES, 0, ASYNC, RING_PAGES, 0, CQ, 0)
@@ -48,7 +49,7 @@ class Guest:
         self.client.write_reg(DSRHIGH, 0)
         self.client.write_reg(IMR, 0)
         self.client.write_reg(CTL, ACTIVATE)
-        return self.client.read_reg(ERR)
+        assert self.client.read_reg(ERR) == 0
 
     def put_query_port(self):
         self.put(CMD, "QIIBBBB", 0x1234, QUERY_PORT, 0, 1, 0, 0, 0)

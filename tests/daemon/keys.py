@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Keys for TLS, made by the openssl program."""
 
+import contextlib
 import secrets
 import ssl
 import subprocess
 import time
 
 from daemon_net import address
-from pipe_peer import Conn
+from daemon_process import PATIENCE
+from pipe_peer import Conn, hello
 
 
 def openssl(*args):
@@ -29,9 +31,8 @@ class Authority:
         extensions = [f"subjectAltName={','.join(f'DNS:{name}' for name in names)}"] if names else []
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request,
                 "-subj", f"/CN={host}", *(arg for text in [*extensions, *extra] for arg in ("-addext", text)))
-        when = ["-days", days]
         openssl("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial",
-                "-copy_extensions", "copy", "-out", cert, *when)
+                "-copy_extensions", "copy", "-out", cert, "-days", days)
         return cert, key
 
     def sign_for(self, host, seconds):
@@ -55,10 +56,8 @@ class Authority:
 
 def psk_options(folder, host, **keys):
     """A file with a key for each other host; `all` is the key without a name."""
-    path = folder / f"{host}.psk"
-    path.write_text("# made by a test\n\n" + "".join(
-        f"{key}\n" if name == "all" else f"{name}:{key}\n" for name, key in keys.items()))
-    return ["--tls-psk-file", str(path)]
+    lines = (key if name == "all" else f"{name}:{key}" for name, key in keys.items())
+    return write_keys(folder / f"{host}.psk", "# made by a test", "", *lines)
 
 
 def new_psk(size=32):
@@ -87,3 +86,51 @@ def tls_peer(ca, host, **kwargs):
     """A connection to h1 as `host`, TLS done; None: without a certificate."""
     context = tls_context(ca, ca.sign(host, **kwargs) if host else None)
     return Conn(context.wrap_socket(Conn.dial(address(1)).sock))
+
+
+@contextlib.contextmanager
+def psk_dialler(host, key, name):
+    """A connection to h1 with the pre-shared key of `host`, and a HELLO of host `name`. Yield: a file to read from."""
+    with subprocess.Popen(["openssl", "s_client", "-connect", f"{address(1)}:7471", "-tls1_3", "-quiet", "-psk", key,
+                           "-psk_identity", host], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as child:
+        try:
+            child.stdin.write(hello(name))
+            child.stdin.flush()
+            yield child.stdout
+        finally:
+            child.kill()
+            child.communicate(timeout=PATIENCE)
+
+
+def damage(path, how, ca):
+    """Damage a file of ca.options("h1")."""
+    if how == "missing":
+        path.unlink()
+    elif how == "garbage":
+        path.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    elif how == "certificate of h9":
+        path.write_bytes(ca.sign("h9")[0].read_bytes())
+    elif how == "key of h9":
+        path.write_bytes(ca.sign("h9")[1].read_bytes())
+    elif how == "RSA key":
+        openssl("genrsa", "-out", path, 2048)
+    elif how == "expired":
+        ca.sign("h1", days=-1)
+    elif how == "locked":
+        openssl("pkey", "-in", path, "-out", path.with_suffix(".new"), "-aes256", "-passout", "pass:secret")
+        path.with_suffix(".new").rename(path)
+
+
+# Index of the file in the options, damage, message.
+WRONG_FILES = [
+    (1, "missing", "cannot read the certificate FILE: No such file"),
+    (1, "garbage", "cannot use the certificate FILE: "),
+    (1, "certificate of h9", "the private key .*ca-h1.key does not belong to the certificate FILE"),
+    (3, "missing", "cannot read the private key FILE: No such file"),
+    (3, "key of h9", "the private key FILE does not belong to the certificate .*ca-h1.pem"),
+    (3, "RSA key", "the private key FILE does not belong to the certificate .*ca-h1.pem"),
+    (3, "locked", "cannot use the private key FILE: it has a passphrase"),
+    (5, "missing", "cannot read the certificate authority FILE: No such file"),
+    (5, "garbage", "cannot use the certificate authority FILE: "),
+]

@@ -72,6 +72,11 @@ class Conn:
         assert kind == HELLO, f"frame {kind}: {body}"
         return body[32:].rstrip(b"\0").decode()
 
+    def ping(self):
+        """A PING, and its reply."""
+        self.send(frame(PING, b"12345678"))
+        assert self.frame() == (PONG, b"12345678")
+
     def close_frame(self):
         """(reason, text) of the next CLOSE; frames before it are skipped."""
         while True:
@@ -124,8 +129,8 @@ class Listener:
         conn = self.accept()
         kind, body = conn.frame()
         assert kind == HELLO
-        index, dscp, count = struct.unpack_from("<BBB", body, 24)
-        conn.send(hello(name, **{"index": index, "count": count, "dscp": dscp, **fields}))
+        index, conn.dscp, count = struct.unpack_from("<BBB", body, 24)
+        conn.send(hello(name, **{"index": index, "count": count, "dscp": conn.dscp, **fields}))
         return conn
 
     def close(self):

@@ -5,7 +5,7 @@ import struct
 
 import vfio_user as v
 from daemon_process import wait_until
-from guest import EXT_ACK, PAGE, Guest
+from guest import PAGE, Guest
 
 EXT_DB_SUPPRESS = 1 << 12
 CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP = 2, 6, 9, 10
@@ -21,8 +21,7 @@ class Sender:
 
     def __init__(self, client, features=EXT_DB_SUPPRESS):
         self.guest = Guest(client)
-        client.write_reg(EXT_ACK, features)
-        assert self.guest.start() == 0
+        self.guest.start(features)
         for base in (CQ_RING, QP_RINGS):
             self.guest.put_ring(base)
         self.pd = self.guest.command(CREATE_PD, "II", 0, 0)[0]

@@ -12,7 +12,7 @@ import pytest
 
 from daemon_process import PATIENCE, PVRDMACTL, ROOT, mac, wait_until
 from sender import Sender
-from vfio_user import Client
+from vfio_user import attach
 
 
 def ctl(*args, env=None):
@@ -20,12 +20,13 @@ def ctl(*args, env=None):
                           env={**os.environ, **(env or {})})
 
 
-def ask(daemon, line):
+@pytest.fixture
+def control(daemon):
+    """A connection to the control socket."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE)
         sock.connect(str(daemon.control))
-        sock.sendall(line + b"\n")
-        return json.loads(sock.makefile().readline())
+        yield sock
 
 
 def test_no_daemon(tmp_path):
@@ -62,31 +63,30 @@ def test_help():
 
 
 def test_adapters(daemon, client):
-    client.map(0, 1 << 20, [os.memfd_create("none")][:0])
-    rows = daemon.ctl("adapters").stdout.splitlines()
-    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "UAR", "STATE", "LINK",
-                               "QEMU", "RAM", "WORKER", "SOCKET"]
-    assert rows[1].split()[:3] == ["node1", "default", mac(1)]
-    assert str(os.getpid()) in rows[1].split()
-    assert rows[1].split()[3:6] == ["latest", "v2", "trapped"]
-    assert "none" in rows[2].split()
+    client.map(0, 1 << 20)
+    rows = [line.split() for line in daemon.must("adapters").splitlines()]
+    assert rows[0] == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "UAR", "STATE", "LINK", "QEMU", "RAM", "WORKER", "SOCKET"]
+    assert rows[1][:6] == ["node1", "default", mac(1), "latest", "v2", "trapped"]
+    assert str(os.getpid()) in rows[1]
+    assert "none" in rows[2]
     assert len(rows) == 3
 
 
 def test_json(daemon):
-    reply = json.loads(daemon.ctl("--json", "adapters").stdout)
+    reply = daemon.query("adapters")
     assert reply["ok"] is True
     assert [adapter["name"] for adapter in reply["adapters"]] == ["node1", "node2"]
     assert reply["adapters"][0]["socket"] == str(daemon.socket(1))
 
 
 def test_stats_of_one(daemon, client):
-    client.read_reg(0)
-    text = daemon.ctl("stats", "node1").stdout
+    text = daemon.must("stats", "node1")
     assert text.startswith("node1: ") and "node2" not in text
-    reply = json.loads(daemon.ctl("--json", "stats", "node1").stdout)
-    assert reply["adapters"][0]["qemu_clients"] == 1
-    assert reply["adapters"][0]["qemu_messages"] == 3
+    before = daemon.counters("node1")
+    client.read_reg(0)
+    after = daemon.counters("node1")
+    assert before["qemu_clients"] == 1
+    assert after["qemu_messages"] == before["qemu_messages"] + 1
 
 
 def test_stats_has_all_counters(daemon):
@@ -96,61 +96,61 @@ def test_stats_has_all_counters(daemon):
     kept = {name for names in re.findall(r"uint(?:32|64)_t ([^;]*);", fields) for name in names.split(", ")}
     assert {"mrs", "mws", "interrupts"} <= kept
     kept |= {"qemu_clients", "qemu_messages", "qemu_refused"}
-    shown = {line.split()[0] for line in daemon.ctl("stats", "node1").stdout.splitlines()[1:]}
+    shown = {line.split()[0] for line in daemon.must("stats", "node1").splitlines()[1:]}
     assert shown == kept
-    reply = json.loads(daemon.ctl("--json", "stats", "node1").stdout)["adapters"][0]
-    assert set(reply) - {"name", "state"} == kept
+    assert set(daemon.counters("node1")) - {"name", "state"} == kept
     man = (ROOT / "docs/man/pvrdmactl.8").read_text().split(".Sh COUNTERS")[1].split(".Sh EXIT")[0]
     objects = {"contexts", "pds", "mrs", "mws", "cqs", "qps", "srqs", "gids"}
     assert kept - objects <= set(re.findall(r"\w+", man))
 
 
-def test_no_such_adapter(daemon):
-    for args in (["stats", "nix"], ["link", "nix", "up"], ["remove-adapter", "nix"]):
-        done = daemon.ctl(*args)
-        assert done.returncode == 1
-        assert done.stderr == "pvrdmactl: there is no adapter 'nix': see 'pvrdmactl adapters'\n"
+@pytest.mark.parametrize("args", [["stats", "nix"], ["qps", "nix"], ["link", "nix", "up"], ["remove-adapter", "nix"]],
+                         ids=lambda args: args[0])
+def test_no_such_adapter(daemon, args):
+    done = daemon.ctl(*args)
+    assert done.returncode == 1
+    assert done.stderr == "pvrdmactl: there is no adapter 'nix': see 'pvrdmactl adapters'\n"
 
 
-def test_add_and_remove(daemon, tmp_path):
-    path = tmp_path / "late"
-    assert daemon.ctl("add-adapter", f"name=late,socket={path},mac={mac(7)}").returncode == 0
-    with Client(path) as late:
-        late.negotiate()
+def test_add_and_remove(daemon):
+    path = daemon.add_adapter("late", 7)
+    with attach(path) as late:
         assert late.read_reg(0) == 20
-        assert daemon.ctl("remove-adapter", "late").returncode == 0
+        daemon.must("remove-adapter", "late")
         assert late.is_gone()
     assert not path.exists()
-    assert "\nlate " not in daemon.ctl("adapters").stdout
+    assert "\nlate " not in daemon.must("adapters")
 
 
-def test_add_refuses_what_options_refuse(daemon, tmp_path):
-    done = daemon.ctl("add-adapter", f"name=x,socket={tmp_path}/x,mac=zz")
-    assert done.returncode == 2 and "is not a MAC address" in done.stderr, done.stderr
-    for text, complaint in ((f"name=node1,socket={tmp_path}/x,mac={mac(9)}", "node1"),
-                            (f"name=x,socket={tmp_path}/x,mac={mac(1)}", "has this MAC address"),
-                            (f"name=x,socket={daemon.socket(1)},mac={mac(9)}", "is in use by process"),
-                            ("name=x,mac=" + mac(9), "lacks socket=PATH")):
-        done = daemon.ctl("add-adapter", text)
-        assert done.returncode == 1 and complaint in done.stderr, done.stderr
-    assert len(daemon.ctl("adapters").stdout.splitlines()) == 3
+@pytest.mark.parametrize("text, status, complaint", [
+    ("name=x,socket={folder}/x,mac=zz", 2, "is not a MAC address"),
+    (f"name=node1,socket={{folder}}/x,mac={mac(9)}", 1, "node1"),
+    (f"name=x,socket={{folder}}/x,mac={mac(1)}", 1, "has this MAC address"),
+    (f"name=x,socket={{folder}}/adapter1,mac={mac(9)}", 1, "is in use by process"),
+    (f"name=x,mac={mac(9)}", 1, "lacks socket=PATH"),
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},uar=maybe", 2, "uar 'maybe' is neither mapped nor trapped"),
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},worker=1", 1, "worker 1: pvrdmad has 1, numbered from 0; see --workers"),
+], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", "worker"])
+def test_add_refuses_what_options_refuse(daemon, text, status, complaint):
+    done = daemon.ctl("add-adapter", text.format(folder=daemon.folder))
+    assert done.returncode == status and complaint in done.stderr, done.stderr
+    assert len(daemon.query("adapters")["adapters"]) == 2
 
 
 def test_link(daemon):
-    assert daemon.ctl("link", "node1", "down").returncode == 0
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[7] == "down"
-    assert daemon.ctl("link", "node1", "up").returncode == 0
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[7] == "up"
+    for state in ("down", "up"):
+        daemon.must("link", "node1", state)
+        assert daemon.table("adapters")[0]["LINK"] == state
     assert "neither up nor down" in daemon.ctl("link", "node1", "sideways").stderr
 
 
 def test_log_level(daemon):
-    assert daemon.ctl("log-level", "debug").returncode == 0
+    daemon.must("log-level", "debug")
     assert "none of error, warn, info, debug" in daemon.ctl("log-level", "loud").stderr
 
 
 def test_paths_without_traffic(daemon):
-    assert daemon.ctl("paths").stdout == "no adapter has talked to another yet\n"
+    assert daemon.must("paths") == "no adapter has talked to another yet\n"
 
 
 def test_control_socket_is_private(daemon):
@@ -160,43 +160,34 @@ def test_control_socket_is_private(daemon):
 @pytest.mark.parametrize("line", [b"", b"garbage", b"[]", b"42", b"{}", b'{"command": 1}', b'{"command": "nix"}',
                                   b'{"command": "stats", "name": "nix"}', b'{"command": "link"}', b"[" * 1000,
                                   b'{"command": "log-level", "level": null}', b"\x00\xff\xfe"])
-def test_bad_request_gets_an_error(daemon, line):
-    reply = ask(daemon, line)
+def test_bad_request_gets_an_error(control, line):
+    control.sendall(line + b"\n")
+    reply = json.loads(control.makefile().readline())
     assert reply["ok"] is False and reply["error"]
 
 
-def test_several_requests_in_one_connection(daemon):
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(PATIENCE)
-        sock.connect(str(daemon.control))
-        sock.sendall(b'{"command":"version"}\n' * 50)
-        lines = sock.makefile()
-        for _ in range(50):
-            assert json.loads(lines.readline())["ok"]
+def test_several_requests_in_one_connection(control):
+    control.sendall(b'{"command":"version"}\n' * 50)
+    lines = control.makefile()
+    for _ in range(50):
+        assert json.loads(lines.readline())["ok"]
 
 
-def test_line_too_long_is_closed(daemon):
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(PATIENCE)
-        sock.connect(str(daemon.control))
-        sock.sendall(b"x" * 5000)
-        try:
-            assert sock.recv(1) == b""
-        except ConnectionResetError:
-            pass
-    assert daemon.ctl("version").returncode == 0
+def test_line_too_long_is_closed(daemon, control):
+    control.sendall(b"x" * 5000)
+    try:
+        assert control.recv(1) == b""
+    except ConnectionResetError:
+        pass
+    daemon.must("version")
 
 
-def test_reader_that_does_not_read(daemon):
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.connect(str(daemon.control))
-        sock.setblocking(False)
-        try:
-            while True:
-                sock.send(b'{"command":"adapters"}\n' * 100)
-        except BlockingIOError:
-            pass
-        assert daemon.ctl("version").returncode == 0
+def test_reader_that_does_not_read(daemon, control):
+    control.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            control.send(b'{"command":"adapters"}\n' * 100)
+    daemon.must("version")
 
 
 def test_too_many_clients(daemon):
@@ -213,13 +204,11 @@ def test_too_many_clients(daemon):
 def test_qps(daemon, client):
     sender = Sender(client)
     sender.send()
-    adapters = json.loads(daemon.ctl("--json", "qps").stdout)["adapters"]
-    assert [adapter["name"] for adapter in adapters] == ["node1", "node2"]
-    qp = next(qp for qp in adapters[0]["qps"] if qp["qpn"] == sender.qpn)
+    one, two = daemon.query("qps")["adapters"]
+    assert (one["name"], two["name"], two["qps"]) == ("node1", "node2", [])
+    qp = next(qp for qp in one["qps"] if qp["qpn"] == sender.qpn)
     assert (qp["type"], qp["state"], qp["tx_messages"], qp["wait"]) == ("UD", "RTS", 1, "")
-    assert adapters[1]["qps"] == []
-    rows = daemon.ctl("qps", "node1").stdout.splitlines()
-    assert rows[0] == "node1:" and rows[1].split()[:4] == ["QPN", "TYPE", "STATE", "PEER"]
-    assert any(row.split()[:5] == [str(sender.qpn), "UD", "RTS", "-", "-"] for row in rows)
-    assert daemon.ctl("qps", "nobody").returncode == 1
+    rows = [line.split() for line in daemon.must("qps", "node1").splitlines()]
+    assert rows[0] == ["node1:"] and rows[1][:4] == ["QPN", "TYPE", "STATE", "PEER"]
+    assert any(row[:5] == [str(sender.qpn), "UD", "RTS", "-", "-"] for row in rows)
     sender.close()

@@ -10,41 +10,30 @@ import pytest
 
 import vfio_user as v
 from daemon_process import wait_until
-from guest import DSR, EXT_ACK, PAGE, RESP, RING_PAGES, Guest
+from guest import CMD, DSR, PAGE, RESP, RING_PAGES
 
 VECTOR_RING, CQ_RING, QP_RINGS = (number * PAGE for number in (64, 80, 96))
 CREATE_PD, CREATE_MR, CREATE_CQ, CREATE_QP, MODIFY_QP, SET_CQ_RING = 2, 4, 6, 9, 10, 21
-EXT_MW, FLAG_MW1 = 1 << 4, 1 << 3
+EXT_MW, EXT_CQ_VECTORS, FLAG_MW1 = 1 << 4, 1 << 6, 1 << 3
 UD, INIT, ERROR = 4, 1, 6
 
 
-@pytest.fixture
-def guest(client):
-    made = Guest(client)
-    yield made
-    made.close()
-
-
 def test_driver_starts(daemon, guest):
-    assert guest.start() == 0
     assert guest.get(DSR + 72 + 203, "B") == (2,), "caps: RoCE v2"
-    heads, values = (line.split() for line in daemon.ctl("adapters").stdout.splitlines()[:2])
-    assert dict(zip(heads, values))["STATE"] == "active"
+    assert daemon.table("adapters")[0]["STATE"] == "active"
 
 
-def test_stats_count_memory_windows_apart(daemon, client, guest):
-    client.write_reg(EXT_ACK, EXT_MW)
-    assert guest.start() == 0
-    domain, _ = guest.command(CREATE_PD)
+def test_stats_count_memory_windows_apart(daemon, new_guest):
+    new_guest.start(EXT_MW)
+    domain, _ = new_guest.command(CREATE_PD)
     for _ in range(3):
-        guest.command(CREATE_MR, "QQQIIII", 0, 0, 0, domain, 0, FLAG_MW1, 0)
-    counters = dict(line.split() for line in daemon.ctl("stats", "node1").stdout.splitlines()[1:])
-    assert (counters["mws"], counters["mrs"], counters["pds"]) == ("3", "0", "1")
-    assert counters["features"] == str(EXT_MW)
+        new_guest.command(CREATE_MR, "QQQIIII", 0, 0, 0, domain, 0, FLAG_MW1, 0)
+    counters = daemon.counters()
+    assert (counters["mws"], counters["mrs"], counters["pds"]) == (3, 0, 1)
+    assert counters["features"] == EXT_MW
 
 
 def test_command_raises_vector_0(guest):
-    assert guest.start() == 0
     guest.interrupts(0)
     error, (cookie, ack, _) = guest.query_port()
     assert (error, cookie, ack) == (0, 0x1234, 0x80000000)
@@ -52,32 +41,15 @@ def test_command_raises_vector_0(guest):
 
 
 def test_link_change_raises_vector_1(daemon, guest):
-    assert guest.start() == 0
     guest.interrupts(1)
-    daemon.ctl("link", "node1", "down")
+    daemon.must("link", "node1", "down")
     wait_until(lambda: guest.interrupts(1), "an interrupt for the event")
 
 
-def test_without_bus_master_there_is_no_dma(guest, client):
-    assert guest.start() == 0
-    client.write_config(4, 2, 2)
-    guest.put(RESP, "Q", 0x77)
-    guest.query_port()
-    assert guest.get(RESP, "Q") == (0x77,)
-
-
-def test_reset_stops_dma(guest, client):
-    assert guest.start() == 0
-    client.call(v.RESET)
-    guest.put(RESP, "Q", 0x77)
-    error, _ = guest.query_port()
-    assert error != 0
-    assert guest.get(RESP, "Q") == (0x77,)
-
-
-def test_unmapped_ram_is_not_touched(guest, client):
-    assert guest.start() == 0
-    client.unmap(0, 16 << 20)
+@pytest.mark.parametrize("stop", [lambda client: client.write_config(4, 2, 2), lambda client: client.call(v.RESET),
+                                  lambda client: client.unmap(0, 16 << 20)], ids=["no bus master", "reset", "no RAM"])
+def test_there_is_no_dma_after(guest, client, stop):
+    stop(client)
     guest.put(RESP, "Q", 0x77)
     error, _ = guest.query_port()
     assert error != 0
@@ -100,23 +72,24 @@ def flush_a_request(guest, vector):
 
 
 @pytest.mark.parametrize("vector", [1, 7])
-def test_completion_vector_raises_its_own(guest, client, vector):
+def test_completion_vector_raises_its_own(new_guest, client, vector):
+    guest = new_guest
     guest.vectors += [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(7)]
     client.set_irqs(v.MSIX, 3, 7, guest.vectors[3:])
-    client.write_reg(EXT_ACK, 1 << 6)
-    assert guest.start() == 0
+    guest.start(EXT_CQ_VECTORS)
     flush_a_request(guest, vector)
     wait_until(lambda: guest.get(VECTOR_RING + 2 * PAGE + 8, "I") == (1,), "a notification")
     client.read_reg(0)
     assert [guest.interrupts(2 + number) for number in range(8)] == [number == vector for number in range(8)]
 
 
-def test_vector_that_is_not_set_up_yet(daemon, guest, client):
+def test_vector_that_is_not_set_up_yet(daemon, new_guest, client):
     """An event comes while the driver has requested only some of its vectors."""
+    guest = new_guest
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
     client.set_irqs(v.MSIX, 0, 1, guest.vectors[:1])
-    assert guest.start() == 0
-    daemon.ctl("link", "node1", "down")
+    guest.start()
+    daemon.must("link", "node1", "down")
     client.set_irqs(v.MSIX, 1, 2, guest.vectors[1:])
     assert (guest.interrupts(1), guest.interrupts(2)) == (1, 0)
     client.set_irqs(v.MSIX, 1, 1, guest.vectors[1:2])
@@ -124,48 +97,40 @@ def test_vector_that_is_not_set_up_yet(daemon, guest, client):
 
 
 def test_vector_that_lost_its_eventfd_for_a_moment(daemon, guest, client):
-    assert guest.start() == 0
     client.set_irqs(v.MSIX, 1, 1)
     client.set_irqs(v.MSIX, 2, 1)
-    daemon.ctl("link", "node1", "down")
+    daemon.must("link", "node1", "down")
     client.set_irqs(v.MSIX, 1, 1, guest.vectors[1:2])
     assert guest.interrupts(1) == 1
 
 
-def test_vector_raised_while_msix_is_off(daemon, guest, client):
+def test_vector_raised_while_msix_is_off(daemon, new_guest, client):
     """The next driver gets no event of the previous one."""
+    guest = new_guest
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
-    assert guest.start() == 0
-    daemon.ctl("link", "node1", "down")
+    guest.start()
+    daemon.must("link", "node1", "down")
     client.set_irqs(v.MSIX, 0, 1, guest.vectors[:1])
-    daemon.ctl("link", "node1", "up")
+    daemon.must("link", "node1", "up")
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
     client.set_irqs(v.MSIX, 0, 3, guest.vectors)
     assert guest.interrupts(1) == 0
 
 
 def test_vectors_taken_away(guest, client):
-    assert guest.start() == 0
     guest.interrupts(0)
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
     assert guest.query_port()[0] == 0
     assert guest.interrupts(0) == 0
 
 
-def test_interrupt_that_nobody_reads(guest, neighbour):
+def test_interrupt_that_is_not_read(daemon, guest, client, neighbour):
     """The counter is at its limit, so that a write to a blocking eventfd would block."""
-    assert guest.start() == 0
     guest.interrupts(0)
     os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
     assert guest.query_port()[0] == 0
     neighbour()
-
-
-def test_interrupt_made_to_block(daemon, guest, client, neighbour):
-    """A QEMU that turns its eventfd back to blocking is noticed, and disconnected."""
-    assert guest.start() == 0
-    guest.interrupts(0)
-    os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
+    # A QEMU that turns its eventfd back to blocking is disconnected.
     flags = fcntl.fcntl(guest.vectors[0], fcntl.F_GETFL)
     fcntl.fcntl(guest.vectors[0], fcntl.F_SETFL, flags & ~os.O_NONBLOCK)
     guest.put_query_port()
@@ -176,21 +141,12 @@ def test_interrupt_made_to_block(daemon, guest, client, neighbour):
     daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
 
 
-def test_ram_truncated_under_a_running_driver(daemon, guest, client, neighbour):
-    assert guest.start() == 0
-    os.ftruncate(guest.fd, 0)
-    client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
-    assert client.is_gone()
-    daemon.wait_for_log("its RAM was truncated")
-    neighbour()
-
-
-def test_ram_truncated_in_the_middle(daemon, guest, client, neighbour):
+@pytest.mark.parametrize("size", [0, RESP], ids=["all", "from the response on"])
+def test_ram_truncated_under_a_running_driver(daemon, guest, client, neighbour, size):
     """The pages before the hole stay as they are."""
-    assert guest.start() == 0
-    os.ftruncate(guest.fd, RESP)
-    guest_command = struct.pack("<QIIBBBB", 1, 0, 0, 1, 0, 0, 0)
-    os.pwrite(guest.fd, guest_command, 17 * 4096)
+    os.ftruncate(guest.fd, size)
+    if size:
+        os.pwrite(guest.fd, struct.pack("<QIIBBBB", 1, 0, 0, 1, 0, 0, 0), CMD)
     client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
     assert client.is_gone()
     daemon.wait_for_log("its RAM was truncated")

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Connections of daemons of several hosts, on loopback addresses; peers that break the protocol."""
 
-import json
+import contextlib
 import os
 import re
 import signal
 import socket
-import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 import pipe_peer as p
 from daemon_idle import cpu, sleeps
-from daemon_net import address, assert_well, flood, host_of, options, peer_of, peers_of, start_pair, wait_up
-from daemon_process import refuse, wait_until
+from daemon_net import (address, assert_well, dscp_of, flood, greeted, host_of, options, peer_of, peers_of, start_pair,
+                        wait_pair, wait_up)
+from daemon_process import wait_until
 from pipe_peer import Closed, Conn, Listener
+
 
 def named(value):
     """Test ids: random or long values are left out."""
@@ -28,7 +30,7 @@ def named(value):
 def test_two_hosts_meet(start):
     one, _ = start_pair(start)
     assert "connected to host h2 at" in one.log() and "host h2 has connected from" in one.log()
-    rows = one.ctl("peers").stdout.splitlines()
+    rows = one.must("peers").splitlines()
     assert rows[0] == "this host is h1, TLS: off"
     assert re.match(rf"h2 +{re.escape(address(2))}:7471 +up +2 +2 +- +\d+ +off$", rows[2])
     assert 0 < peer_of(one, "h2")["rtt_us"] < 5e6
@@ -58,24 +60,23 @@ def test_ipv6(start_daemon, namespace):
     assert host_of(one)["listen"] == ["[::1]:17471"]
 
 
-def test_paths_tell_of_hosts(start):
+def test_paths_show_hosts(start):
     one, _ = start(1, 2, 3), start(2)
     wait_up(one, "h2", incoming=0)
     wait_until(lambda: peer_of(one, "h3")["state"] == "unreachable", "h3 is off")
-    hosts = {host["host"]: host for host in json.loads(one.ctl("--json", "paths").stdout)["hosts"]}
+    hosts = {host["host"]: host for host in one.query("paths")["hosts"]}
     assert hosts["h2"]["path"] == "tcp" and hosts["h2"]["tx_bytes"] > 0
     assert hosts["h3"]["path"] == "none" and hosts["h3"]["reason"] == "Connection refused"
     assert list(peers_of(one)) == ["h2", "h3"]
-    text = one.ctl("paths").stdout
-    assert re.search(r"^host h2 +path tcp \(.*\) +rtt \d+ us +sent ", text, re.M), text
+    assert re.search(r"^host h2 +path tcp \(.*\) +rtt \d+ us +sent ", one.must("paths"), re.M)
 
 
 def test_alone_without_options(daemon):
-    assert json.loads(daemon.ctl("--json", "peers").stdout)["host"] is None
-    assert "this host is by itself" in daemon.ctl("peers").stdout
-    inodes = {os.readlink(f"/proc/{daemon.child.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{daemon.child.pid}/fd")}
+    assert host_of(daemon) is None
+    assert "this host is by itself" in daemon.must("peers")
+    inodes = {os.readlink(fd) for fd in Path(f"/proc/{daemon.child.pid}/fd").iterdir()}
     listening = {f"socket:[{line.split()[9]}]" for kind in ("tcp", "tcp6")
-                 for line in open(f"/proc/net/{kind}", encoding="ascii").readlines()[1:]}
+                 for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]}
     assert not inodes & listening
 
 
@@ -86,7 +87,7 @@ def test_peer_that_comes_later(start):
     one = start(1, 2)
     wait_until(lambda: peer_of(one, "h2")["state"] == "unreachable", "h2 is off")
     assert peer_of(one, "h2")["error"] == "Connection refused"
-    assert "h2: Connection refused" in one.ctl("peers").stdout
+    assert "h2: Connection refused" in one.must("peers")
     start(2)
     wait_up(one, "h2", incoming=0)
 
@@ -111,22 +112,18 @@ def test_peer_stopped_and_started(start):
     assert two.stop() == 0
     one.wait_for_log("the connection to host h2 has ended: closed by the peer: not needed any more: this daemon ends")
     wait_until(lambda: peer_of(one, "h2")["conns_in"] == 0, "its connections are gone")
-    two = start(2, 1)
-    wait_up(one, "h2")
-    wait_up(two, "h1")
-    wait_until(lambda: one.open_files() == before, "no descriptor is left")
+    wait_pair(one, start(2, 1))
+    one.wait_for_files(before)
 
 
 def test_peer_killed_and_started(start):
     one, two = start_pair(start)
     before = one.open_files()
     for _ in range(5):
-        two.stop(signal.SIGKILL)
-        two.child.returncode = 0
+        two.kill()
         two = start(2, 1)
-        wait_up(one, "h2")
-        wait_up(two, "h1")
-    wait_until(lambda: one.open_files() == before, "no descriptor is left")
+        wait_pair(one, two)
+    one.wait_for_files(before)
 
 
 def test_resets(start):
@@ -146,7 +143,7 @@ def test_resets(start):
     assert "Connection reset by peer" in one.log()
 
 
-def test_peer_that_drops_us_at_once_is_not_dialled_madly(start):
+def test_peer_that_drops_us_at_once_is_dialled_with_pauses(start):
     one = start(1, 2, args=["--connections", "1"])
     with Listener(address(2)) as listener:
         begin, count = time.monotonic(), 0
@@ -171,8 +168,7 @@ def test_silent_peer_is_given_up(start):
 
 def test_silent_dialler_is_given_up(start):
     one = start(1, args=["--keepalive", "1"])
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("h2") == "h1"
+    with greeted("h2") as conn:
         assert conn.ends()
     assert "host h2 is not connected any more: it was silent for 1 s" in one.log()
 
@@ -185,8 +181,7 @@ def test_stopped_peer_is_given_up_and_found_again(start):
         one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
     finally:
         two.child.send_signal(signal.SIGCONT)
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    wait_pair(one, two)
 
 
 def test_unused_connections_are_closed(start):
@@ -223,32 +218,30 @@ def test_idle_with_peers(start):
 # ---------------------------------------------------------------------------- wrong identity
 
 
-def test_two_hosts_of_one_name(start_daemon, start):
+def test_two_hosts_of_one_name(start):
     one = start(1)
-    two = start_daemon(adapters=0, args=["--name", "h1", "--peer", f"other={address(1)}"])
+    two = start(2, name="h1", args=["--peer", f"other={address(1)}"])
     one.wait_for_log("is refused: host h1: this host has the same name: each needs one of its own")
     wait_until(lambda: peer_of(two, "other")["state"] == "unreachable", "it is refused")
     assert "the peer refuses the connection (wrong identity): this host has the same name" in peer_of(two, "other")["error"]
 
 
-def test_dialling_oneself(start_daemon):
-    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", address(1), "--peer", f"h2={address(1)}"])
-    one.wait_for_log("that is this daemon itself")
+def test_dialling_oneself(start):
+    start(1, args=["--peer", f"h2={address(1)}"]).wait_for_log("that is this daemon itself")
 
 
 def test_wrong_host_at_the_address(start):
     one = start(1, 2)
     start(2, name="else")
-    wait_until(lambda: peer_of(one, "h2")["error"] == "host 'else' has this address: correct the peer's address", "it is noticed")
+    wait_until(lambda: peer_of(one, "h2")["error"] == "host 'else' has this address: correct the peer's address",
+               "it is noticed")
     assert peer_of(one, "h2")["conns_out"] == 0
 
 
 def test_name_that_is_taken(host):
     """A newer daemon of the same name replaces the older one, as after a restart. The older one is refused while the
     newer one runs."""
-    with Conn.dial(address(1)) as old, Conn.dial(address(1)) as new:
-        old.greet("twin", instance=1)
-        new.greet("twin", instance=2)
+    with greeted("twin", instance=1) as old, greeted("twin", instance=2) as new:
         assert old.close_frame() == (p.CLOSE_REPLACED, "a newer connection is there")
         assert old.ends()
         with Conn.dial(address(1)) as again:
@@ -256,23 +249,19 @@ def test_name_that_is_taken(host):
             reason, text = again.close_frame()
             assert reason == p.CLOSE_IDENTITY and re.match(r"another daemon at .* has the same name, and is newer", text)
         assert peer_of(host, "twin")["conns_in"] == 1
-        new.send(p.frame(p.PING, b"x" * 8))
-        assert new.frame() == (p.PONG, b"x" * 8)
+        new.ping()
     wait_until(lambda: peer_of(host, "twin")["conns_in"] == 0, "it has left")
-    with Conn.dial(address(1)) as again:
-        assert again.greet("twin", instance=1) == "h1"
+    greeted("twin", instance=1).close()
 
 
 def test_same_index_replaces(host):
-    with Conn.dial(address(1)) as old, Conn.dial(address(1)) as other, Conn.dial(address(1)) as new:
-        old.greet("h2", instance=7, index=0, count=2)
-        other.greet("h2", instance=7, index=1, count=2)
+    fields = {"instance": 7, "count": 2}
+    with greeted("h2", index=0, **fields) as old, greeted("h2", index=1, **fields) as other:
         assert peer_of(host, "h2")["conns_in"] == 2
-        new.greet("h2", instance=7, index=0, count=2)
-        assert old.close_frame()[0] == p.CLOSE_REPLACED
-        other.send(p.frame(p.PING, b"x" * 8))
-        assert other.frame()[0] == p.PONG
-        wait_until(lambda: peer_of(host, "h2")["conns_in"] == 2, "two are left")
+        with greeted("h2", index=0, **fields):
+            assert old.close_frame()[0] == p.CLOSE_REPLACED
+            other.ping()
+            wait_until(lambda: peer_of(host, "h2")["conns_in"] == 2, "two are left")
 
 
 # ------------------------------------------------------------------------------ wrong frames
@@ -307,14 +296,13 @@ def test_bad_beginning(host, data, pattern):
     assert_well(host)
 
 
-def test_wrong_version_is_told(host):
+def test_wrong_version_gets_both_versions(host):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("future", versions=(2, 9)))
         reason, text = conn.close_frame()
         assert reason == p.CLOSE_VERSION and "versions 2 to 9" in text
         assert conn.ends()
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("future", versions=(1, 9)) == "h1"
+    greeted("future", versions=(1, 9)).close()
 
 
 @pytest.mark.parametrize("fields, pattern", [
@@ -359,8 +347,7 @@ def test_hello_and_frames_in_one_packet(host):
     p.frame(p.GID_QUERY, b"\0" * 24, fabric=5), p.frame(p.FABRIC, b"\xff" * 32, fabric=1), p.frame(p.PING, size=1 << 31),
 ], ids=named)
 def test_bad_frame_ends_the_connection(host, data):
-    with Conn.dial(address(1)) as conn:
-        conn.greet("bad")
+    with greeted("bad") as conn:
         conn.send(data)
         reason, _ = conn.close_frame()
         assert reason == p.CLOSE_PROTOCOL
@@ -370,23 +357,16 @@ def test_bad_frame_ends_the_connection(host, data):
 
 
 def test_truncated_frame(host):
-    with Conn.dial(address(1)) as conn:
-        conn.greet("h2")
-        conn.send(p.frame(p.PING, b"0123"[:4], size=16))
+    with greeted("h2") as conn:
+        conn.send(p.frame(p.PING, b"0123", size=16))
     wait_until(lambda: peer_of(host, "h2")["conns_in"] == 0, "it has left")
     assert_well(host)
 
 
 def test_garbage(host):
-    random_bytes = os.urandom(1 << 16)
-    for start in range(0, 1 << 16, 1024):
-        with Conn.dial(address(1)) as conn:
-            if start % 2048:
-                conn.greet("noise")
-            try:
-                conn.send(random_bytes[start:start + 1024])
-            except Closed:
-                pass
+    for number in range(64):
+        with greeted("noise") if number % 2 else Conn.dial(address(1)) as conn, contextlib.suppress(Closed):
+            conn.send(os.urandom(1024))
     assert_well(host)
 
 
@@ -418,8 +398,7 @@ def test_half_open(host):
 
 
 def test_half_closed(host):
-    with Conn.dial(address(1)) as conn:
-        conn.greet("h2")
+    with greeted("h2") as conn:
         conn.sock.shutdown(socket.SHUT_WR)
         assert conn.ends()
 
@@ -451,15 +430,13 @@ def test_bound_of_all_makes_room_for_the_newest(host):
 
 def test_a_thousand_connects(host):
     for number in range(1000):
-        conn = Conn.dial(address(1))
-        if number % 3 == 0:
-            conn.reset()
-        elif number % 3 == 1:
-            conn.send(p.hello("many")[:number % 104])
-            conn.close()
-        else:
-            conn.greet("many", instance=1)
-            conn.close()
+        with Conn.dial(address(1)) as conn:
+            if number % 3 == 0:
+                conn.reset()
+            elif number % 3 == 1:
+                conn.send(p.hello("many")[:number % 104])
+            else:
+                conn.greet("many", instance=1)
     assert_well(host)
 
 
@@ -474,45 +451,26 @@ def test_log_is_not_flooded(host):
     assert host_of(host)["refused"] == 200
 
 
-def test_answers_that_are_read_late(host):
-    """Replies that were held up arrive completely once the peer reads."""
-    with Conn.dial(address(1)) as conn:
-        conn.greet("late")
-        flood(conn)
-
-
 def test_unread_answers(host):
-    """A peer that sends PINGs and never reads: the daemon stops reading, and keeps a bound of memory."""
-    with Conn.dial(address(1)) as conn:
-        conn.greet("deaf")
-        conn.sock.settimeout(2)
-        pings = p.frame(p.PING, b"x" * 8) * 4096
-        try:
-            for _ in range(1000):
-                conn.sock.sendall(pings)
-            assert False, "64 MB of PINGs, and nothing holds them back"
-        except TimeoutError:
-            pass
+    """The daemon stops reading, and keeps a bound of memory. Replies arrive completely once the peer reads."""
+
+    def check_full():
         assert_well(host)
         assert host.resident() < 400 << 10
 
+    with greeted("late") as conn:
+        flood(conn, check_full)
+
 
 # ------------------------------------------------------------------------------------- DSCP
-
-
-def dscp_of(port):
-    """DSCP of the daemon's socket whose other end has this port."""
-    rows = subprocess.run(["ss", "-tnH", "--tos", "dst", f":{port}"], capture_output=True, text=True, check=True).stdout
-    return int(re.search(r"tos:(0x[0-9a-f]+|\d+)", rows)[1], 0) >> 2
 
 
 @pytest.mark.parametrize("args, dscp, result", [((), 46, 46), ((), 0, 0), (("--dscp", "10"), 46, 10), (("--dscp", "10"), 0, 10),
                                                 (("--dscp", "0"), 46, 0), (("--dscp", "guest"), 10, 10)])
 def test_answers_are_of_the_same_class(start, args, dscp, result):
     start(1, args=args)
-    with Conn.dial(address(1)) as conn:
-        conn.greet("h2", dscp=dscp)
-        assert dscp_of(conn.sock.getsockname()[1]) == result
+    with greeted("h2", dscp=dscp) as conn:
+        assert dscp_of("dst", f":{conn.sock.getsockname()[1]}") == result
 
 
 def test_fixed_class_of_what_is_dialled(start):
@@ -520,9 +478,7 @@ def test_fixed_class_of_what_is_dialled(start):
     with Listener(address(2)) as listener:
         conn = listener.welcome("h2")
         wait_up(one, "h2", out=1, incoming=0)
-        rows = subprocess.run(["ss", "-tnH", "--tos", "dst", f"{address(2)}:7471"], capture_output=True, text=True,
-                              check=True).stdout
-        assert "tos:0x30" in rows, rows
+        assert dscp_of("dst", f"{address(2)}:7471") == 12
         conn.close()
 
 
@@ -553,37 +509,23 @@ def test_fixed_class_of_what_is_dialled(start):
     (["--dscp", "64"], "dscp '64' is neither guest nor a number from 0 to 63"),
     (["--dscp", "high"], "dscp 'high' is neither guest nor"),
 ])
-def test_wrong_options(args, pattern):
+def test_wrong_options(refuse, args, pattern):
     refuse(2, pattern, *args)
 
 
-def test_address_in_use(host, tmp_path):
-    refuse(1, f"cannot listen at {address(1)}:7471: Address already in use: another daemon is there",
-           "--control", tmp_path / "c", *options(1))
+@pytest.mark.usefixtures("host")
+def test_address_in_use(refuse):
+    refuse(1, f"cannot listen at {address(1)}:7471: Address already in use: another daemon is there", *options(1))
 
 
-def test_address_of_nobody(tmp_path):
-    refuse(1, "this host has no such address", "--control", tmp_path / "c", "--insecure", "--listen", "192.0.2.1")
+def test_address_of_no_interface(refuse):
+    refuse(1, "this host has no such address", "--insecure", "--listen", "192.0.2.1")
 
 
-def test_configuration_file(start_daemon, tmp_path):
-    path = tmp_path / "conf"
-    path.write_text(f"name = h1\nlisten = {address(1)}\nlisten = {address(4)}:7472\npeer = h2={address(2)}\n"
-                    "connections = 3\nkeepalive = 5\ninsecure = off\n")
-    one = start_daemon(adapters=0, args=["--config", str(path)])
-    two = start_daemon(adapters=0, args=options(2))
+def test_configuration_file(start_daemon, start, write_config):
+    config = write_config(f"name = h1\nlisten = {address(1)}\nlisten = {address(4)}:7472\npeer = h2={address(2)}\n"
+                          "connections = 3\nkeepalive = 5\ninsecure = off\n")
+    one, two = start_daemon(adapters=0, args=[config]), start(2)
     wait_up(one, "h2", out=3, incoming=0)
     assert host_of(one)["listen"] == [f"{address(1)}:7471", f"{address(4)}:7472"]
     assert peer_of(two, "h1")["conns_in"] == 3
-
-
-@pytest.mark.parametrize("text, line, pattern", [
-    ("name = h1\nlisten = nowhere\n", 2, "'nowhere' is not an IP address"),
-    ("peer = x\n", 1, "peer 'x' is not NAME=ADDRESS"),
-    ("insecure = maybe\n", 1, "insecure 'maybe' is neither on nor off"),
-    ("\nconnections = many\n", 2, "connections 'many' is not a number"),
-])
-def test_wrong_line(tmp_path, text, line, pattern):
-    path = tmp_path / "conf"
-    path.write_text(text)
-    refuse(2, f"^pvrdmad: {path}:{line}: .*{pattern}", "--config", path)

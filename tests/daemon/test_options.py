@@ -5,13 +5,15 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 
-from daemon_process import PATIENCE, PVRDMAD, adapter_option as adapter, mac, refuse, run_pvrdmad
-from vfio_user import Client, Gone
+from daemon_process import PATIENCE, adapter_option as adapter, mac, run_pvrdmad
+from vfio_user import Gone, attach
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
 
 
 def test_help_names_every_option():
@@ -26,6 +28,9 @@ def test_version():
     done = run_pvrdmad("--version")
     assert done.returncode == 0
     assert re.fullmatch(r"pvrdmad \d+\.\d+\.\d+\n", done.stdout)
+
+
+LONG_PATH = "/tmp/" + "x" * 110
 
 
 @pytest.mark.parametrize("args, pattern", [
@@ -46,44 +51,29 @@ def test_version():
     (["--adapter", "name=n,roce=3"], "roce '3' is neither v1 nor v2"),
     (["--adapter", "name=n,uar=yes"], "uar 'yes' is neither mapped nor trapped"),
     (["--adapter", "name=n,socket=/s,mac=52:54:00:00:00:01,hwversion=13,roce=v2"], "hwversion 13 has no RoCE v2"),
+    (["--adapter", f"name=n,socket={LONG_PATH}"], "has 115 characters, the limit is 107: choose a shorter one"),
+    (["--control", LONG_PATH], "has 115 characters, the limit is 107"),
+    *((["--adapter", f"name=n,mac={address}"], f"mac '{address}' is not a MAC address: expected the one of the VM's NIC")
+      for address in ("52:54:00:00:00", "52:54:00:00:00:0g", "52-54-00-00-00-01", "", "525400000001",
+                      "52:54:00:00:00:01:02")),
+    *((["--adapter", f"name=n,mac={address}"], "is not the address of one NIC")
+      for address in ("00:00:00:00:00:00", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff")),
 ])
-def test_bad_option(args, pattern):
+def test_bad_option(refuse, args, pattern):
     refuse(2, pattern, *args)
 
 
-@pytest.mark.parametrize("address", ["52:54:00:00:00", "52:54:00:00:00:0g", "52-54-00-00-00-01", "", "525400000001",
-                                     "52:54:00:00:00:01:02"])
-def test_bad_mac(tmp_path, address):
-    refuse(2, f"mac '{address}' is not a MAC address: expected the one of the VM's NIC", adapter(tmp_path, mac=address))
-
-
-@pytest.mark.parametrize("address", ["00:00:00:00:00:00", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff"])
-def test_mac_of_no_single_nic(tmp_path, address):
-    refuse(2, "is not the address of one NIC", adapter(tmp_path, mac=address))
-
-
-def test_two_adapters_with_one_name(tmp_path):
-    refuse(2, "two adapters are named 'node1'", adapter(tmp_path), adapter(tmp_path, 2, name="node1"))
-
-
-def test_two_adapters_with_one_mac(tmp_path):
-    refuse(2, "'node1' and 'node2' have the same MAC 52:54:00:00:00:01", adapter(tmp_path),
-           adapter(tmp_path, 2, mac=mac(1)))
-
-
-def test_two_adapters_with_one_socket(tmp_path):
-    refuse(2, "'node1' and 'node2' have the same socket", adapter(tmp_path),
-           adapter(tmp_path, 2, socket=tmp_path / "a1"))
+@pytest.mark.parametrize("second, pattern", [
+    ({"name": "node1"}, "two adapters are named 'node1'"),
+    ({"mac": mac(1)}, "'node1' and 'node2' have the same MAC 52:54:00:00:00:01"),
+    ({"socket": "a1"}, "'node1' and 'node2' have the same socket"),
+], ids=["name", "mac", "socket"])
+def test_two_adapters_with_the_same(refuse, tmp_path, second, pattern):
+    refuse(2, pattern, adapter(tmp_path), adapter(tmp_path, 2, **second))
 
 
 def test_one_mac_in_two_fabrics(start_daemon, tmp_path):
     start_daemon(adapters=0, args=[adapter(tmp_path, 1, fabric="red"), adapter(tmp_path, 2, mac=mac(1), fabric="blue")])
-
-
-def test_socket_path_too_long(tmp_path):
-    path = "/tmp/" + "x" * 110
-    refuse(2, "has 115 characters, the limit is 107: choose a shorter one", adapter(tmp_path, socket=path))
-    refuse(2, "has 115 characters, the limit is 107", "--control", path)
 
 
 def test_longest_socket_path(start_daemon, tmp_path):
@@ -93,39 +83,32 @@ def test_longest_socket_path(start_daemon, tmp_path):
     assert os.path.exists(path)
 
 
-def control(tmp_path):
-    return f"--control={tmp_path / 'control'}"
-
-
-def test_no_folder_for_socket(tmp_path):
+def test_no_folder_for_socket(refuse, tmp_path):
     refuse(1, r"node1: cannot make socket .*: there is no folder .*/nowhere: create it",
-           control(tmp_path), adapter(tmp_path, socket=tmp_path / "nowhere" / "a"))
+           adapter(tmp_path, socket="nowhere/a"))
 
 
-def test_socket_path_is_a_file(tmp_path):
+def test_socket_path_is_a_file(refuse, tmp_path):
     (tmp_path / "a1").write_text("precious")
-    refuse(1, "exists and is not a socket: remove it or choose another path", control(tmp_path), adapter(tmp_path))
+    refuse(1, "exists and is not a socket: remove it or choose another path", adapter(tmp_path))
     assert (tmp_path / "a1").read_text() == "precious"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-def test_folder_not_writable():
-    folder = tempfile.mkdtemp(dir="/tmp")
-    try:
+@needs_root
+def test_folder_not_writable(refuse):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o755)
         refuse(1, rf"folder {folder} is not writable for user \d+: Permission denied", "--user", "nobody",
                f"--control={folder}/c")
-    finally:
-        os.rmdir(folder)
 
 
-def test_socket_in_use(daemon, tmp_path):
+def test_socket_in_use(refuse, daemon, tmp_path):
     refuse(1, f"is in use by process {daemon.child.pid}: stop that one or choose another path",
-           control(tmp_path), adapter(tmp_path, socket=daemon.socket(1)))
+           adapter(tmp_path, socket=daemon.socket(1)))
     assert daemon.socket(1).exists()
 
 
-def test_control_socket_in_use(daemon, tmp_path):
+def test_control_socket_in_use(refuse, daemon, tmp_path):
     refuse(1, f"control socket .* is in use by process {daemon.child.pid}", f"--control={daemon.control}",
            adapter(tmp_path))
 
@@ -134,17 +117,16 @@ def test_stale_sockets_are_replaced(start_daemon, tmp_path):
     for name in ("a1", "control"):
         with socket.socket(socket.AF_UNIX) as dead:
             dead.bind(str(tmp_path / name))
-    args = ["--adapter", f"name=n,socket={tmp_path / 'a1'},mac={mac(9)}"]
-    daemon = start_daemon(adapters=0, args=args)
+    daemon = start_daemon(adapters=0, args=[adapter(tmp_path)])
     assert f"replaced stale socket {tmp_path / 'a1'}" in daemon.log()
 
 
-def test_unknown_user(tmp_path):
-    refuse(1, "there is no user 'nobody-at-all'", "--user", "nobody-at-all", control(tmp_path))
+def test_unknown_user(refuse):
+    refuse(1, "there is no user 'not-a-user'", "--user", "not-a-user")
 
 
-def test_no_place_for_scratch_folder(tmp_path):
-    refuse(1, "set TMPDIR to a short path that is writable", control(tmp_path), env={"TMPDIR": "/nonexistent"})
+def test_no_place_for_scratch_folder(refuse):
+    refuse(1, "set TMPDIR to a short path that is writable", env={"TMPDIR": "/nonexistent"})
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
@@ -155,30 +137,32 @@ def test_signal_ends_it_cleanly(start_daemon, sig):
     assert not daemon.socket(1).exists() and not daemon.control.exists()
 
 
-def test_leaves_nothing_in_tmpdir(start_daemon, tmp_path):
-    scratch = tmp_path / "s"
-    scratch.mkdir()
+@pytest.fixture
+def scratch(tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    return folder
+
+
+def test_leaves_nothing_in_tmpdir(start_daemon, scratch):
     daemon = start_daemon(env={"TMPDIR": str(scratch)})
     assert len(list(scratch.iterdir())) == 1
     daemon.stop()
     assert not list(scratch.iterdir())
 
 
-def test_scratch_folder_tidied_away(start_daemon, tmp_path):
-    scratch = tmp_path / "s"
-    scratch.mkdir()
+def test_scratch_folder_tidied_away(start_daemon, scratch):
     daemon = start_daemon(env={"TMPDIR": str(scratch)})
     folder = next(scratch.iterdir())
     folder.rmdir()
-    with Client(daemon.socket()) as client:
-        client.negotiate()
+    attach(daemon.socket()).close()
     folder.chmod(0o777)
-    with Client(daemon.socket()) as client, pytest.raises(Gone):
-        client.negotiate()
+    with pytest.raises(Gone):
+        attach(daemon.socket())
     daemon.wait_for_log("cannot make a device for it: Operation not permitted")
 
 
-def test_tells_the_service_manager(start_daemon, tmp_path):
+def test_notifies_the_service_manager(start_daemon, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(PATIENCE)
@@ -197,19 +181,12 @@ def test_log_lines_are_plain_by_default(daemon):
     assert "pvrdmad: ready, 2 adapters\n" in daemon.log()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
-def test_drops_privileges(tmp_path):
-    folder = f"/tmp/pvrdmad-user-{os.getpid()}"
-    os.mkdir(folder)
-    os.chmod(folder, 0o777)
-    try:
-        with subprocess.Popen([PVRDMAD, "--user", "nobody", f"--control={folder}/c"], stderr=subprocess.PIPE,
-                              text=True) as child:
-            assert any("ready, " in line for line in child.stderr)
-            status = open(f"/proc/{child.pid}/status", encoding="ascii").read()
-            child.terminate()
-            assert child.wait(PATIENCE) == 0
-        assert not re.search(r"^Uid:.*\b0\b", status, re.MULTILINE)
+@needs_root
+def test_drops_privileges(start_daemon):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        daemon = start_daemon(adapters=0, args=["--user", "nobody", f"--control={folder}/c"])
+        status = Path(f"/proc/{daemon.child.pid}/status").read_text()
+        assert re.search(r"^Uid:(\s+[1-9]\d*){4}$", status, re.MULTILINE)
         assert re.search(r"^CapEff:\s*0+$", status, re.MULTILINE)
-    finally:
-        os.rmdir(folder)
+        daemon.stop()

@@ -9,32 +9,28 @@ import pytest
 
 import pipe_peer as p
 from daemon_load import Load
-from daemon_net import address, peers_of, state_of
-from daemon_process import mac, run_pvrdmad, wait_until
+from daemon_net import address, greeted, options, peer_of, peers_of, state_of
+from daemon_process import run_pvrdmad, wait_until
 from etcd import Etcd
 from guest import Guest
-from pipe_peer import Conn
-from vfio_user import Client
-
-def write_peers(path, hosts, gids=None):
-    pins = f"gids = {gids}\n" if gids else ""
-    path.write_text("".join(f"[host h{number}]\naddress = {address(number)}\n{pins}" for number in hosts))
+from vfio_user import attach
 
 
-def peer(daemon, name):
-    return peers_of(daemon).get(name)
+@pytest.fixture(name="write_peers")
+def fixture_write_peers(tmp_path):
+    """A function that writes a peers file. Return: its path."""
+
+    def write(hosts, gids=None):
+        pins = f"gids = {gids}\n" if gids else ""
+        path = tmp_path / "peers"
+        path.write_text("".join(f"[host h{number}]\naddress = {address(number)}\n{pins}" for number in hosts))
+        return path
+
+    return write
 
 
 def directory(daemon):
     return state_of(daemon)["directory"]
-
-
-@pytest.fixture(name="start")
-def fixture_start(start_daemon):
-    def start_host(number, *args, **kwargs):
-        return start_daemon(args=["--name", f"h{number}", "--listen", address(number), *map(str, args)], **kwargs)
-
-    return start_host
 
 
 def where(conn, fabric, gid):
@@ -46,33 +42,31 @@ def where(conn, fabric, gid):
     return body[16]
 
 
-def test_hosts_of_a_file(start, tmp_path):
-    path = tmp_path / "peers"
-    write_peers(path, [1, 2, 3])
-    one = start(1, "--peers", path, adapters=0)
+def test_hosts_of_a_file(start, write_peers):
+    path = write_peers([1, 2, 3])
+    one = start(1, args=["--peers", path])
     assert {name: (row["address"], row["state"]) for name, row in peers_of(one).items()} == {
         "h2": (f"{address(2)}:7471", "idle"), "h3": (f"{address(3)}:7471", "idle")}, "none is dialled before it is needed"
     assert directory(one)["backend"] == "static"
 
 
-def test_file_is_read_again(start, tmp_path):
-    path = tmp_path / "peers"
-    write_peers(path, [1, 2])
-    one = start(1, "--peers", path, adapters=0)
-    write_peers(path, [1, 3])
+def test_file_is_read_again(start, write_peers):
+    path = write_peers([1, 2])
+    one = start(1, args=["--peers", path])
+    write_peers([1, 3])
     one.child.send_signal(signal.SIGHUP)
-    wait_until(lambda: peer(one, "h3"), "h3 is known")
-    assert not peer(one, "h2") or peer(one, "h2")["address"] == ""
+    wait_until(lambda: "h3" in peers_of(one), "h3 is known")
+    assert peers_of(one).get("h2", {"address": ""})["address"] == ""
     path.write_text("[host h4]\naddress = here\n")
     one.child.send_signal(signal.SIGHUP)
     one.wait_for_log(f"{path}:2: 'here' is not an IP address")
     assert "keys and hosts stay as they were" in one.log()
-    assert peer(one, "h3")["address"] == f"{address(3)}:7471"
+    assert peer_of(one, "h3")["address"] == f"{address(3)}:7471"
 
 
 def test_sighup_without_a_file(daemon):
     daemon.child.send_signal(signal.SIGHUP)
-    assert daemon.ctl("adapters").returncode == 0
+    daemon.must("adapters")
 
 
 @pytest.mark.parametrize("text, says", [
@@ -80,12 +74,10 @@ def test_sighup_without_a_file(daemon):
     ("[host h2]\naddress = 192.0.2.2\ngids = all\n", ":3: gids 'all' is not PREFIX/LENGTH"),
     ("[host h2]\naddress = 192.0.2.2\n", ":1: "),  # no key, and not --insecure
 ])
-def test_mistakes_name_file_and_line(tmp_path, text, says):
+def test_mistakes_name_file_and_line(refuse, tmp_path, text, says):
     path = tmp_path / "peers"
     path.write_text(text)
-    done = run_pvrdmad("--control", tmp_path / "c", "--name", "h1", "--listen", address(1), "--peers", path)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith(f"pvrdmad: {path}{says}"), done.stderr
+    refuse(1, f"\npvrdmad: {path}{says}", *options(1, args=["--peers", path]), lines=2)
 
 
 @pytest.mark.parametrize("args, says", [
@@ -109,7 +101,7 @@ def fixture_etcd(tmp_path):
 
 
 def test_daemon_announces_itself(start, etcd):
-    one = start(1, "--etcd", etcd.url, "--etcd-prefix", "lab/", "--etcd-lease", 2, adapters=0)
+    one = start(1, args=["--etcd", etcd.url, "--etcd-prefix", "lab/", "--etcd-lease", 2])
     one.wait_for_log(f"directory: announced as h1 at {address(1)}:7471")
     assert etcd.keys("lab/") == {"lab/hosts/h1": f'{{"address":"{address(1)}:7471"}}'}
     now = directory(one)
@@ -118,25 +110,22 @@ def test_daemon_announces_itself(start, etcd):
     assert etcd.keys("lab/") == {}
 
 
-def test_advertised_address(start_daemon, etcd):
-    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", f"{address(1)}", "--etcd", etcd.url,
-                                         "--advertise", "192.0.2.7:7000"])
+def test_advertised_address(start, etcd):
+    one = start(1, args=["--etcd", etcd.url, "--advertise", "192.0.2.7:7000"])
     one.wait_for_log("announced as h1 at 192.0.2.7:7000")
 
 
-def test_settings_in_the_configuration_file(start_daemon, etcd, tmp_path):
-    path = tmp_path / "conf"
-    path.write_text(f"name = h1\nlisten = {address(1)}\netcd = {etcd.url}\netcd-lease = 2\netcd-prefix = x/\n")
-    start_daemon(adapters=0, args=["--config", str(path)]).wait_for_log("announced as h1")
+def test_settings_in_the_configuration_file(start_daemon, etcd, write_config):
+    config = write_config(f"name = h1\nlisten = {address(1)}\netcd = {etcd.url}\netcd-lease = 2\netcd-prefix = x/\n")
+    start_daemon(adapters=0, args=[config]).wait_for_log("announced as h1")
     assert list(etcd.keys("x/")) == ["x/hosts/h1"]
 
 
 def test_daemon_without_etcd_serves(start, etcd):
     etcd.stop()
-    one = start(1, "--etcd", etcd.url, adapters=0)
+    one = start(1, args=["--etcd", etcd.url])
     assert not directory(one)["connected"]
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("honest") == "h1"
+    greeted("honest").close()
     assert one.stop() == 0
 
 
@@ -153,10 +142,9 @@ def fixture_plug():
     made = []
 
     def plug(daemon, number=1):
-        client = Client(daemon.socket(number))
-        client.negotiate()
+        client = attach(daemon.socket(number))
         guest = Guest(client)
-        assert guest.start() == 0
+        guest.start()
         made.append((guest, client))
         return guest
 
@@ -175,7 +163,7 @@ def unbind(guest, gid):
 
 
 def test_gids_of_guests_are_announced(start, etcd, plug):
-    one = start(1, "--etcd", etcd.url, "--etcd-lease", 2)
+    one = start(1, args=["--etcd", etcd.url, "--etcd-lease", 2], guest=True)
     guest = plug(one)
     bind(guest, GID)
     wait_until(lambda: etcd.keys().get(KEY) == '{"host":"h1","type":"v2"}', "the GID is announced")
@@ -183,14 +171,12 @@ def test_gids_of_guests_are_announced(start, etcd, plug):
     wait_until(lambda: KEY not in etcd.keys(), "the GID is withdrawn")
     bind(guest, GID)
     wait_until(lambda: KEY in etcd.keys(), "the GID is announced")
-    one.child.kill()
-    one.child.wait()
+    one.kill()
     wait_until(lambda: not etcd.keys(), "the lease has ended")
-    one.child.returncode = 0  # as it was to be
 
 
-def test_gid_is_taken_from_nobody(start, etcd, plug):
-    one, two = start(1, "--etcd", etcd.url), start(2, "--etcd", etcd.url)
+def test_gid_stays_at_its_first_host(start, etcd, plug):
+    one, two = start(1, args=["--etcd", etcd.url], guest=True), start(2, args=["--etcd", etcd.url], guest=True)
     first = plug(one)
     bind(first, GID)
     wait_until(lambda: KEY in etcd.keys(), "the GID is announced")
@@ -200,48 +186,36 @@ def test_gid_is_taken_from_nobody(start, etcd, plug):
     wait_until(lambda: etcd.keys().get(KEY) == '{"host":"h2","type":"v2"}', "the other one has it")
 
 
-def test_hosts_are_told_what_they_ask_for(start, plug, tmp_path):
-    path = tmp_path / "peers"
-    write_peers(path, [1, 2])
-    one = start(1, "--peers", path)
+def test_query_for_a_gid_gets_its_type(start, plug, write_peers):
+    path = write_peers([1, 2])
+    one = start(1, args=["--peers", path], guest=True)
     bind(plug(one), GID)
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("h2") == "h1"
-        assert where(conn, "default", GID) == ROCE_V2
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("h2") == "h1"
-        assert where(conn, "blue", GID) == 0
+    for fabric, gid_type in (("default", ROCE_V2), ("blue", 0)):
+        with greeted("h2") as conn:
+            assert where(conn, fabric, GID) == gid_type
 
 
 def start_pair(start, *args):
-    pair = []
-    for number in (1, 2):
-        daemon = start(number, *args, adapters=0)
-        done = daemon.ctl("add-adapter", f"name=node1,socket={daemon.socket(1)},mac={mac(number)}")
-        assert done.returncode == 0, done.stderr
-        pair.append(daemon)
-    return pair
+    return [start(number, args=args, guest=True) for number in (1, 2)]
 
 
-def test_data_by_a_file(start, tmp_path):
-    path = tmp_path / "peers"
-    write_peers(path, [1, 2])
+def test_data_by_a_file(start, write_peers):
+    path = write_peers([1, 2])
     one, two = start_pair(start, "--peers", path)
     Load(one, two).end()
     assert directory(one)["gids"] > 0
 
 
-def test_pins_are_kept(start, tmp_path):
+def test_pins_are_kept(start, write_peers):
     """A host that may not have a GID is not asked for it."""
-    path = tmp_path / "peers"
-    write_peers(path, [1, 2], gids="198.51.100.0/24")
+    path = write_peers([1, 2], gids="198.51.100.0/24")
     one, two = start_pair(start, "--peers", path)
     load = Load(one, two, progress=False)
     try:
         wait_until(lambda: directory(one)["lookups"] > 0, "the peer is looked up")
         time.sleep(2)
         assert load.child.poll() is None
-        assert peer(one, "h2")["state"] == peer(two, "h1")["state"] == "idle"
+        assert peer_of(one, "h2")["state"] == peer_of(two, "h1")["state"] == "idle"
     finally:
         load.kill()
 

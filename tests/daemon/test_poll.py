@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""--poll: when the daemon polls, when it sleeps, and the CPU time of both."""
+"""When the daemon polls, and the settings of --poll; when it sleeps. The CPU time of both."""
 
 import os
 import re
@@ -10,32 +10,25 @@ import time
 import pytest
 
 from daemon_idle import assert_idle, cpu_seconds, sleeps
-from daemon_process import PATIENCE, refuse, wait_until
+from daemon_process import PATIENCE, wait_until
 from sender import Sender
-from vfio_user import Client
+from vfio_user import attach, memfd
 
 LONG = ("--poll", "1000000")  # a second
 
 
-def workers(daemon):
-    """The rows of pvrdmactl workers, as dictionaries."""
-    heads, *rows = (line.split() for line in daemon.ctl("workers").stdout.splitlines())
-    return [dict(zip(heads, row)) for row in rows]
-
-
 def total(daemon, column):
-    return sum(int(row[column]) for row in workers(daemon))
+    return sum(int(row[column]) for row in daemon.table("workers"))
 
 
 @pytest.fixture
-def attach():
+def attach_sender():
     """A function that attaches a Sender to an adapter of a daemon."""
     made = []
 
     def go(daemon, number=1, **kwargs):
-        client = Client(daemon.socket(number))
+        client = attach(daemon.socket(number))
         made.append(client)
-        client.negotiate()
         made.append(Sender(client, **kwargs))
         return made[-1]
 
@@ -46,9 +39,9 @@ def attach():
 
 # ------------------------------------------------------------------- polling
 
-def test_busy_guest_rings_once(start_daemon, attach):
+def test_busy_guest_rings_once(start_daemon, attach_sender):
     daemon = start_daemon(args=LONG)
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     sender.send()
     before, paused, last = sleeps(daemon, "/"), 0, time.monotonic()
     for _ in range(1000):
@@ -64,20 +57,19 @@ def test_busy_guest_rings_once(start_daemon, attach):
     assert sleeps(daemon, "/") - before < 5 + 2 * paused, "it sleeps"
 
 
-def test_others_are_served_meanwhile(start_daemon, attach):
+def test_others_are_served_meanwhile(start_daemon, attach_sender):
     daemon = start_daemon(args=LONG)
-    sender = attach(daemon)
-    with Client(daemon.socket(2)) as other:
-        other.negotiate()
+    sender = attach_sender(daemon)
+    with attach(daemon.socket(2)) as other:
         for _ in range(100):
             sender.send()
             assert other.read_reg(0) == 20
-            assert daemon.ctl("version").returncode == 0
+            daemon.must("version")
 
 
-def test_when_the_window_is_over_the_guest_is_told(start_daemon, attach):
+def test_end_of_the_window_enables_doorbells(start_daemon, attach_sender):
     daemon = start_daemon(args=("--poll", "20000"))
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     for _ in range(3):
         sender.send()
         wait_until(lambda: sender.word() == 0, "the device to ask for doorbells")
@@ -85,9 +77,9 @@ def test_when_the_window_is_over_the_guest_is_told(start_daemon, attach):
     sender.send()
 
 
-def test_off_never_looks(start_daemon, attach):
+def test_off_never_polls(start_daemon, attach_sender):
     daemon = start_daemon(args=("--poll", "off"))
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     for _ in range(100):
         sender.send()
     wait_until(lambda: sender.word() == 0, "the device to ask for doorbells")
@@ -99,9 +91,9 @@ def test_off_never_looks(start_daemon, attach):
     assert total(daemon, "WINDOWS") == 0
 
 
-def test_auto_serves_whoever_rings_when_asked_to(start_daemon, attach):
+def test_auto_sleeps_and_polls(start_daemon, attach_sender):
     daemon = start_daemon()
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     for number in range(5000):
         sender.send()
         if number % 500 == 0:
@@ -111,9 +103,9 @@ def test_auto_serves_whoever_rings_when_asked_to(start_daemon, attach):
     assert total(daemon, "SLEEPS") > 0
 
 
-def test_stock_driver_always_rings(start_daemon, attach):
+def test_stock_driver_always_rings(start_daemon, attach_sender):
     daemon = start_daemon()
-    sender = attach(daemon, features=0)
+    sender = attach_sender(daemon, features=0)
     for _ in range(1000):
         sender.send()
         assert sender.word() == 0
@@ -121,19 +113,32 @@ def test_stock_driver_always_rings(start_daemon, attach):
 
 # ---------------------------------------------------------------------- idle
 
+def test_idle_with_a_vm_that_does_nothing(daemon, client):
+    client.map(0, 1 << 20, [memfd(1 << 20)])
+    assert client.read_reg(0) == 20
+    assert_idle(daemon)
+
+
+def test_idle_after_vms_have_left(daemon):
+    assert_idle(daemon)
+    for _ in range(10):
+        attach(daemon.socket()).close()
+    assert_idle(daemon)
+
+
 @pytest.mark.parametrize("args", [(), ("--poll", "off"), ("--poll", "50")])
-def test_idle_after_work(start_daemon, attach, args):
+def test_idle_after_work(start_daemon, attach_sender, args):
     daemon = start_daemon(args=args)
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     for _ in range(100):
         sender.send()
     assert_idle(daemon)
 
 
-def test_64_idle_adapters(start_daemon, attach):
+def test_64_idle_adapters(start_daemon, attach_sender):
     daemon = start_daemon(adapters=64)
     for number in range(1, 65):
-        attach(daemon, number).send()
+        attach_sender(daemon, number).send()
     assert_idle(daemon)
 
 
@@ -167,10 +172,10 @@ def send_until(sender, condition, pause=0):
             time.sleep(pause)
 
 
-def test_where_others_want_the_cpu_it_stops_polling(start_daemon, attach, burner):
+def test_where_others_want_the_cpu_it_stops_polling(start_daemon, attach_sender, burner):
     daemon = start_daemon()
     pin(daemon, burner)
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     send_until(sender, lambda: total(daemon, "CROWDED") > 0)
     # Most of the time it does not poll: each trial is short, and they become rare.
     windows = total(daemon, "WINDOWS")
@@ -180,9 +185,9 @@ def test_where_others_want_the_cpu_it_stops_polling(start_daemon, attach, burner
     assert total(daemon, "WINDOWS") - windows < 1000
 
 
-def test_windows_in_vain_end_polling(start_daemon, attach):
+def test_windows_in_vain_end_polling(start_daemon, attach_sender):
     daemon = start_daemon()
-    sender = attach(daemon)
+    sender = attach_sender(daemon)
     send_until(sender, lambda: total(daemon, "BACKOFFS") > 0, 0.002)
     windows, used = total(daemon, "WINDOWS"), cpu_seconds(daemon)
     for _ in range(200):
@@ -197,20 +202,10 @@ def test_windows_in_vain_end_polling(start_daemon, attach):
 @pytest.mark.parametrize("value, poll, window", [(None, "auto", 50), ("auto", "auto", 50), ("off", "off", 0),
                                                  ("1", "always", 1), ("1000000", "always", 1000000)])
 def test_setting(start_daemon, value, poll, window):
-    row = workers(start_daemon(args=("--poll", value) if value else ()))[0]
+    row = start_daemon(args=("--poll", value) if value else ()).table("workers")[0]
     assert (row["POLL"], row["WINDOW/US"]) == (poll, str(window))
 
 
 @pytest.mark.parametrize("value", ["", "on", "0", "-1", "+5", " 5", "5us", "1000001", "99999999999999999999"])
-def test_bad_setting(value):
+def test_bad_setting(refuse, value):
     refuse(2, f"poll '{re.escape(value)}' is none of auto, off, and microseconds up to 1000000", f"--poll={value}")
-
-
-def test_in_a_configuration_file(start_daemon, tmp_path):
-    path = tmp_path / "conf"
-    path.write_text("poll = 7\n")
-    assert workers(start_daemon(args=("--config", str(path))))[0]["WINDOW/US"] == "7"
-    both = start_daemon(args=("--config", str(path), "--poll", "off"))
-    assert workers(both)[0]["POLL"] == "off"
-    path.write_text("\npoll = sometimes\n")
-    refuse(2, f"{path}:2: poll 'sometimes' is none of", "--config", path)

@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import ssl
-import subprocess
 import time
 from pathlib import Path
 
@@ -14,9 +13,9 @@ import pytest
 
 import pipe_peer as p
 from daemon_load import Load
-from daemon_net import address, host_of, options, peer_of, start_pair, wait_up
-from daemon_process import PATIENCE, PVRDMAD, wait_until
-from keys import Authority, new_psk, openssl, tls_peer, write_keys
+from daemon_net import address, host_of, options, peer_of, start_pair, wait_pair, wait_up
+from daemon_process import run_pvrdmad, wait_until
+from keys import WRONG_FILES, Authority, damage, new_psk, psk_dialler, tls_peer, write_keys
 from pipe_peer import Conn, Listener
 
 STAYS = "; keys and hosts stay as they were"
@@ -41,6 +40,10 @@ class Keys:
     def write(self, number, *lines):
         """Give host `number` keys: 'h2:KEY', ... Return: its options."""
         return write_keys(self.folder / f"h{number}.psk", *lines)
+
+    def write_pair(self, *keys):
+        """Give h1 and h2 common keys. Return: the options of both."""
+        return [self.write(number, *(f"h{3 - number}:{key}" for key in keys)) for number in (1, 2)]
 
 
 @pytest.fixture(name="keys")
@@ -85,7 +88,7 @@ def shown_serial(ca):
 def test_pre_shared_key_is_replaced_under_load(start, keys):
     """As in docs/multi-host.md: accept the new key everywhere, then use it everywhere, then remove the old one."""
     old, new = new_psk(), new_psk()
-    one, two = start_pair(start, keys.write(1, f"h2:{old}"), keys.write(2, f"h1:{old}"))
+    one, two = start_pair(start, *keys.write_pair(old))
     load = Load(one, two)
     logs = len(one.log()), len(two.log())
     for lines in ([old, new], [new, old], [new]):
@@ -95,8 +98,7 @@ def test_pre_shared_key_is_replaced_under_load(start, keys):
             said = reload(daemon)
             assert ("is disconnected" in said) == (lines == [new] and number == 1), said
             assert len(lines) == 1 or made(one, "h2") == before
-            wait_up(one, "h2")
-            wait_up(two, "h1")
+            wait_pair(one, two)
             load.wait_for_progress()
     load.end()
     assert "cannot connect" not in one.log()[logs[0]:] + two.log()[logs[1]:], "there was a moment without a key that fits"
@@ -105,33 +107,29 @@ def test_pre_shared_key_is_replaced_under_load(start, keys):
 def test_authority_is_replaced_under_load(start, ca, tmp_path):
     """Both authorities in one file, new certificates, then the old authority goes."""
     new = Authority(tmp_path, "new")
-    trusted = {number: tmp_path / f"trusted{number}" for number in (1, 2)}
-    keys = {}
-    for number in (1, 2):
-        trusted[number].write_text(ca.cert.read_text())
-        keys[number] = ca.options(f"h{number}")
-        keys[number][5] = str(trusted[number])
-    one, two = start_pair(start, keys[1], keys[2])
-    daemons = {1: one, 2: two}
+    trusted = [tmp_path / f"trusted{number}" for number in (1, 2)]
+    keys = [ca.options(f"h{number}") for number in (1, 2)]
+    for path, options_of_one in zip(trusted, keys):
+        path.write_text(ca.cert.read_text())
+        options_of_one[5] = str(path)
+    one, two = daemons = start_pair(start, *keys)
     load = Load(one, two)
-    for number, daemon in daemons.items():
-        trusted[number].write_text(ca.cert.read_text() + new.cert.read_text())
-        assert f"{trusted[number]}: 2 certificate authorities" in reload(daemon)
-    for number, daemon in daemons.items():
-        cert, key = new.sign(f"h{number}")
-        Path(keys[number][1]).write_bytes(cert.read_bytes())
-        Path(keys[number][3]).write_bytes(key.read_bytes())
+    for path, daemon in zip(trusted, daemons):
+        path.write_text(ca.cert.read_text() + new.cert.read_text())
+        assert f"{path}: 2 certificate authorities" in reload(daemon)
+    for number, daemon in enumerate(daemons):
+        for index, path in zip((1, 3), new.sign(f"h{number + 1}")):
+            Path(keys[number][index]).write_bytes(path.read_bytes())
         assert "is disconnected" not in reload(daemon)
         load.wait_for_progress()
-    for number, daemon in daemons.items():
-        trusted[number].write_text(new.cert.read_text())
+    for path, daemon in zip(trusted, daemons):
+        path.write_text(new.cert.read_text())
         reload(daemon)
         load.wait_for_progress()
     # These connections were made with certificates of the old one.
     assert "host h2 is disconnected: the certificate of host 'h2' is not trusted any more: self-signed" in one.log()
     load.end()
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    wait_pair(one, two)
     with pytest.raises((ssl.SSLError, p.Closed, OSError)):
         with tls_peer(new, None) as conn:
             conn.sock.context.load_cert_chain(*ca.sign("h9"))
@@ -141,12 +139,11 @@ def test_authority_is_replaced_under_load(start, ca, tmp_path):
 
 
 def test_many_reloads_leave_nothing(start, keys):
-    key = new_psk()
-    one, two = start_pair(start, keys.write(1, f"h2:{key}"), keys.write(2, f"h1:{key}"))
+    one, two = start_pair(start, *keys.write_pair(new_psk()))
     files, before = one.open_files(), made(one, "h2")
     for _ in range(100):
         assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\n"
-    wait_until(lambda: one.open_files() == files, "no descriptor is left")
+    one.wait_for_files(files)
     assert made(one, "h2") == before
     assert peer_of(two, "h1")["conns_in"] == 2
 
@@ -182,8 +179,7 @@ def test_removed_host_is_cut_off(start, keys):
 
 def test_both_directions_end(start, keys):
     """Connections in both directions end. A --peer without a key is still dialled, and the operator is warned."""
-    key = new_psk()
-    one, two = start_pair(start, keys.write(1, f"h2:{key}"), keys.write(2, f"h1:{key}"))
+    one, two = start_pair(start, *keys.write_pair(new_psk()))
     keys.write(1, f"h3:{new_psk()}")
     said = reload(one).splitlines()
     none = f"there is no key for host 'h2' in {keys.folder}/h1.psk"
@@ -195,15 +191,12 @@ def test_both_directions_end(start, keys):
 
 def test_changed_key_takes_effect_at_once(start, keys):
     """The old key is refused. Traffic waits until both hosts have the new one, and goes on."""
-    old, new = new_psk(), new_psk()
-    one, two = start_pair(start, keys.write(1, f"h2:{old}"), keys.write(2, f"h1:{old}"))
+    one, two = start_pair(start, *keys.write_pair(new_psk()))
     load = Load(one, two)
-    keys.write(1, f"h2:{new}")
-    keys.write(2, f"h1:{new}")
+    keys.write_pair(new_psk())
     assert f"host h2 is disconnected: the key of host 'h2' is not in {keys.folder}/h1.psk any more" in reload(one)
     reload(two)
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    wait_pair(one, two)
     load.end()
 
 
@@ -228,10 +221,14 @@ def test_expired_certificate_is_noticed(start, ca):
     wait_up(one, "h2", incoming=0)
 
 
+def replace_authority(ca):
+    """Hosts that trust `ca` trust another authority, once they read the file again."""
+    ca.cert.write_bytes(Authority(ca.folder, "new").cert.read_bytes())
+
+
 def test_certificate_that_others_refuse_is_warned_of(start, ca, tmp_path):
     one = start(1, args=ca.options("h1"))
-    other = Authority(tmp_path, "other")
-    ca.cert.write_bytes(other.cert.read_bytes())
+    replace_authority(ca)
     said = reload(one)
     assert (f"warning: hosts that have the same authorities as {ca.cert} will refuse the certificate "
             f"{tmp_path}/ca-h1.pem: unable to get local issuer certificate") in said
@@ -240,13 +237,13 @@ def test_certificate_that_others_refuse_is_warned_of(start, ca, tmp_path):
 # --------------------------------------------------------- connections that are being made
 
 
-def test_dialler_between_tls_and_hello(start, ca, tmp_path):
+def test_dialler_between_tls_and_hello(start, ca):
     """Its certificate is trusted during the TLS handshake, and not any more when HELLO arrives."""
     one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h2") as conn:
         conn.sock.setblocking(True)
         wait_until(lambda: host_of(one)["handshakes"] == 1, "it is there")
-        ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
+        replace_authority(ca)
         reload(one)
         conn.send(p.hello("h2"))
         kind, body = conn.frame()
@@ -256,7 +253,7 @@ def test_dialler_between_tls_and_hello(start, ca, tmp_path):
     assert peer_of(one, "h2")["conns_in"] == 0
 
 
-def test_dialled_host_that_answers_late(start, ca, tmp_path):
+def test_dialled_host_that_answers_late(start, ca):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*ca.sign("h2"))
     with Listener(address(2)) as listener:
@@ -264,7 +261,7 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
         conn = Conn(context.wrap_socket(listener.accept().sock, server_side=True))
         kind, body = conn.frame()
         assert kind == p.HELLO
-        ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
+        replace_authority(ca)
         reload(one)
         conn.send(p.hello("h2", index=body[24], dscp=body[25], count=body[26]))
         assert conn.close_frame()[0] == p.CLOSE_IDENTITY
@@ -273,17 +270,16 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
         conn.close()
 
 
-def test_sessions_are_not_resumed(start, ca, tmp_path):
+def test_sessions_are_not_resumed(start, ca):
     """No ticket lets a host resume a session without a key that is valid today."""
     one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h2") as conn:
         assert conn.greet("h2") == "h1"
-        conn.send(p.frame(p.PING, b"12345678"))
-        assert conn.frame() == (p.PONG, b"12345678")  # by now a ticket would have come
+        conn.ping()  # by now a ticket would have come
         session = conn.sock.session
         assert not session.has_ticket
         context = conn.sock.context
-    ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
+    replace_authority(ca)
     reload(one)
     with pytest.raises((ssl.SSLError, p.Closed, OSError)):
         with Conn(context.wrap_socket(Conn.dial(address(1)).sock, session=session)) as conn:
@@ -323,43 +319,12 @@ def test_wrong_key_file_changes_nothing(start, keys, text, pattern):
 
 def h9_is_answered(key):
     """Whether h1 answers a HELLO of h9 with this pre-shared key."""
-    child = subprocess.Popen(["openssl", "s_client", "-connect", f"{address(1)}:7471", "-tls1_3", "-quiet", "-psk", key,
-                              "-psk_identity", "h9"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL)
-    child.stdin.write(p.hello("h9"))
-    child.stdin.flush()
-    begin = child.stdout.read(5)
-    child.kill()
-    child.communicate(timeout=PATIENCE)
-    return begin[4:] == bytes([p.HELLO])
-
-
-def damage(path, how, ca):
-    if how == "missing":
-        path.unlink()
-    elif how == "garbage":
-        path.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
-    elif how == "of another":
-        path.write_bytes(ca.sign("h9")[1].read_bytes())
-    elif how == "expired":
-        ca.sign("h1", days=-1)
-    elif how == "locked":
-        openssl("pkey", "-in", path, "-out", path.with_suffix(".new"), "-aes256", "-passout", "pass:secret")
-        path.with_suffix(".new").rename(path)
-    elif how == "of h9":
-        path.write_bytes(ca.sign("h9")[0].read_bytes())
+    with psk_dialler("h9", key, "h9") as replies:
+        return replies.read(5)[4:] == bytes([p.HELLO])
 
 
 @pytest.mark.parametrize("index, how, pattern", [
-    (1, "missing", "cannot read the certificate FILE: No such file"),
-    (1, "garbage", "cannot use the certificate FILE: "),
-    (1, "expired", "the certificate FILE has expired at .* UTC: sign a new one"),
-    (3, "missing", "cannot read the private key FILE: No such file"),
-    (3, "of another", "the private key FILE does not belong to the certificate .*ca-h1.pem"),
-    (3, "locked", "cannot use the private key FILE: it has a passphrase"),
-    (5, "missing", "cannot read the certificate authority FILE: No such file"),
-    (5, "garbage", "cannot use the certificate authority FILE: "),
-    (1, "of h9", "the private key .*ca-h1.key does not belong to the certificate FILE"),
+    *WRONG_FILES, (1, "expired", "the certificate FILE has expired at .* UTC: sign a new one"),
 ])
 def test_wrong_certificates_change_nothing(start, ca, index, how, pattern):
     files = ca.options("h1")
@@ -377,22 +342,21 @@ def test_wrong_certificates_change_nothing(start, ca, index, how, pattern):
         assert conn.greet("h8") == "h1"
 
 
-def test_access_that_is_missing_is_told(ca, tmp_path):
+def test_missing_access_is_reported(ca, tmp_path):
     """Root without the right to read every file, as after a change of the user."""
     files = ca.options("h1")
     Path(files[3]).chmod(0)
     drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search"]
-    done = subprocess.run([*drop, PVRDMAD, "--control", tmp_path / "c", *options(1, args=files)], capture_output=True,
-                          text=True, stdin=subprocess.DEVNULL, timeout=20, check=False)
+    args = ["--control", tmp_path / "c", *options(1, args=files)]
+    done = run_pvrdmad(*args, prefix=drop)
     if "setpriv: " in done.stderr:  # not root, so without the right anyway
-        done = subprocess.run([PVRDMAD, "--control", tmp_path / "c", *options(1, args=files)], capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=20, check=False)
+        done = run_pvrdmad(*args)
     assert done.returncode == 1
     assert re.search(rf"cannot read the private key {files[3]}: Permission denied: pvrdmad runs as user \d+ of group \d+, "
                      "which must be able to", done.stderr), done.stderr
 
 
-def test_hosts_and_keys_are_one(start_daemon, keys, tmp_path):
+def test_hosts_and_keys_are_one(start, keys, tmp_path):
     """A mistake in either file, and neither is taken; a host and its key can come at once."""
     path = tmp_path / "peers"
     key, other = new_psk(), new_psk()
@@ -401,8 +365,7 @@ def test_hosts_and_keys_are_one(start_daemon, keys, tmp_path):
         path.write_text("".join(f"[host h{number}]\naddress = {address(number)}\n" for number in numbers) + tail)
 
     hosts(2)
-    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", address(1), "--peers", str(path),
-                                         *keys.write(1, f"h2:{key}", f"h9:{other}")])
+    one = start(1, args=["--peers", path, *keys.write(1, f"h2:{key}", f"h9:{other}")])
     hosts(2, 3)
     assert f"{path}:3: there is no key for host 'h3' in {keys.folder}/h1.psk" in reload(one, 1)
     assert peer_of(one, "h3")["state"] == "unknown"
@@ -428,7 +391,7 @@ def test_reply_as_text_and_json(start, ca):
     lines = reload(one).splitlines()
     assert re.match(rf"read again: {files[1]}: certificate of host h1, valid until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", lines[0])
     assert lines[1:] == [f"read again: {files[3]}: its private key", f"read again: {files[5]}: 1 certificate authority"]
-    reply = json.loads(one.ctl("--json", "reload").stdout)
+    reply = one.query("reload")
     assert reply["ok"] and reply["disconnected"] == reply["warnings"] == []
     assert [row["file"] for row in reply["read"]] == [files[1], files[3], files[5]]
     Path(files[1]).unlink()
@@ -451,7 +414,7 @@ def test_sighup_does_the_same(start, keys):
 
 
 def test_nothing_to_read(daemon):
-    assert daemon.ctl("reload").stdout == "there is no file to read again: pvrdmad has neither keys nor a peers file\n"
-    assert json.loads(daemon.ctl("--json", "reload").stdout)["read"] == []
+    assert reload(daemon) == "there is no file to read again: pvrdmad has neither keys nor a peers file\n"
+    assert daemon.query("reload")["read"] == []
     daemon.child.send_signal(signal.SIGHUP)
     daemon.wait_for_log("there is no file to read again")

@@ -8,10 +8,10 @@ import struct
 import pytest
 
 import vfio_user as v
-from daemon_process import mac, wait_until
-from guest import Guest
+from daemon_process import wait_until
 from daemon_idle import assert_idle, cpu
-from vfio_user import Client
+from guest import Guest
+from vfio_user import attach
 
 UAR_SIZE = 4 << 20
 PAGE = 4096
@@ -26,18 +26,16 @@ def daemon(start_daemon):
     return start_daemon(settings=",uar=mapped")
 
 
-@pytest.fixture
-def guest(client):
-    made = Guest(client)
-    yield made
-    made.close()
+def map_uar(client):
+    fd = client.region_fd(v.BAR_UAR)
+    pages = mmap.mmap(fd, UAR_SIZE)
+    os.close(fd)
+    return pages
 
 
 @pytest.fixture
 def uar(client):
-    fd = client.region_fd(v.BAR_UAR)
-    with mmap.mmap(fd, UAR_SIZE) as pages:
-        os.close(fd)
+    with map_uar(client) as pages:
         yield pages
 
 
@@ -49,13 +47,8 @@ def word(pages, offset):
     return struct.unpack_from("<I", pages, offset)[0]
 
 
-def counters(daemon):
-    return {name: int(value) for name, value in
-            (line.split() for line in daemon.ctl("stats", "node1").stdout.splitlines()[1:]) if value.isdigit()}
-
-
 def doorbells(daemon):
-    found = counters(daemon)
+    found = daemon.counters()
     return found["doorbells"], found["doorbells_ignored"]
 
 
@@ -71,8 +64,7 @@ def test_doorbell_bar_can_be_mapped(client):
 
 
 def test_with_a_trapped_uar_it_cannot(start_daemon):
-    with Client(start_daemon().socket(1)) as client:
-        client.negotiate()
+    with attach(start_daemon().socket()) as client:
         assert not client.region_info(v.BAR_UAR)[1] & MAPPABLE
         assert client.region_fd(v.BAR_UAR) is None
 
@@ -86,7 +78,6 @@ def test_client_cannot_change_its_size(client):
 
 
 def test_stores_are_doorbells(daemon, guest, uar):
-    assert guest.start() == 0
     assert doorbells(daemon) == (0, 0)
     ring(uar, QP, SEND | 5)
     wait_until(lambda: word(uar, QP) == 0, "the doorbell to be taken")
@@ -97,14 +88,12 @@ def test_stores_are_doorbells(daemon, guest, uar):
 
 
 def test_trapped_writes_are_doorbells_too(daemon, client, guest):
-    assert guest.start() == 0
     client.write(v.BAR_UAR, QP, struct.pack("<I", SEND | 5))
     client.write(v.BAR_UAR, CQ, struct.pack("<I", SEND | 5), posted=True)
     wait_until(lambda: doorbells(daemon) == (2, 2), "both doorbells")
 
 
 def test_other_places_are_memory(daemon, guest, uar):
-    assert guest.start() == 0
     uar[12:] = b"\xff" * (UAR_SIZE - 12)
     ring(uar, QP, SEND | 5)
     wait_until(lambda: word(uar, QP) == 0, "the doorbell to be taken")
@@ -113,31 +102,24 @@ def test_other_places_are_memory(daemon, guest, uar):
 
 
 def test_reset_forgets_doorbells(daemon, client, guest, uar):
-    assert guest.start() == 0
     client.write_reg(0x0C, RESET)
     ring(uar, QP, SEND | 5)
     client.call(v.RESET)
     assert word(uar, QP) == 0
     ring(uar, QP, SEND | 5)
-    assert guest.start() == 0
+    guest.start()
     assert word(uar, QP) == 0 and doorbells(daemon) == (0, 0)
 
 
 def test_next_vm_gets_memory_of_its_own(daemon):
-    with Client(daemon.socket(1)) as first:
-        first.negotiate()
-        fd = first.region_fd(v.BAR_UAR)
-        old = mmap.mmap(fd, UAR_SIZE)
-        os.close(fd)
+    with attach(daemon.socket()) as first:
+        old = map_uar(first)
         ring(old, QP, SEND | 5)
     wait_until(lambda: "pvrdma-uar" not in daemon.maps(), "the first VM's pages to be unmapped")
-    with Client(daemon.socket(1)) as second:
-        second.negotiate()
+    with attach(daemon.socket()) as second:
         guest = Guest(second)
-        assert guest.start() == 0
-        fd = second.region_fd(v.BAR_UAR)
-        with mmap.mmap(fd, UAR_SIZE) as pages:
-            os.close(fd)
+        guest.start()
+        with map_uar(second) as pages:
             assert word(pages, QP) == 0
             ring(old, QP, SEND | 6)
             ring(pages, CQ, ARM | 1)
@@ -149,20 +131,18 @@ def test_next_vm_gets_memory_of_its_own(daemon):
 
 def test_nothing_stays_of_many_vms(daemon):
     def once():
-        with Client(daemon.socket(1)) as client:
-            client.negotiate()
-            os.close(client.region_fd(v.BAR_UAR))
+        with attach(daemon.socket()) as client:
+            map_uar(client).close()
         wait_until(lambda: "pvrdma-uar" not in daemon.maps(), "the VM to leave")
 
     once()
     before = daemon.open_files()
     for _ in range(20):
         once()
-    wait_until(lambda: daemon.open_files() == before, "no descriptor is left")
+    daemon.wait_for_files(before)
 
 
 def test_random_stores_while_the_neighbour_is_served(guest, uar, neighbour):
-    assert guest.start() == 0
     for number in range(200):
         for page in range(0, UAR_SIZE, 64 * PAGE):
             uar[page:page + 12] = os.urandom(12)
@@ -170,9 +150,9 @@ def test_random_stores_while_the_neighbour_is_served(guest, uar, neighbour):
             neighbour()
 
 
-def test_sleeps_while_there_is_no_driver(daemon, client, guest):
+def test_sleeps_while_there_is_no_driver(daemon, client, new_guest):
     assert_idle(daemon)
-    assert guest.start() == 0
+    new_guest.start()
     before = cpu(daemon)
     wait_until(lambda: cpu(daemon) > before + 5, "the daemon polls")
     client.write_reg(0x0C, RESET)
@@ -180,16 +160,10 @@ def test_sleeps_while_there_is_no_driver(daemon, client, guest):
 
 
 def test_settings(daemon):
-    heads, values = (line.split() for line in daemon.ctl("adapters").stdout.splitlines()[:2])
-    assert dict(zip(heads, values))["UAR"] == "mapped"
+    assert daemon.table("adapters")[0]["UAR"] == "mapped"
     for number, setting in ((7, "mapped"), (8, "trapped")):
-        done = daemon.ctl("add-adapter", f"name=x{number},socket={daemon.folder}/x{number},mac={mac(number)},"
-                                         f"uar={setting}")
-        assert done.returncode == 0, done.stderr
-    rows = {line.split()[0]: line.split()[5] for line in daemon.ctl("adapters").stdout.splitlines()}
-    assert (rows["x7"], rows["x8"]) == ("mapped", "trapped")
-    done = daemon.ctl("add-adapter", f"name=y,socket={daemon.folder}/y,mac={mac(9)},uar=maybe")
-    assert done.returncode == 2 and "uar 'maybe' is neither mapped nor trapped" in done.stderr
+        daemon.add_adapter(f"x{number}", number, uar=setting)
+    assert [row["UAR"] for row in daemon.table("adapters")[-2:]] == ["mapped", "trapped"]
 
 
 def on_one_cpu(start_daemon, **kwargs):
@@ -208,16 +182,8 @@ def test_more_polling_workers_than_cpus(start_daemon):
     assert running.log().count("2 workers have adapters with uar=mapped, and this process may use 1 CPUs: these workers "
                                "wait for each other") == 1
     for number in (1, 2):
-        with Client(running.socket(number)) as client:
-            client.negotiate()
+        with attach(running.socket(number)) as client:
             guest = Guest(client)
-            assert guest.start() == 0
-            assert guest.query_port()[0] == 0, "they get through all the same"
+            guest.start()
+            assert guest.query_port()[0] == 0, "its commands run all the same"
             guest.close()
-
-
-def test_in_a_configuration_file(start_daemon, tmp_path):
-    path = tmp_path / "conf"
-    path.write_text(f"[adapter a]\nsocket = {tmp_path}/a\nmac = {mac(9)}\nuar = mapped\n")
-    running = start_daemon(adapters=0, args=("--config", str(path)))
-    assert running.ctl("adapters").stdout.splitlines()[1].split()[5] == "mapped"

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Workers: their number, their CPUs and adapters, and that one does not affect another."""
 
-import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 
-from daemon_process import adapter_option, mac, refuse, wait_until
-from vfio_user import Client
+from daemon_process import adapter_option, wait_until
+from vfio_user import attach
 
 HAVE = sorted(os.sched_getaffinity(0))
 NODES = Path("/sys/devices/system/node")
 
 
-def reply(daemon, *args):
-    return json.loads(daemon.ctl("--json", *args).stdout)
+def workers(daemon, field):
+    return [worker[field] for worker in daemon.query("workers")["workers"]]
 
 
 def threads(daemon):
@@ -26,12 +25,12 @@ def threads(daemon):
 
 
 def placed(daemon):
-    return {a["name"]: a["worker"] for a in reply(daemon, "adapters")["adapters"]}
+    return {a["name"]: a["worker"] for a in daemon.query("adapters")["adapters"]}
 
 
 def test_one_by_default(start_daemon):
     daemon = start_daemon(adapters=3)
-    assert len(reply(daemon, "workers")["workers"]) == 1
+    assert len(workers(daemon, "worker")) == 1
     assert set(placed(daemon).values()) == {0}
     assert len(threads(daemon)) == 2
 
@@ -39,21 +38,17 @@ def test_one_by_default(start_daemon):
 def test_adapters_go_where_there_are_fewest(start_daemon):
     daemon = start_daemon(adapters=5, args=("--workers", "3"))
     assert placed(daemon) == {"node1": 0, "node2": 1, "node3": 2, "node4": 0, "node5": 1}
-    assert [w["adapters"] for w in reply(daemon, "workers")["workers"]] == [2, 2, 1]
-    assert daemon.ctl("remove-adapter", "node3").returncode == 0
-    assert daemon.ctl("add-adapter", f"name=late,socket={daemon.folder}/late,mac={mac(9)}").returncode == 0
+    assert workers(daemon, "adapters") == [2, 2, 1]
+    daemon.must("remove-adapter", "node3")
+    daemon.add_adapter("late", 9)
     assert placed(daemon)["late"] == 2
 
 
-def test_adapters_go_where_they_are_told(start_daemon):
+def test_setting_selects_the_worker_of_an_adapter(start_daemon):
     daemon = start_daemon(adapters=2, args=("--workers", "3"), settings=",worker=2")
     assert placed(daemon) == {"node1": 2, "node2": 2}
-    late = f"name=late,socket={daemon.folder}/late,mac={mac(9)}"
-    assert daemon.ctl("add-adapter", late + ",worker=1").returncode == 0
+    daemon.add_adapter("late", 9, worker=1)
     assert placed(daemon)["late"] == 1
-    done = daemon.ctl("add-adapter", late.replace("late", "later").replace(mac(9), mac(8)) + ",worker=3")
-    assert done.returncode != 0
-    assert "worker 3: pvrdmad has 3, numbered from 0; see --workers" in done.stderr
 
 
 def test_tables_show_workers(start_daemon):
@@ -71,7 +66,7 @@ def test_pinned_one_to_each_cpu(start_daemon):
     for worker, cpu in enumerate(reversed(cpus)):
         assert seen[f"pvrdmad/{worker}"] == {cpu}
     assert seen["pvrdmad"] == set(HAVE)
-    assert [w["cpus"] for w in reply(daemon, "workers")["workers"]] == [str(cpu) for cpu in reversed(cpus)]
+    assert workers(daemon, "cpus") == [str(cpu) for cpu in reversed(cpus)]
 
 
 def test_fewer_workers_than_cpus(start_daemon):
@@ -81,23 +76,13 @@ def test_fewer_workers_than_cpus(start_daemon):
     assert threads(daemon)["pvrdmad/0"] == {first}
 
 
-@pytest.mark.skipif(not (NODES / "node0/cpulist").exists(), reason="this kernel tells of no NUMA node 0")
+@pytest.mark.skipif(not (NODES / "node0/cpulist").exists(), reason="this kernel shows no NUMA node 0")
 def test_on_a_numa_node(start_daemon):
     daemon = start_daemon(args=("--workers", "2", "--numa-node", "0"))
     seen = threads(daemon)
     assert seen["pvrdmad/0"] == seen["pvrdmad/1"]
     assert seen["pvrdmad/0"] <= set(HAVE)
-    assert [w["cpus"] for w in reply(daemon, "workers")["workers"]] != ["any", "any"]
-
-
-def test_in_a_configuration_file(start_daemon, tmp_path):
-    path = tmp_path / "conf"
-    path.write_text(f"workers = 2\n[adapter filed]\nsocket = {tmp_path}/filed\nmac = {mac(77)}\nworker = 1\n")
-    daemon = start_daemon(args=("--config", str(path)))
-    assert placed(daemon)["filed"] == 1
-    path.write_text("workers = 2\n")
-    option_wins = start_daemon(args=("--config", str(path), "--workers", "4"))
-    assert len(reply(option_wins, "workers")["workers"]) == 4
+    assert workers(daemon, "cpus") != ["any", "any"]
 
 
 @pytest.mark.parametrize("args, pattern", [
@@ -115,46 +100,32 @@ def test_in_a_configuration_file(start_daemon, tmp_path):
     (["--adapter", "name=n,worker=64"], "worker '64' is not a number from 0 to 63"),
     (["--adapter", "name=n,worker=first"], "worker 'first' is not a number from 0 to 63"),
 ])
-def test_mistakes(args, pattern):
+def test_mistakes(refuse, args, pattern):
     refuse(2, pattern, *args)
 
 
-def control(tmp_path):
-    return ("--control", str(tmp_path / "control"))
+@pytest.mark.parametrize("args, pattern", [
+    (["--worker-cpus", f"{HAVE[0]},1000"], r"CPU 1000: pvrdmad can use [0-9,-]+ here"),
+    (["--workers", "2", "--worker-cpus", HAVE[0]], rf"2 workers need as many CPUs, and worker-cpus {HAVE[0]} is 1"),
+    (["--numa-node", "1023"], r"NUMA node 1023: this (machine has [0-9,-]+|kernel has no NUMA nodes)"),
+], ids=["absent CPU", "too few CPUs", "absent NUMA node"])
+def test_machine_lacks_what_is_set(refuse, args, pattern):
+    refuse(1, pattern, *args)
 
 
-def test_cpu_that_is_not_there(tmp_path):
-    refuse(1, r"CPU 1000: pvrdmad can use [0-9,-]+ here", "--worker-cpus", f"{HAVE[0]},1000", *control(tmp_path))
-
-
-def test_more_workers_than_cpus_to_pin_them_to(tmp_path):
-    refuse(1, rf"2 workers need as many CPUs, and worker-cpus {HAVE[0]} is 1", "--workers", "2", "--worker-cpus",
-           str(HAVE[0]), *control(tmp_path))
-
-
-def test_numa_node_that_is_not_there(tmp_path):
-    refuse(1, r"NUMA node 1023: this (machine has [0-9,-]+|kernel has no NUMA nodes)", "--numa-node", "1023",
-           *control(tmp_path))
-
-
-def test_worker_that_is_not_there(tmp_path):
-    refuse(1, "adapter 'node1': worker 1: pvrdmad has 1, numbered from 0; see --workers",
-           adapter_option(tmp_path, worker=1), *control(tmp_path))
+def test_worker_that_is_not_there(refuse, tmp_path):
+    refuse(1, "adapter 'node1': worker 1: pvrdmad has 1, numbered from 0; see --workers", adapter_option(tmp_path, worker=1))
 
 
 def test_adapters_come_and_go_under_clients_of_both_workers(start_daemon):
     daemon = start_daemon(adapters=2, args=("--workers", "2"))
-    clients = [Client(daemon.socket(number)) for number in (1, 2)]
-    for client in clients:
-        client.negotiate()
+    clients = [attach(daemon.socket(number)) for number in (1, 2)]
     for number in range(20):
         name = f"late{number}"
-        assert daemon.ctl("add-adapter", f"name={name},socket={daemon.folder}/{name},mac={mac(100)}").returncode == 0
-        with Client(daemon.folder / name) as late:
-            late.negotiate()
-            assert daemon.ctl("remove-adapter", name).returncode == 0
+        with attach(daemon.add_adapter(name, 100)):
+            daemon.must("remove-adapter", name)
         for client in clients:
             assert client.read_reg(0)
     for client in clients:
         client.close()
-    wait_until(lambda: not any(a["attached"] for a in reply(daemon, "adapters")["adapters"]), "no QEMU is attached")
+    wait_until(lambda: not any(a["attached"] for a in daemon.query("adapters")["adapters"]), "no QEMU is attached")

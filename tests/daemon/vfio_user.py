@@ -32,6 +32,13 @@ def memfd(size):
     return fd
 
 
+def attach(path):
+    """A Client that has negotiated."""
+    client = Client(path)
+    client.negotiate()
+    return client
+
+
 class Client:
     """One connection."""
 

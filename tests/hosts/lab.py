@@ -2,39 +2,25 @@
 """Several hosts in network namespaces, each with a pvrdmad, and fake guests at their adapters."""
 
 import json
-import os
 import secrets
-import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "scripts" / "lab"))
+sys.path[:0] = [str(TESTS / "pylib"), str(TESTS.parent / "scripts" / "lab")]
 
+import daemon_process  # noqa: E402
+from daemon_process import PATIENCE, adapter_option, wait_until  # noqa: E402
+from etcd_server import EtcdServer  # noqa: E402
 from vmlab_lib.hosts import Hosts, address  # noqa: E402
 
-PVRDMAD = Path(os.environ.get("PVRDMAD", ROOT / "build/host/pvrdmad"))
-BINARIES = PVRDMAD.parent
-PATIENCE = 60  # seconds; an idle machine needs much less, a busy one must not fail
+BINARIES = Path(daemon_process.PVRDMAD).parent
 LIMIT = 600  # seconds of a run that something else ends
 
 
-def wait_until(condition, what, seconds=PATIENCE):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.02)
-
-
-def mac(number):
-    return f"52:54:00:12:34:{number:02x}"
-
-
-class Daemon:
+class Daemon(daemon_process.Daemon):
     """The pvrdmad of one host, with adapters vmN for the guests of these numbers."""
 
     def __init__(self, lab, number, guests, args):
@@ -42,81 +28,18 @@ class Daemon:
         self.name = f"host{number}"
         self.folder = lab.folder / self.name
         self.folder.mkdir()
-        self.control = self.folder / "control"
-        self.log_path = self.folder / "log"
-        fabric = lab.fabrics.get(number)
-        self.fabric = f",fabric={fabric}" if fabric else ""
+        self.control, self.log_path = self.folder / "control", self.folder / "log"
+        self.settings = {"fabric": lab.fabrics[number]} if number in lab.fabrics else {}
         self.child = None
 
     def socket(self, guest):
         return self.folder / f"vm{guest}"
 
     def start(self):
-        argv = [*self.lab.hosts.enter(self.number), PVRDMAD, "--name", self.name, "--control", self.control,
-                "--listen", address(self.number), *self.args]
-        for guest in self.guests:
-            argv += ["--adapter", f"name=vm{guest},socket={self.socket(guest)},mac={mac(guest)}{self.fabric}"]
-        seen = len(self.log())
-        with open(self.log_path, "ab") as log:
-            self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_until(lambda: "ready, " in self.log()[seen:] or self.child.poll() is not None, f"{self.name} is ready")
-        assert self.child.poll() is None, f"{self.name}'s pvrdmad ended: {self.log()}"
-
-    def log(self):
-        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
-
-    def ctl(self, *args):
-        done = subprocess.run([BINARIES / "pvrdmactl", "--control", self.control, *args, "--json"],
-                              capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def kill(self):
-        self.child.kill()
-        self.child.wait()
-        self.child = None
-
-    def stop(self):
-        """Send SIGTERM. Return: the exit status."""
-        if self.child is None:
-            return 0
-        self.child.send_signal(signal.SIGTERM)
-        try:
-            return self.child.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            return self.child.wait()
-
-
-class Etcd:
-    """The directory of a lab, on a host of its own, whose data outlive the process."""
-
-    PORT = 2379
-
-    def __init__(self, lab, number):
-        assert shutil.which("etcd"), "etcd is missing: run scripts/deps"
-        self.lab, self.number = lab, number
-        self.url = f"http://{address(number)}:{self.PORT}"
-        self.log_path = lab.folder / "etcd.log"
-        self.child = None
-
-    def start(self):
-        peer = f"http://{address(self.number)}:{self.PORT + 1}"
-        argv = [*self.lab.hosts.enter(self.number), "etcd", "--data-dir", self.lab.folder / "etcd", "--unsafe-no-fsync",
-                "--listen-client-urls", self.url, "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
-                "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
-        with open(self.log_path, "ab") as log:
-            begin = log.tell()
-            self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        wait_until(lambda: b"ready to serve client requests" in self.log_path.read_bytes()[begin:]
-                   or self.child.poll() is not None, "etcd is ready")
-        assert self.child.poll() is None, self.log_path.read_text()[-2000:]
-
-    def kill(self):
-        if self.child:
-            self.child.kill()
-            self.child.wait()
-        self.child = None
+        adapters = [adapter_option(self.folder, guest, name=f"vm{guest}", socket=self.socket(guest), **self.settings)
+                    for guest in self.guests]
+        super().start(["--name", self.name, "--listen", address(self.number), *self.args, *adapters],
+                      prefix=self.lab.hosts.enter(self.number))
 
 
 class Run:
@@ -163,28 +86,33 @@ class Run:
 
 
 class Lab:
-    """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key. With etcd=True one more
-    host runs etcd, which is the directory of the others."""
+    """Hosts with a guest each: guest N on host N. `pipe`: tcp, tls with a pre-shared key, or a pair of these for hosts 1
+    and 2, or "other key". With etcd=True one more host runs etcd, which is the directory of the others."""
 
     def __init__(self, folder, hosts=2, pipe="tcp", netem=False, args=(), guests_per_host=1, fabrics=None, etcd=False):
         self.folder = folder
         self.hosts = Hosts(hosts + etcd, netem)
-        self.etcd = Etcd(self, hosts + 1) if etcd else None
+        self.etcd_host = hosts + 1
+        self.etcd = EtcdServer(folder, address(self.etcd_host)) if etcd else None
         self.fabrics = fabrics or {}
         self.runs = []
         self.counter = 0
-        self.key = folder / "psk"
-        self.key.write_text(f"{secrets.token_hex(32)}\n")
-        self.key.chmod(0o600)
-        how = ["--insecure"] if pipe == "tcp" else ["--tls-psk-file", self.key]
+        how = {"tcp": ["--insecure"], "tls": self._new_key("psk"), "other key": self._new_key("other")}
         self.daemons = {}
-        for number in range(1, hosts + 1):
+        for number, own in enumerate([pipe] * hosts if isinstance(pipe, str) else pipe, 1):
             peers = [word for other in range(1, hosts + 1) if other != number
                      for word in ("--peer", f"host{other}={address(other)}")]
             if etcd:
                 peers = ["--etcd", self.etcd.url, "--etcd-lease", 2]
             guests = [number + hosts * nth for nth in range(guests_per_host)]
-            self.daemons[number] = Daemon(self, number, guests, [*how, *peers, *args])
+            self.daemons[number] = Daemon(self, number, guests, [*how[own], *peers, *args])
+
+    def _new_key(self, name):
+        """Return: the option that names the file."""
+        path = self.folder / name
+        path.write_text(f"{secrets.token_hex(32)}\n")
+        path.chmod(0o600)
+        return ["--tls-psk-file", path]
 
     def count(self):
         self.counter += 1
@@ -192,10 +120,13 @@ class Lab:
 
     def start(self):
         self.hosts.start()
-        if self.etcd:
-            self.etcd.start()
+        self.start_etcd()
         for daemon in self.daemons.values():
             daemon.start()
+
+    def start_etcd(self):
+        if self.etcd:
+            self.etcd.start(self.hosts.enter(self.etcd_host))
 
     def _of(self, guest):
         return next(daemon for daemon in self.daemons.values() if guest in daemon.guests)
@@ -203,10 +134,10 @@ class Lab:
     def move(self, guest, number):
         """Move the guest's adapter to another host."""
         before, after = self._of(guest), self.daemons[number]
-        before.ctl("remove-adapter", f"vm{guest}")
+        before.must("remove-adapter", f"vm{guest}")
         before.guests.remove(guest)
         after.guests.append(guest)
-        after.ctl("add-adapter", f"name=vm{guest},socket={after.socket(guest)},mac={mac(guest)}{after.fabric}")
+        after.add_adapter(f"vm{guest}", guest, **after.settings)
 
     def plug(self, guest):
         """The argument of a program for a guest."""
@@ -224,8 +155,8 @@ class Lab:
         return self.begin_with(program, (guest,), *args, prefix=self.hosts.enter(1))
 
     def _all_peers_are(self, state):
-        return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child
-                   for peer in daemon.ctl("peers")["peers"])
+        return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child.poll() is None
+                   for peer in daemon.query("peers")["peers"])
 
     def wait_connected(self):
         wait_until(lambda: self._all_peers_are("up"), "all hosts are connected")
@@ -251,8 +182,7 @@ class Lab:
             run.stop()
         bad = {}
         for daemon in self.daemons.values():
-            status = daemon.stop()
-            if status:
+            if daemon.child and (status := daemon.stop()):
                 bad[daemon.name] = f"status {status}: {daemon.log()}"
         if self.etcd:
             self.etcd.kill()

@@ -5,11 +5,11 @@ import time
 
 import pytest
 from hosts_checks import TCP_IN_CHECK, assert_right
-from lab import wait_until
+from daemon_process import wait_until
 
 
 def registered(lab):
-    return all(daemon.ctl("peers")["directory"]["registered"] for daemon in lab.daemons.values())
+    return all(daemon.query("peers")["directory"]["registered"] for daemon in lab.daemons.values())
 
 
 def verify_without_etcd(lab, seconds, **options):
@@ -18,7 +18,7 @@ def verify_without_etcd(lab, seconds, **options):
     run.wait_begun()
     lab.etcd.kill()
     time.sleep(seconds)
-    lab.etcd.start()
+    lab.start_etcd()
     wait_until(lambda: registered(lab), "all hosts are in etcd again")
     assert_right(run.end())
     assert_right(lab.verify())
@@ -41,9 +41,9 @@ def test_etcd_is_out_of_reach(start_lab):
     lab = start_lab(etcd=True)
     run = lab.begin_verify()
     run.wait_begun()
-    lab.hosts.link(lab.etcd.number, False)
+    lab.hosts.link(lab.etcd_host, False)
     time.sleep(6)
-    lab.hosts.link(lab.etcd.number, True)
+    lab.hosts.link(lab.etcd_host, True)
     time.sleep(2)
     assert_right(run.end())
 

@@ -10,7 +10,7 @@ def test_adapter_that_is_removed(start_lab, pipe):
     lab = start_lab(pipe=pipe)
     run = lab.begin_verify(may_fail=True, timeout=22)
     run.wait_begun()
-    lab.daemons[2].ctl("remove-adapter", "vm2")
+    lab.daemons[2].must("remove-adapter", "vm2")
     result = run.result(60)
     # With no request under way at that moment, the next one is flushed.
     found = statuses_at_guest_1(result)

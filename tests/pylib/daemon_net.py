@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Hosts on loopback: addresses that one test owns, options of their daemons, the state of their peers."""
 
-import json
 import random
+import re
 import socket
 import ssl
+import subprocess
 
 import pipe_peer as p
 from daemon_process import wait_until
@@ -52,7 +53,7 @@ def options(number, *peers, name=None, args=()):
 
 
 def state_of(daemon):
-    return json.loads(daemon.ctl("--json", "peers").stdout)
+    return daemon.query("peers")
 
 
 def host_of(daemon):
@@ -75,20 +76,38 @@ def wait_up(daemon, name, out=2, incoming=2):
     wait_until(up, f"{name} is up")
 
 
+def wait_pair(one, two):
+    """h1 and h2 are connected both ways."""
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+
+
 def start_pair(start, first=(), second=(), **kwargs):
     """Hosts h1 and h2, connected both ways; `first` and `second`: their options."""
     pair = start(1, 2, args=first, **kwargs), start(2, 1, args=second, **kwargs)
-    wait_up(pair[0], "h2")
-    wait_up(pair[1], "h1")
+    wait_pair(*pair)
     return pair
+
+
+def greeted(name, **fields):
+    """A connection to h1 that has exchanged HELLOs as host `name`."""
+    conn = Conn.dial(address(1))
+    assert conn.greet(name, **fields) == "h1"
+    return conn
+
+
+def dscp_of(end, address_and_port):
+    """DSCP of a socket of this machine whose "src" or "dst" this is."""
+    rows = subprocess.run(["ss", "-tnH", "--tos", end, address_and_port], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"tos:(0x[0-9a-f]+|\d+)", rows)[1], 0) >> 2
 
 
 def pings(numbers):
     return b"".join(p.frame(p.PING, b"%08d" % number) for number in numbers)
 
 
-def flood(conn):
-    """Send PINGs until the daemon reads no more, then read all replies."""
+def flood(conn, check_full=lambda: None):
+    """Send PINGs until the daemon reads no more and check_full(), then read all replies."""
     conn.sock.settimeout(1)
     sent = 0
     try:
@@ -100,6 +119,7 @@ def flood(conn):
         assert False, "64 MB of PINGs, and the daemon still reads"
     except (TimeoutError, ssl.SSLWantWriteError):
         whole = sent + 1024 - (len(data) + 15) // 16
+    check_full()
     conn.sock.settimeout(p.PATIENCE)
     for number in range(whole):
         assert conn.frame() == (p.PONG, b"%08d" % number)
@@ -107,8 +127,6 @@ def flood(conn):
 
 def assert_well(daemon):
     """h1 still accepts an honest peer."""
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("honest") == "h1"
-        conn.send(p.frame(p.PING, b"12345678"))
-        assert conn.frame() == (p.PONG, b"12345678")
+    with greeted("honest") as conn:
+        conn.ping()
     assert daemon.child.poll() is None

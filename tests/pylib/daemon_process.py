@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """pvrdmad as a child process. $PVRDMAD and $PVRDMACTL select other programs to test."""
 
+import json
 import os
 import re
 import signal
@@ -26,43 +27,35 @@ def mac(number):
     return f"52:54:00:00:00:{number:02x}"
 
 
-def adapter_option(folder, number=1, **changes):
-    """--adapter for node`number`; `changes` replaces settings, None removes one."""
-    values = {"name": f"node{number}", "socket": folder / f"a{number}", "mac": mac(number), **changes}
-    return "--adapter=" + ",".join(f"{key}={value}" for key, value in values.items() if value is not None)
+def adapter_option(folder, number=1, socket=None, **changes):
+    """--adapter for node`number`, whose socket is in `folder`; `changes` replaces settings."""
+    values = {"name": f"node{number}", "socket": folder / (socket or f"a{number}"), "mac": mac(number), **changes}
+    return "--adapter=" + ",".join(f"{key}={value}" for key, value in values.items())
 
 
-def run_pvrdmad(*args, env=None, prefix=(), timeout=PATIENCE):
+def run_pvrdmad(*args, env=None, prefix=()):
     """Run pvrdmad to its end, for command lines that it refuses."""
-    return subprocess.run([*prefix, PVRDMAD, *map(str, args)], capture_output=True, text=True, timeout=timeout,
+    return subprocess.run([*prefix, PVRDMAD, *map(str, args)], capture_output=True, text=True, timeout=PATIENCE,
                           stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}, check=False)
-
-
-def refuse(status, pattern, *args, **kwargs):
-    """pvrdmad with these arguments ends with `status` and one line that matches `pattern`."""
-    done = run_pvrdmad(*args, **kwargs)
-    assert done.returncode == status, done.stderr
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert done.stderr.startswith("pvrdmad: ")
-    assert re.search(pattern, done.stderr), done.stderr
-    assert not done.stdout
 
 
 class Daemon:
     """A running pvrdmad with adapters node1, node2, ...; `prefix`: a command that runs it, such as nsenter."""
 
     def __init__(self, folder, adapters=2, args=(), env=None, settings="", prefix=()):
-        self.folder = folder
-        self.control = folder / "control"
-        self.log_path = folder / "log"
+        self.folder, self.control, self.log_path = folder, folder / "control", folder / "log"
+        named = [f"--adapter=name=node{number},socket={self.socket(number)},mac={mac(number)}{settings}"
+                 for number in range(1, adapters + 1)]
+        self.start([*args, *named], env, prefix)
+
+    def start(self, args, env=None, prefix=()):
         # $PVRDMAD_ARGS, such as "--workers 2": the same tests with other settings, by hand.
-        argv = [*prefix, PVRDMAD, "--control", str(self.control), *os.environ.get("PVRDMAD_ARGS", "").split(), *args]
-        for number in range(1, adapters + 1):
-            argv += ["--adapter", f"name=node{number},socket={self.socket(number)},mac={mac(number)}{settings}"]
-        with open(self.log_path, "wb") as log:
-            self.child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        argv = [*prefix, PVRDMAD, *os.environ.get("PVRDMAD_ARGS", "").split(), *args, "--control", self.control]
+        with open(self.log_path, "ab") as log:
+            begin = log.tell()
+            self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                           env={**os.environ, **(env or {})})
-        self.wait_for_log("ready, ")
+        self.wait_for_log("ready, ", begin)
 
     def socket(self, number=1):
         return self.folder / f"adapter{number}"
@@ -70,13 +63,39 @@ class Daemon:
     def log(self):
         return self.log_path.read_text(errors="replace")
 
-    def wait_for_log(self, text):
-        wait_until(lambda: text in self.log() or self.child.poll() is not None, f"'{text}' in the log")
-        assert text in self.log(), f"pvrdmad ended: {self.log()}"
+    def wait_for_log(self, text, begin=0):
+        wait_until(lambda: text in self.log()[begin:] or self.child.poll() is not None, f"'{text}' in the log")
+        assert text in self.log()[begin:], f"pvrdmad ended: {self.log()}"
 
     def ctl(self, *args):
         return subprocess.run([PVRDMACTL, "--control", str(self.control), *args], capture_output=True,
                               text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
+
+    def must(self, *args):
+        """The output of a pvrdmactl that succeeds."""
+        done = self.ctl(*args)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def query(self, *args):
+        """The JSON output of a pvrdmactl that succeeds."""
+        return json.loads(self.must("--json", *args))
+
+    def table(self, *args):
+        """The rows of pvrdmactl's output, as dictionaries."""
+        heads, *rows = (line.split() for line in self.must(*args).splitlines())
+        return [dict(zip(heads, row)) for row in rows]
+
+    def counters(self, adapter="node1"):
+        """Numbers of pvrdmactl stats."""
+        row, = self.query("stats", adapter)["adapters"]
+        return row
+
+    def add_adapter(self, name, number, **settings):
+        """With the MAC of `number`. Return: the path of its socket."""
+        values = {"name": name, "socket": self.folder / name, "mac": mac(number), **settings}
+        self.must("add-adapter", ",".join(f"{key}={value}" for key, value in values.items()))
+        return values["socket"]
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.child.pid}/fd"))
@@ -90,6 +109,9 @@ class Daemon:
         wait_until(lambda: not self._has_control_clients(), "no control clients")
         return self.descriptors()
 
+    def wait_for_files(self, count):
+        wait_until(lambda: self.open_files() == count, f"{count} descriptors are open")
+
     def maps(self):
         return Path(f"/proc/{self.child.pid}/maps").read_text()
 
@@ -100,6 +122,12 @@ class Daemon:
     def resident(self):
         """Resident memory in KiB."""
         return int(re.search(r"VmRSS:\s*(\d+)", Path(f"/proc/{self.child.pid}/status").read_text())[1])
+
+    def kill(self):
+        """SIGKILL. A later stop() returns 0."""
+        self.child.kill()
+        self.child.wait()
+        self.child.returncode = 0
 
     def stop(self, sig=signal.SIGTERM):
         """Exit status after `sig`."""
