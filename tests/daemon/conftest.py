@@ -12,9 +12,11 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "pylib"), str(HERE.parents[1] / "scripts/lab")]
 
-from daemon_net import leave_network, options  # noqa: E402
+from daemon_net import address, leave_network, options  # noqa: E402
 from daemon_process import Daemon, run_pvrdmad  # noqa: E402
+from etcd import Etcd  # noqa: E402
 from guest import Guest  # noqa: E402
+from pipe_peer import Listener  # noqa: E402
 from vfio_user import attach  # noqa: E402
 from vmlab_lib.hosts import Hosts  # noqa: E402
 
@@ -136,6 +138,26 @@ def write_config(tmp_path):
         return f"--config={path}"
 
     return write
+
+
+@pytest.fixture
+def listener():
+    """At the address of h2."""
+    with Listener(address(2)) as made:
+        yield made
+
+
+@pytest.fixture
+def tls_host(start, ca):
+    """h1, which listens and has a certificate of the file's Authority `ca`."""
+    return start(1, args=ca.options("h1"))
+
+
+@pytest.fixture
+def etcd(tmp_path):
+    server = Etcd(tmp_path)
+    yield server
+    server.stop()
 
 
 @pytest.fixture

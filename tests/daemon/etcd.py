@@ -50,11 +50,6 @@ class Host:
         self.child.stdin.write((" ".join(map(str, words)) + "\n").encode())
         self.child.stdin.flush()
 
-    def tell_all(self, lines):
-        """In one write, so that the host reads them together."""
-        self.child.stdin.write("".join(f"{line}\n" for line in lines).encode())
-        self.child.stdin.flush()
-
     def read(self, seconds=0.0):
         ready, _, _ = select.select([self.child.stdout], [], [], seconds)
         if ready:

@@ -30,17 +30,12 @@ class Closed(Exception):
     """The daemon has closed the connection."""
 
 
-class Conn:
-    """A TCP connection to or from a daemon."""
+class Stream:
+    """A socket with a timeout; the daemon's end of it raises Closed."""
 
     def __init__(self, sock):
         self.sock = sock
         self.sock.settimeout(PATIENCE)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    @classmethod
-    def dial(cls, address, port=7471, source=None):
-        return cls(socket.create_connection((address, port), PATIENCE, (source, 0) if source else None))
 
     def send(self, data):
         try:
@@ -48,7 +43,7 @@ class Conn:
         except (BrokenPipeError, ConnectionResetError):
             raise Closed from None
 
-    def read(self, size):
+    def receive(self, size):
         data = b""
         while len(data) < size:
             try:
@@ -60,10 +55,43 @@ class Conn:
             data += more
         return data
 
+    def ends(self, patience=PATIENCE):
+        """Whether the daemon closes the connection; data before that are skipped."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.sock], [], [], max(0, end - time.monotonic()))
+            try:
+                if ready and not self.sock.recv(65536):
+                    return True
+            except ConnectionResetError:
+                return True
+        return False
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Conn(Stream):
+    """A TCP connection to or from a daemon."""
+
+    def __init__(self, sock):
+        super().__init__(sock)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @classmethod
+    def dial(cls, address, port=7471, source=None):
+        return cls(socket.create_connection((address, port), PATIENCE, (source, 0) if source else None))
+
     def frame(self):
         """(type, body) of the next frame."""
-        size, kind, _, _ = struct.unpack("<IBBH", self.read(8))
-        return kind, self.read(size - 8)
+        size, kind, _, _ = struct.unpack("<IBBH", self.receive(8))
+        return kind, self.receive(size - 8)
 
     def greet(self, name, **fields):
         """Exchange HELLOs. Return: the name of the daemon."""
@@ -84,45 +112,27 @@ class Conn:
             if kind == CLOSE:
                 return struct.unpack_from("<I", body)[0], body[8:].rstrip(b"\0").decode()
 
-    def ends(self, patience=PATIENCE):
-        """Whether the daemon closes the connection; frames before that are skipped."""
-        end = time.monotonic() + patience
-        while time.monotonic() < end:
-            ready, _, _ = select.select([self.sock], [], [], max(0, end - time.monotonic()))
-            try:
-                if ready and not self.sock.recv(65536):
-                    return True
-            except ConnectionResetError:
-                return True
-        return False
-
     def reset(self):
         """Close with a reset."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
-    def close(self):
-        self.sock.close()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-
-class Listener:
+class Listener(Stream):
     """The address of a daemon's --peer option."""
 
     def __init__(self, address, port=7471):
-        self.sock = socket.socket()
-        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.sock.bind((address, port))
-        self.sock.listen(64)
-        self.sock.settimeout(PATIENCE)
+        super().__init__(socket.create_server((address, port), backlog=64))
+        self.conns = []
 
     def accept(self):
-        return Conn(self.sock.accept()[0])
+        self.conns.append(Conn(self.sock.accept()[0]))
+        return self.conns[-1]
+
+    def close(self):
+        """And what it has accepted."""
+        for conn in [*self.conns, super()]:
+            conn.close()
 
     def welcome(self, name, **fields):
         """Accept, and answer HELLO as a correct peer does, but for `fields`."""
@@ -132,12 +142,3 @@ class Listener:
         index, conn.dscp, count = struct.unpack_from("<BBB", body, 24)
         conn.send(hello(name, **{"index": index, "count": count, "dscp": conn.dscp, **fields}))
         return conn
-
-    def close(self):
-        self.sock.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()

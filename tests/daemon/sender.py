@@ -16,29 +16,36 @@ SIGNALED, SEND, UD = 2, 2, 4
 STATE, INIT_MASK, RTS_MASK = 1, 0x71, 1 | 1 << 16
 
 
+def create_ud_qp(guest, vector=0):
+    """A UD QP in INIT and its CQ, which has that completion vector. Return: PD, CQ, QPN and handle."""
+    for base in (CQ_RING, QP_RINGS):
+        guest.put_ring(base)
+    pd = guest.command(CREATE_PD, "II", 0, 0)[0]
+    cq = guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, CQES, 2, vector)[0]
+    qpn, qp = guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, pd, cq, cq, 0, WQES, 16, 1, 1, 0, 0, 0, 3, 1, 0, 0, UD, 0, 0,
+                            0, 0)
+    guest.command(MODIFY_QP, "III41xB", qp, INIT_MASK, 1, 1)
+    return pd, cq, qpn, qp
+
+
 class Sender:
     """A started driver, by default with PVR_EXT_DB_SUPPRESS."""
 
     def __init__(self, client, features=EXT_DB_SUPPRESS):
         self.guest = Guest(client)
         self.guest.start(features)
-        for base in (CQ_RING, QP_RINGS):
-            self.guest.put_ring(base)
-        self.pd = self.guest.command(CREATE_PD, "II", 0, 0)[0]
-        cq = self.guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, CQES, 2, 0)[0]
-        self.qpn, self.qp = self.guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, self.pd, cq, cq, 0, WQES, 16, 1, 1, 0,
-                                               0, 0, 3, 1, 0, 0, UD, 0, 0, 0, 0)
-        self.guest.command(MODIFY_QP, "III41xB", self.qp, INIT_MASK, 1, 1)
+        self.pd, _, self.qpn, self.qp = create_ud_qp(self.guest)
         self.guest.command(MODIFY_QP, "III", self.qp, STATE, 2)
         self.guest.command(MODIFY_QP, "III", self.qp, RTS_MASK, 3)
         self.posted = 0
         # One store each: struct.pack_into() first clears the bytes, and a device that polls can see that.
         self.words = memoryview(self.guest.ram).cast("I")
 
-    def put(self):
+    def put(self, gid=bytes(16), traffic_class=0):
         """Post a datagram without a doorbell."""
-        self.guest.put(SQ + self.posted % WQES * STRIDE, "QIIIIII", self.posted, 0, 0, SEND, SIGNALED, 0, 0)
-        self.guest.put(SQ + self.posted % WQES * STRIDE + 40, "I", self.pd | 1 << 24)
+        at = SQ + self.posted % WQES * STRIDE
+        self.guest.put(at, "QIIIIII", self.posted, 0, 0, SEND, SIGNALED, 0, 0)
+        self.guest.put(at + 32, "IIII16sBBBB", 77, 0x1234, self.pd | 1 << 24, traffic_class << 20, gid, 0, 0, 0, 64)
         self.posted += 1
         self.words[QP_HEAD // 4] = self.posted % (2 * WQES)
 

@@ -117,7 +117,7 @@ def test_add_and_remove(daemon):
     with attach(path) as late:
         assert late.read_reg(0) == 20
         daemon.must("remove-adapter", "late")
-        assert late.is_gone()
+        assert late.ends()
     assert not path.exists()
     assert "\nlate " not in daemon.must("adapters")
 

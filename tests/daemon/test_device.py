@@ -157,7 +157,7 @@ def test_ram_is_mapped_and_unmapped(daemon, client):
 
 def test_second_qemu_is_refused(daemon, client):
     with Client(daemon.socket()) as second:
-        assert second.is_gone()
+        assert second.ends()
     daemon.wait_for_log(f"process {os.getpid()} is refused: QEMU (process {os.getpid()}) is attached; give every VM")
     assert client.read_reg(0) == 20
 

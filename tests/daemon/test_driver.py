@@ -11,11 +11,12 @@ import pytest
 import vfio_user as v
 from daemon_process import wait_until
 from guest import CMD, DSR, PAGE, RESP, RING_PAGES
+from sender import CREATE_PD, MODIFY_QP, QP_RINGS, create_ud_qp
 
-VECTOR_RING, CQ_RING, QP_RINGS = (number * PAGE for number in (64, 80, 96))
-CREATE_PD, CREATE_MR, CREATE_CQ, CREATE_QP, MODIFY_QP, SET_CQ_RING = 2, 4, 6, 9, 10, 21
+VECTOR_RING = 64 * PAGE
+CREATE_MR, SET_CQ_RING = 4, 21
 EXT_MW, EXT_CQ_VECTORS, FLAG_MW1 = 1 << 4, 1 << 6, 1 << 3
-UD, INIT, ERROR = 4, 1, 6
+ERROR = 6
 
 
 def test_driver_starts(daemon, guest):
@@ -58,14 +59,9 @@ def test_there_is_no_dma_after(guest, client, stop):
 
 def flush_a_request(guest, vector):
     """A completion on an armed CQ of a completion vector: a receive request of a UD QP that goes to ERR."""
-    for base in (VECTOR_RING, CQ_RING, QP_RINGS):
-        guest.put_ring(base)
+    guest.put_ring(VECTOR_RING)
     guest.command(SET_CQ_RING, "IIIIQ", vector, 0, RING_PAGES, 0, VECTOR_RING)
-    pd = guest.command(CREATE_PD, "II", 0, 0)[0]
-    cq = guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, 64, 2, vector)[0]
-    qp = guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, pd, cq, cq, 0, 16, 16, 1, 1, 0, 0, 0, 3, 1, 0, 0, UD, 0, 0, 0,
-                       0)[1]
-    guest.command(MODIFY_QP, "III41xB", qp, 0x71, INIT, 1)
+    _, cq, _, qp = create_ud_qp(guest, vector)
     guest.put(QP_RINGS + 2 * PAGE + 8, "I", 1)
     guest.client.write(v.BAR_UAR, 4, struct.pack("<I", cq | 1 << 30))
     guest.command(MODIFY_QP, "III", qp, 1, ERROR)
@@ -137,7 +133,7 @@ def test_interrupt_that_is_not_read(daemon, guest, client, neighbour):
     client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
     time.sleep(0.1)
     neighbour()
-    assert client.is_gone()
+    assert client.ends()
     daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
 
 
@@ -148,6 +144,6 @@ def test_ram_truncated_under_a_running_driver(daemon, guest, client, neighbour, 
     if size:
         os.pwrite(guest.fd, struct.pack("<QIIBBBB", 1, 0, 0, 1, 0, 0, 0), CMD)
     client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
-    assert client.is_gone()
+    assert client.ends()
     daemon.wait_for_log("its RAM was truncated")
     neighbour()

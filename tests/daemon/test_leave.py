@@ -10,7 +10,8 @@ import threading
 import pytest
 
 from daemon_process import PATIENCE, wait_until
-from vfio_user import BAR_UAR, Gone, attach
+from pipe_peer import Closed
+from vfio_user import BAR_UAR, attach
 
 DOORBELL = struct.pack("<I", 1 << 30)
 
@@ -31,7 +32,7 @@ class Talker:
             while True:
                 self.client.write(BAR_UAR, 0, DOORBELL, posted=True)
                 self.rung += 1
-        except (Gone, OSError):
+        except (Closed, OSError):
             pass
 
     def end(self):

@@ -16,7 +16,6 @@ PROMPT = re.compile(r"^(host\d|ca)\$ (.*)$", re.M)
 # Both hosts are in one namespace: it has the addresses of both.
 BEGIN = """\
 set -eu
-ip link set lo up
 ip addr add 192.0.2.1/32 dev lo
 ip addr add 192.0.2.2/32 dev lo
 trap 'kill $(jobs -p); wait' EXIT
@@ -26,24 +25,23 @@ until_up() { for _ in $(seq 600); do "$@" >../out 2>&1 && grep -q ' up ' ../out 
 """
 
 
-def can_unshare():
-    return subprocess.run(["unshare", "-Urn", "ip", "link"], capture_output=True, check=False).returncode == 0
+@pytest.fixture
+def run(tmp_path, namespace):
+    """A function that runs (host, command) one after the other. Return: their output."""
 
+    def run_all(commands, end=""):
+        script = BEGIN
+        for host, command in commands:
+            (tmp_path / host).mkdir(exist_ok=True)
+            command = command.replace("/run/pvrdma/", f"{tmp_path}/")
+            script += f"enter {host}\n" + ("until_up " if command.startswith("pvrdmactl") else "") + command + "\n"
+        env = {**os.environ, "TOP": str(tmp_path), "PATH": f"{Path(PVRDMAD).resolve().parent}:{os.environ['PATH']}"}
+        done = subprocess.run([*namespace, "bash", "-c", script + end], capture_output=True, text=True, env=env,
+                              stdin=subprocess.DEVNULL, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-def run(tmp_path, commands, end=""):
-    """Run (host, command) one after the other. Return: their output."""
-    if not can_unshare():
-        pytest.skip("no network namespaces for this user")
-    script = BEGIN
-    for host, command in commands:
-        (tmp_path / host).mkdir(exist_ok=True)
-        command = command.replace("/run/pvrdma/", f"{tmp_path}/")
-        script += f"enter {host}\n" + ("until_up " if command.startswith("pvrdmactl") else "") + command + "\n"
-    env = {**os.environ, "TOP": str(tmp_path), "PATH": f"{Path(PVRDMAD).resolve().parent}:{os.environ['PATH']}"}
-    done = subprocess.run(["unshare", "-Urn", "bash", "-c", script + end], capture_output=True, text=True, env=env,
-                          stdin=subprocess.DEVNULL, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_all
 
 
 def five_commands():
@@ -52,9 +50,8 @@ def five_commands():
     return commands
 
 
-def test_two_hosts_in_five_commands(tmp_path):
-    commands = five_commands()
-    shown = run(tmp_path, commands).splitlines()
+def test_two_hosts_in_five_commands(run):
+    shown = run(five_commands()).splitlines()
     promised = DOC[DOC.index("this host is host1"):].splitlines()
     assert shown[0] == promised[0]
     assert shown[1].split() == promised[1].split()
@@ -65,7 +62,7 @@ def test_two_hosts_in_five_commands(tmp_path):
     assert row(shown[2]) == row(promised[2])
 
 
-def test_certificates(tmp_path):
+def test_certificates(run):
     commands = [(host, command) for host, command in PROMPT.findall(DOC) if host == "ca"]
     assert len(commands) == 3
     options = re.search(r"`(--tls-ca [^`]+)`", DOC)[1]
@@ -74,15 +71,15 @@ def test_certificates(tmp_path):
         keys = options.replace("host1", f"host{number}").replace("ca ca.pem", "ca ../ca/ca.pem").replace(" host", " ../ca/host")
         commands.append((f"host{number}", f"pvrdmad --name host{number} --listen 192.0.2.{number} "
                                           f"--peer host{other}=192.0.2.{other} {keys} &"))
-    shown = run(tmp_path, [*commands, ("host1", "pvrdmactl peers")])
+    shown = run([*commands, ("host1", "pvrdmactl peers")])
     assert "this host is host1, TLS: certificates" in shown
     assert re.search(r"^host2 +192.0.2.2:7471 +up .* TLSv1.3, TLS_\w+, certificate$", shown, re.M), shown
 
 
-def test_rotating_a_pre_shared_key(tmp_path):
+def test_rotating_a_pre_shared_key(run):
     commands = PROMPT.findall(ROTATING)
     assert len(commands) == 9
-    shown = run(tmp_path, [*five_commands(), *commands, ("host1", "pvrdmactl peers")],
+    shown = run([*five_commands(), *commands, ("host1", "pvrdmactl peers")],
                 end='cmp pvrdma.key new.key && cmp pvrdma.key ../host2/pvrdma.key\n').splitlines()
     first, cut_off = ROTATING[ROTATING.index("read again: "):].splitlines()[:2]
     assert shown.count("read again: pvrdma.key: 2 pre-shared keys") == 4

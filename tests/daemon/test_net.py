@@ -16,7 +16,7 @@ from daemon_idle import cpu, sleeps
 from daemon_net import (address, assert_well, dscp_of, flood, greeted, host_of, options, peer_of, peers_of, start_pair,
                         wait_pair, wait_up)
 from daemon_process import wait_until
-from pipe_peer import Closed, Conn, Listener
+from pipe_peer import Closed, Conn
 
 
 def named(value):
@@ -126,44 +126,38 @@ def test_peer_killed_and_started(start):
     one.wait_for_files(before)
 
 
-def test_resets(start):
+def test_resets(start, listener):
     """A connection that lasted is dialled again at once after a reset; after seven failures it would take a second."""
     one, pauses = start(1, 2, args=["--connections", "1"]), []
-    with Listener(address(2)) as listener:
+    conn = listener.welcome("h2")
+    for _ in range(7):
+        wait_up(one, "h2", out=1, incoming=0)
+        time.sleep(0.6)  # above half a second it counts as a good one
+        conn.reset()
+        begin = time.monotonic()
         conn = listener.welcome("h2")
-        for _ in range(7):
-            wait_up(one, "h2", out=1, incoming=0)
-            time.sleep(0.6)  # above half a second it counts as a good one
-            conn.reset()
-            begin = time.monotonic()
-            conn = listener.welcome("h2")
-            pauses.append(time.monotonic() - begin)
-        conn.close()
+        pauses.append(time.monotonic() - begin)
     assert min(pauses[-3:]) < 0.5, pauses
     assert "Connection reset by peer" in one.log()
 
 
-def test_peer_that_drops_us_at_once_is_dialled_with_pauses(start):
+def test_peer_that_drops_us_at_once_is_dialled_with_pauses(start, listener):
     one = start(1, 2, args=["--connections", "1"])
-    with Listener(address(2)) as listener:
-        begin, count = time.monotonic(), 0
-        while time.monotonic() < begin + 3:
-            listener.welcome("h2").close()
-            count += 1
+    begin, count = time.monotonic(), 0
+    while time.monotonic() < begin + 3:
+        listener.welcome("h2").close()
+        count += 1
     assert count < 9 + 2 * (time.monotonic() - begin), count
     assert one.child.poll() is None
 
 
-def test_silent_peer_is_given_up(start):
+def test_silent_peer_is_given_up(start, listener):
     one = start(1, 2, args=["--connections", "1", "--keepalive", "1"])
-    with Listener(address(2)) as listener:
-        conn = listener.welcome("h2")
-        assert conn.frame()[0] == p.PING
-        one.wait_for_log("connected to host h2 at")
-        one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
-        again = listener.welcome("h2")
-        conn.close()
-        again.close()
+    conn = listener.welcome("h2")
+    assert conn.frame()[0] == p.PING
+    one.wait_for_log("connected to host h2 at")
+    one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
+    listener.welcome("h2")
 
 
 def test_silent_dialler_is_given_up(start):
@@ -311,16 +305,13 @@ def test_wrong_version_gets_both_versions(host):
     ({"index": 1, "count": 2}, "it answers for connection 1 of 2, expected 0 of 1"),
     ({"magic": 1}, "this is not a pvrdma daemon"),
 ])
-def test_bad_answer(start, fields, pattern):
+def test_bad_answer(start, listener, fields, pattern):
     one = start(1, 2, args=["--connections", "1"])
-    with Listener(address(2)) as listener:
-        conn = listener.welcome("h2", **fields)
-        assert conn.ends()
-        conn.close()
-        one.wait_for_log(pattern)
-        conn = listener.welcome("h2")
-        wait_up(one, "h2", out=1, incoming=0)
-        conn.close()
+    conn = listener.welcome("h2", **fields)
+    assert conn.ends()
+    one.wait_for_log(pattern)
+    listener.welcome("h2")
+    wait_up(one, "h2", out=1, incoming=0)
 
 
 def test_hello_byte_by_byte(host):
@@ -473,13 +464,11 @@ def test_answers_are_of_the_same_class(start, args, dscp, result):
         assert dscp_of("dst", f":{conn.sock.getsockname()[1]}") == result
 
 
-def test_fixed_class_of_what_is_dialled(start):
+def test_fixed_class_of_what_is_dialled(start, listener):
     one = start(1, 2, args=["--connections", "1", "--dscp", "12"])
-    with Listener(address(2)) as listener:
-        conn = listener.welcome("h2")
-        wait_up(one, "h2", out=1, incoming=0)
-        assert dscp_of("dst", f"{address(2)}:7471") == 12
-        conn.close()
+    listener.welcome("h2")
+    wait_up(one, "h2", out=1, incoming=0)
+    assert dscp_of("dst", f"{address(2)}:7471") == 12
 
 
 # ------------------------------------------------------------------------------ wrong settings

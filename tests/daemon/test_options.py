@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from daemon_process import PATIENCE, adapter_option as adapter, mac, run_pvrdmad
-from vfio_user import Gone, attach
+from pipe_peer import Closed
+from vfio_user import attach
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
 
@@ -157,7 +158,7 @@ def test_scratch_folder_tidied_away(start_daemon, scratch):
     folder.rmdir()
     attach(daemon.socket()).close()
     folder.chmod(0o777)
-    with pytest.raises(Gone):
+    with pytest.raises(Closed):
         attach(daemon.socket())
     daemon.wait_for_log("cannot make a device for it: Operation not permitted")
 

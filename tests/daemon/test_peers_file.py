@@ -11,7 +11,6 @@ import pipe_peer as p
 from daemon_load import Load
 from daemon_net import address, greeted, options, peer_of, peers_of, state_of
 from daemon_process import run_pvrdmad, wait_until
-from etcd import Etcd
 from guest import Guest
 from vfio_user import attach
 
@@ -64,11 +63,6 @@ def test_file_is_read_again(start, write_peers):
     assert peer_of(one, "h3")["address"] == f"{address(3)}:7471"
 
 
-def test_sighup_without_a_file(daemon):
-    daemon.child.send_signal(signal.SIGHUP)
-    daemon.must("adapters")
-
-
 @pytest.mark.parametrize("text, says", [
     ("[host h2]\n", ":1: host 'h2' lacks address = ADDRESS"),
     ("[host h2]\naddress = 192.0.2.2\ngids = all\n", ":3: gids 'all' is not PREFIX/LENGTH"),
@@ -93,26 +87,17 @@ def test_wrong_options(tmp_path, namespace, args, says):
     assert done.returncode in (1, 2) and says in done.stderr, done.stderr
 
 
-@pytest.fixture(name="etcd")
-def fixture_etcd(tmp_path):
-    server = Etcd(tmp_path)
-    yield server
-    server.stop()
-
-
-def test_daemon_announces_itself(start, etcd):
-    one = start(1, args=["--etcd", etcd.url, "--etcd-prefix", "lab/", "--etcd-lease", 2])
-    one.wait_for_log(f"directory: announced as h1 at {address(1)}:7471")
-    assert etcd.keys("lab/") == {"lab/hosts/h1": f'{{"address":"{address(1)}:7471"}}'}
+@pytest.mark.parametrize("args, announced", [((), "{own}:7471"), (("--advertise", "192.0.2.7:7000"), "192.0.2.7:7000")],
+                         ids=["listen", "advertise"])
+def test_daemon_announces_itself(start, etcd, args, announced):
+    announced = announced.format(own=address(1))
+    one = start(1, args=["--etcd", etcd.url, "--etcd-prefix", "lab/", "--etcd-lease", 2, *args])
+    one.wait_for_log(f"directory: announced as h1 at {announced}")
+    assert etcd.keys("lab/") == {"lab/hosts/h1": f'{{"address":"{announced}"}}'}
     now = directory(one)
     assert now["backend"] == "etcd" and now["connected"] and now["registered"]
     one.stop()
     assert etcd.keys("lab/") == {}
-
-
-def test_advertised_address(start, etcd):
-    one = start(1, args=["--etcd", etcd.url, "--advertise", "192.0.2.7:7000"])
-    one.wait_for_log("announced as h1 at 192.0.2.7:7000")
 
 
 def test_settings_in_the_configuration_file(start_daemon, etcd, write_config):
@@ -175,17 +160,6 @@ def test_gids_of_guests_are_announced(start, etcd, plug):
     wait_until(lambda: not etcd.keys(), "the lease has ended")
 
 
-def test_gid_stays_at_its_first_host(start, etcd, plug):
-    one, two = start(1, args=["--etcd", etcd.url], guest=True), start(2, args=["--etcd", etcd.url], guest=True)
-    first = plug(one)
-    bind(first, GID)
-    wait_until(lambda: KEY in etcd.keys(), "the GID is announced")
-    bind(plug(two), GID)
-    two.wait_for_log(f"directory: {GID} in fabric default belongs to host h1: the claim of an adapter here is refused")
-    unbind(first, GID)
-    wait_until(lambda: etcd.keys().get(KEY) == '{"host":"h2","type":"v2"}', "the other one has it")
-
-
 def test_query_for_a_gid_gets_its_type(start, plug, write_peers):
     path = write_peers([1, 2])
     one = start(1, args=["--peers", path], guest=True)
@@ -218,25 +192,3 @@ def test_pins_are_kept(start, write_peers):
         assert peer_of(one, "h2")["state"] == peer_of(two, "h1")["state"] == "idle"
     finally:
         load.kill()
-
-
-def test_data_by_etcd(start, etcd):
-    one, two = start_pair(start, "--etcd", etcd.url, "--etcd-lease", 2)
-    Load(one, two).end()
-    assert directory(one)["lookups"] > 0 and directory(two)["lookups"] > 0
-
-
-@pytest.mark.long
-def test_etcd_stopped_under_load_costs_nothing(start, etcd):
-    """For longer than the leases last."""
-    one, two = start_pair(start, "--etcd", etcd.url, "--etcd-lease", 2)
-    load = Load(one, two)
-    assert directory(one)["watches"] > 0
-    etcd.stop(signal.SIGKILL)
-    time.sleep(6)
-    load.wait_for_progress()
-    etcd.start()
-    load.wait_for_progress()
-    load.end()
-    wait_until(lambda: directory(one)["registered"], "it is announced again")
-    Load(one, two).end()

@@ -126,7 +126,7 @@ def test_idle_after_vms_have_left(daemon):
     assert_idle(daemon)
 
 
-@pytest.mark.parametrize("args", [(), ("--poll", "off"), ("--poll", "50")])
+@pytest.mark.parametrize("args", [("--poll", "off"), ("--poll", "50")])
 def test_idle_after_work(start_daemon, attach_sender, args):
     daemon = start_daemon(args=args)
     sender = attach_sender(daemon)

@@ -53,75 +53,68 @@ def test_certificate_of_another_host(start, refuse, ca):
     assert peer_of(one, "h2")["conns_out"] == 0
 
 
-def test_claim_to_be_another_host(start, ca):
+def test_claim_to_be_another_host(tls_host, ca):
     """A valid certificate of h3, and a HELLO of h2."""
-    one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h3") as conn:
         conn.send(p.hello("h2"))
         reason, text = conn.close_frame()
     assert reason == p.CLOSE_IDENTITY
     assert "it claims to be host 'h2', which its certificate does not name" in text
-    one.wait_for_log("refused: host h2: it claims to be host 'h2', which its certificate does not name")
+    tls_host.wait_for_log("refused: host h2: it claims to be host 'h2', which its certificate does not name")
     with tls_peer(ca, "h3") as conn:
         assert conn.greet("h3") == "h1"
 
 
-def test_wildcards_are_refused(start, ca):
-    one = start(1, args=ca.options("h1"))
+def test_wildcards_are_refused(tls_host, ca):
     with tls_peer(ca, "wild", names=["*.lab.example"]) as conn:
         conn.send(p.hello("h2.lab.example"))
         assert conn.close_frame()[0] == p.CLOSE_IDENTITY
-    assert peer_of(one, "h2.lab.example")["conns_in"] == 0
+    assert peer_of(tls_host, "h2.lab.example")["conns_in"] == 0
 
 
-def test_no_certificate(start, ca):
-    one = start(1, args=ca.options("h1"))
+def test_no_certificate(tls_host, ca):
     with pytest.raises((ssl.SSLError, p.Closed, OSError)):
         with tls_peer(ca, None) as conn:
             conn.greet("h2")
-    one.wait_for_log("is refused: TLS: it has shown no certificate")
+    tls_host.wait_for_log("is refused: TLS: it has shown no certificate")
 
 
-def test_older_tls(start, ca):
-    one = start(1, args=ca.options("h1"))
+def test_older_tls(tls_host):
     context = tls_context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with pytest.raises((ssl.SSLError, OSError)):
         context.wrap_socket(Conn.dial(address(1)).sock)
-    one.wait_for_log("is refused: TLS: it does not speak TLS 1.3")
+    tls_host.wait_for_log("is refused: TLS: it does not speak TLS 1.3")
 
 
-def test_bytewise_over_tls(start, ca):
-    one = start(1, args=ca.options("h1"))
+def test_bytewise_over_tls(tls_host, ca):
     with tls_peer(ca, "h2") as conn:
         for byte in p.hello("h2") + p.frame(p.PING, b"01234567"):
             conn.send(bytes([byte]))
         assert conn.frame()[0] == p.HELLO
         assert conn.frame() == (p.PONG, b"01234567")
         flood(conn)
-    assert one.child.poll() is None
+    assert tls_host.child.poll() is None
 
 
-def test_garbage_in_tls(start, ca):
+def test_garbage_in_tls(tls_host, ca):
     """Records in clear after the handshake."""
-    one = start(1, args=ca.options("h1"))
     conn = tls_peer(ca, "h2")
     assert conn.greet("h2") == "h1"
     with socket.socket(fileno=conn.sock.detach()) as sock:
         sock.sendall(b"\x17\x03\x03\x00\x20" + b"x" * 32)
-        one.wait_for_log("host h2 is not connected any more")
+        tls_host.wait_for_log("host h2 is not connected any more")
     with tls_peer(ca, "h2") as conn:
         assert conn.greet("h2") == "h1"
 
 
-def test_slow_tls_handshake(start, ca):
-    one = start(1, args=ca.options("h1"))
-    before = one.open_files()
+def test_slow_tls_handshake(tls_host):
+    before = tls_host.open_files()
     with Conn.dial(address(1)) as conn:
         conn.send(b"\x16\x03\x01\x02\x00\x01\x00")
         assert conn.ends()
-    one.wait_for_log("is refused: no TLS handshake within 5 s")
-    one.wait_for_files(before)
+    tls_host.wait_for_log("is refused: no TLS handshake within 5 s")
+    tls_host.wait_for_files(before)
 
 
 # ---------------------------------------------------------------------- pre-shared keys

@@ -12,7 +12,7 @@ import pipe_peer as p
 from daemon_net import address, dscp_of, options, peer_of, wait_up
 from daemon_process import PATIENCE, wait_until
 from pipe_peer import Listener
-from sender import SIGNALED, SEND, STRIDE, WQES, Sender, SQ, QP_HEAD
+from sender import Sender
 from vfio_user import attach
 
 CREATE_BIND = 15
@@ -40,8 +40,8 @@ class Peer(threading.Thread):
 
     def take(self, conn):
         try:
-            size, kind, _, fabric = struct.unpack("<IBBH", conn.read(8))
-            body = conn.read(size - 8)
+            size, kind, _, fabric = struct.unpack("<IBBH", conn.receive(8))
+            body = conn.receive(size - 8)
         except p.Closed:
             del self.conns[conn.sock]
             return
@@ -89,11 +89,7 @@ def start_sender(start_daemon, peer):
 
 
 def post(sender, traffic_class):
-    at = SQ + sender.posted % WQES * STRIDE
-    sender.guest.put(at, "QIIIIII", sender.posted, 0, 0, SEND, SIGNALED, 0, 0)
-    sender.guest.put(at + 32, "IIII16sBBBB", 77, 0x1234, sender.pd | 1 << 24, traffic_class << 20, THEIRS, 0, 0, 0, 64)
-    sender.posted += 1
-    sender.words[QP_HEAD // 4] = sender.posted % (2 * WQES)
+    sender.put(THEIRS, traffic_class)
     sender.ring()
     sender.wait()
 

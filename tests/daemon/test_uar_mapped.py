@@ -93,24 +93,6 @@ def test_trapped_writes_are_doorbells_too(daemon, client, guest):
     wait_until(lambda: doorbells(daemon) == (2, 2), "both doorbells")
 
 
-def test_other_places_are_memory(daemon, guest, uar):
-    uar[12:] = b"\xff" * (UAR_SIZE - 12)
-    ring(uar, QP, SEND | 5)
-    wait_until(lambda: word(uar, QP) == 0, "the doorbell to be taken")
-    assert doorbells(daemon)[0] == 1
-    assert uar[12:PAGE] == b"\xff" * (PAGE - 12)
-
-
-def test_reset_forgets_doorbells(daemon, client, guest, uar):
-    client.write_reg(0x0C, RESET)
-    ring(uar, QP, SEND | 5)
-    client.call(v.RESET)
-    assert word(uar, QP) == 0
-    ring(uar, QP, SEND | 5)
-    guest.start()
-    assert word(uar, QP) == 0 and doorbells(daemon) == (0, 0)
-
-
 def test_next_vm_gets_memory_of_its_own(daemon):
     with attach(daemon.socket()) as first:
         old = map_uar(first)

@@ -10,7 +10,7 @@ import pipe_peer as p
 from daemon_net import address, assert_well, greeted, peer_of, start_pair
 from daemon_process import wait_until
 from keys import new_psk, psk_options
-from pipe_peer import Conn, Listener
+from pipe_peer import Conn
 
 RDMA, VERBS, RNDV = 1, 2, 16
 ALL = RDMA | VERBS | RNDV
@@ -90,14 +90,13 @@ def features_of(conn, features=None):
     (("--rdma-zerocopy", "off"), RDMA | RNDV, RDMA),
     (("--rdma-device", "none"), RDMA | RNDV, 0),
 ])
-def test_hello_negotiates_rendezvous(start, args, offered, agreed):
+def test_hello_negotiates_rendezvous(start, listener, args, offered, agreed):
     """HELLO negotiates rendezvous: without it, its field in VERBS_QP is zero."""
     start(1, 2, args=args)
-    with Listener(address(2)) as listener, Conn.dial(address(1)) as conn:
+    with Conn.dial(address(1)) as conn:
         assert features_of(conn, offered) == agreed
-        wanted = RDMA | RNDV if not args else agreed
-        with listener.accept() as dialled:
-            assert features_of(dialled) & (RDMA | RNDV) == wanted
+    wanted = RDMA | RNDV if not args else agreed
+    assert features_of(listener.accept()) & (RDMA | RNDV) == wanted
 
 
 @no_nic

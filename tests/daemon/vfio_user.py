@@ -6,6 +6,8 @@ import os
 import socket
 import struct
 
+from pipe_peer import Stream
+
 VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO, GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS = range(1, 9)
 REGION_READ, REGION_WRITE, DMA_READ, DMA_WRITE, RESET, DIRTY_PAGES = range(9, 15)
 REPLY, NO_REPLY, ERROR = 1, 0x10, 0x20
@@ -22,10 +24,6 @@ class Refused(Exception):
     """An error reply; args[0] is its errno."""
 
 
-class Gone(Exception):
-    """The daemon has closed the connection."""
-
-
 def memfd(size):
     fd = os.memfd_create("ram")
     os.ftruncate(fd, size)
@@ -39,23 +37,14 @@ def attach(path):
     return client
 
 
-class Client:
+class Client(Stream):
     """One connection."""
 
-    def __init__(self, path, timeout=60):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.connect(str(path))
-        self.sock.settimeout(timeout)
+    def __init__(self, path):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(str(path))
+        super().__init__(sock)
         self.next_id = 1
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.close()
-
-    def close(self):
-        self.sock.close()
 
     # ------------------------------------------------------------- any message
 
@@ -65,25 +54,10 @@ class Client:
         return HEADER.pack(self.next_id, command, size, flags, 0) + body
 
     def send_raw(self, data, fds=()):
-        try:
-            if fds:
-                assert socket.send_fds(self.sock, [data], list(fds)) == len(data)
-            else:
-                self.sock.sendall(data)
-        except (BrokenPipeError, ConnectionResetError) as err:
-            raise Gone from err
-
-    def receive(self, size):
-        data = b""
-        while len(data) < size:
-            try:
-                part = self.sock.recv(size - len(data))
-            except ConnectionResetError as err:
-                raise Gone from err
-            if not part:
-                raise Gone
-            data += part
-        return data
+        if fds:
+            assert socket.send_fds(self.sock, [data], list(fds)) == len(data)
+        else:
+            self.send(data)
 
     def reply(self):
         """The next reply: (id, command, body)."""
@@ -155,13 +129,3 @@ class Client:
 
     def unmap(self, address, size, flags=0):
         self.call(DMA_UNMAP, struct.pack("<IIQQ", 24, flags, address, size))
-
-    def is_gone(self):
-        """Wait for the daemon to close."""
-        try:
-            while True:
-                self.receive(1)
-        except Gone:
-            return True
-        except TimeoutError:
-            return False

@@ -158,6 +158,10 @@ class Lab:
         return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child.poll() is None
                    for peer in daemon.query("peers")["peers"])
 
+    def sent(self):
+        """Bytes that hosts have sent to each other."""
+        return sum(peer["tx_bytes"] for daemon in self.daemons.values() for peer in daemon.query("peers")["peers"])
+
     def wait_connected(self):
         wait_until(lambda: self._all_peers_are("up"), "all hosts are connected")
 

@@ -60,13 +60,5 @@ def test_one_of_two_processes_is_killed(start_lab):
     assert first.wait() not in (0, 2) and "the other process" in first.error()
 
 
-def test_until_there_is_a_file(start_lab):
-    run = start_lab().begin_verify()
-    run.wait_begun()
-    result = run.end()
-    assert_right(result)
-    assert result["seconds"] < LIMIT / 2, result
-
-
 def test_several_workers(start_lab):
     assert_right(start_lab(args=["--workers", "2"]).verify(seconds=3, streams=16))

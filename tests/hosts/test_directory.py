@@ -18,6 +18,8 @@ def verify_without_etcd(lab, seconds, **options):
     run.wait_begun()
     lab.etcd.kill()
     time.sleep(seconds)
+    sent = lab.sent()
+    wait_until(lambda: lab.sent() > sent + (1 << 20), "data arrive without etcd")
     lab.start_etcd()
     wait_until(lambda: registered(lab), "all hosts are in etcd again")
     assert_right(run.end())

@@ -5,7 +5,7 @@ import random
 import time
 
 import pytest
-from hosts_checks import (RETRY_EXCEEDED, SHORT_RETRIES, TCP_IN_CHECK, TLS_IN_CHECK, assert_right,
+from hosts_checks import (FLUSHED, RETRY_EXCEEDED, SHORT_RETRIES, TCP_IN_CHECK, TLS_IN_CHECK, assert_right,
                           statuses_at_guest_1)
 
 
@@ -86,3 +86,16 @@ def test_peer_daemon_is_killed_and_started_again(start_lab, pipe):
     assert set(statuses_at_guest_1(run.result())) == {RETRY_EXCEEDED}
     lab.daemons[2].start()
     assert_right(lab.verify())
+
+
+@TLS_IN_CHECK
+def test_adapter_that_is_removed(start_lab, pipe):
+    """Queue pairs fail at once: a timeout of 17 s and 7 retries would take above two minutes, and twice that at most."""
+    lab = start_lab(pipe=pipe)
+    run = lab.begin_verify(may_fail=True, timeout=22)
+    run.wait_begun()
+    lab.daemons[2].must("remove-adapter", "vm2")
+    result = run.result(60)
+    # With no request under way at that moment, the next one is flushed.
+    found = statuses_at_guest_1(result)
+    assert len(found) == result["streams"] // 2 and set(found) <= {RETRY_EXCEEDED, FLUSHED}, result

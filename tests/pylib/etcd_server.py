@@ -31,7 +31,9 @@ class EtcdServer:
 
     def start(self, prefix=()):
         """`prefix`: a command that runs it, such as nsenter."""
+        # It serves after an election, which by default takes a second.
         argv = [*prefix, "etcd", "--data-dir", str(self.folder / "data"), "--unsafe-no-fsync",
+                "--heartbeat-interval", "20", "--election-timeout", "200",
                 "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
                 "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
                 "--initial-cluster", f"default={self.peer}", *self.args]
