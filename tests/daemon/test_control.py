@@ -72,13 +72,6 @@ def test_adapters(daemon, client):
     assert len(rows) == 3
 
 
-def test_json(daemon):
-    reply = daemon.query("adapters")
-    assert reply["ok"] is True
-    assert [adapter["name"] for adapter in reply["adapters"]] == ["node1", "node2"]
-    assert reply["adapters"][0]["socket"] == str(daemon.socket(1))
-
-
 def test_stats_of_one(daemon, client):
     text = daemon.must("stats", "node1")
     assert text.startswith("node1: ") and "node2" not in text

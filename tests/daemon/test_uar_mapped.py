@@ -87,12 +87,6 @@ def test_stores_are_doorbells(daemon, guest, uar):
     wait_until(lambda: doorbells(daemon) == (3, 3), "both doorbells")
 
 
-def test_trapped_writes_are_doorbells_too(daemon, client, guest):
-    client.write(v.BAR_UAR, QP, struct.pack("<I", SEND | 5))
-    client.write(v.BAR_UAR, CQ, struct.pack("<I", SEND | 5), posted=True)
-    wait_until(lambda: doorbells(daemon) == (2, 2), "both doorbells")
-
-
 def test_next_vm_gets_memory_of_its_own(daemon):
     with attach(daemon.socket()) as first:
         old = map_uar(first)
