@@ -126,10 +126,11 @@ static void revoke(struct pvr_adapter *adapter, const struct match *match)
 	if (!ended)
 		return;
 	adapter->nic_not_before = pvr_now(adapter->engine) + PENALTY_NS;
-	pvr_info_guest(adapter,
-		       "took back memory that an RDMA NIC was using: its data is copied for "
-		       "%llu s",
-		       PENALTY_NS / 1000000000);
+	pvr_info_guest(
+		adapter,
+		"guest freed memory during a transfer of an RDMA NIC: its data is copied for "
+		"%llu s",
+		PENALTY_NS / 1000000000);
 }
 
 static bool is_of_mr(const struct match *match, const struct pvr_ext_dma *use)

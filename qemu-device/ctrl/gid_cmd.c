@@ -62,8 +62,8 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	if (err) {
 		pvr_log_guest(adapter, "gid %u: %s refused: %s", cmd->index,
 			      gid_name(cmd->new_gid, name),
-			      err == -EADDRINUSE ? "another adapter of the fabric has it"
-			      : err == -EPERM	 ? "it is made from another adapter's MAC"
+			      err == -EADDRINUSE ? "another adapter of the fabric has this GID"
+			      : err == -EPERM	 ? "the GID is that of another adapter's MAC"
 						 : strerror(-err));
 		return err;
 	}
@@ -113,7 +113,7 @@ static void forget_lost(struct pvr_adapter *adapter, const uint8_t gid[16])
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
 		if (adapter->gids[i].bound && !memcmp(adapter->gids[i].gid, gid, 16))
 			adapter->gids[i].bound = false;
-	pvr_log_guest(adapter, "gid %s taken away: the adapter with its MAC has come",
+	pvr_log_guest(adapter, "gid %s removed: the adapter with its MAC is here now",
 		      gid_name(gid, name));
 	pvr_event_async(adapter, PVR_EVENT_GID_CHANGE, 1);
 }

@@ -176,7 +176,7 @@ int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr
 	else if (to >= PVR_QPS_NUM)
 		*why = "the state is unknown";
 	else if ((mask & PVR_QPA_CUR_STATE) && attr->cur_qp_state != qp->state)
-		*why = "it is not in the state that the caller believes";
+		*why = "the current state differs from cur_qp_state";
 	if (!*why)
 		*why = bad_edge(qp, mask, qp->state, to);
 	if (!*why)

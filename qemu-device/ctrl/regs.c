@@ -50,7 +50,7 @@ static const char *dsr_attach(struct pvr_adapter *adapter, const struct pvr_dsr 
 	adapter->cmd_shm = pvr_ram_page(&adapter->ram, dsr->cmd_slot_dma, true);
 	adapter->resp_shm = pvr_ram_page(&adapter->ram, dsr->resp_slot_dma, true);
 	if (!adapter->cmd_shm || !adapter->resp_shm)
-		return "a command slot is no page of RAM";
+		return "a command slot is not a page of RAM";
 	if (pvr_events_attach(adapter, dsr))
 		return "an event ring has a bad size or page directory";
 	return NULL;
@@ -72,7 +72,7 @@ static void dsr_load(struct pvr_adapter *adapter)
 {
 	uint64_t gpa = (uint64_t)adapter->dsr_high << 32 | adapter->dsr_low;
 	uint32_t ext_ack = adapter->ext_ack, low = adapter->dsr_low;
-	const char *why = "it is no page of RAM";
+	const char *why = "it is not a page of RAM";
 	struct pvr_dsr dsr;
 
 	pvr_adapter_do_reset(adapter);

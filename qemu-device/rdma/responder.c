@@ -174,7 +174,7 @@ static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
 	if (pvr_sg_build(&sg, to, pvr_recv_pd(to), wqe->sge, wqe->hdr.num_sge,
 			 PVR_ACCESS_LOCAL_WRITE))
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
-				 "receive into forbidden memory");
+				 "receive SGE outside its lkey's range or rights");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
 	if (in)
@@ -186,7 +186,7 @@ static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
 		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
 	if (err)
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
-				 "receive buffer went away");
+				 "memory of the receive buffer was unplugged");
 	return ack();
 }
 
@@ -271,7 +271,7 @@ respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_
 			      "atomic beyond max_dest_rd_atomic");
 	if (hdr->wr.atomic.remote_addr % sizeof(uint64_t))
 		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
-			      "atomic at an address that is no multiple of 8");
+			      "atomic at an address that is not a multiple of 8");
 	if (pvr_sg_build_remote(&sg, to, hdr->wr.atomic.rkey, hdr->wr.atomic.remote_addr,
 				sizeof(uint64_t), PVR_ACCESS_REMOTE_ATOMIC))
 		return refuse_access(to);

@@ -102,7 +102,7 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 	if (recv.hdr.num_sge > max_sge || pvr_sg_build(&sg, to, pvr_recv_pd(to), recv.sge,
 						       recv.hdr.num_sge, PVR_ACCESS_LOCAL_WRITE)) {
 		complete(to, dgram, &recv, PVRDMA_WC_LOC_PROT_ERR);
-		pvr_qp_fail(to, PVR_EVENT_NUM, "receive into forbidden memory");
+		pvr_qp_fail(to, PVR_EVENT_NUM, "receive SGE outside its lkey's range or rights");
 		return false;
 	}
 	/* The receive request stays for a datagram that fits. */

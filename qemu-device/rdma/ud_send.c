@@ -312,7 +312,8 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		return PVR_STEP_STOP;
 	}
 	if (status != PVRDMA_WC_SUCCESS) {
-		pvr_requester_fail(qp, wqe, status, "a datagram that cannot be sent");
+		pvr_requester_fail(qp, wqe, status,
+				   "bad datagram: opcode, address vector, length or SGE");
 		return PVR_STEP_STOP;
 	}
 	pvr_send_complete(qp, wqe, status, length);

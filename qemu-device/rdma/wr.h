@@ -132,7 +132,7 @@ static inline const char *pvr_prepare_why(const struct pvr_qp *qp, const struct 
 		return "RDMA READ or atomic with max_rd_atomic 0";
 	if (status == PVRDMA_WC_LOC_LEN_ERR)
 		return "message too long, or an atomic that is not 8 bytes";
-	return "send of forbidden memory, or of too many pieces";
+	return "SGE outside its lkey's range or rights, or num_sge above max_send_sge";
 }
 
 /* ------------------------------------------------------ requests to a responder */

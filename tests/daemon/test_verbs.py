@@ -117,9 +117,9 @@ def test_request_for_a_queue_pair_gets_the_reason(host, features, reads):
     (RDMA | VERBS, queue_pair(reads=1), "RDMA READs and no RNDV, or the other way round"),
     (RDMA | VERBS, p.frame(p.PING, b"12345678"), "its second frame is not VERBS_QP"),
     (RDMA | VERBS, p.hello("rogue"), "its second frame is not VERBS_QP"),
-    (RDMA | VERBS, queue_pair(mtu=0), "an MTU out of range"),
-    (RDMA | VERBS, queue_pair(buffers=1 << 30), "a number of buffers out of range"),
-    (RDMA | VERBS, queue_pair(qpn=1 << 24), "a number above 24 bits"),
+    (RDMA | VERBS, queue_pair(mtu=0), "MTU out of range"),
+    (RDMA | VERBS, queue_pair(buffers=1 << 30), "number of buffers out of range"),
+    (RDMA | VERBS, queue_pair(qpn=1 << 24), "QP number or PSN above 24 bits"),
     (RDMA | VERBS, queue_pair() + b"x", ""),  # it is refused for lack of a NIC, which is not logged
 ], ids=["no reads", "no rendezvous", "ping", "hello", "mtu", "buffers", "qpn", "more"])
 def test_bad_queue_pair(host, features, data, why):
@@ -142,5 +142,5 @@ def test_queue_pair_after_the_hellos(host):
     with greeted("rogue", features=RDMA) as conn:
         conn.send(queue_pair())
         reason, text = conn.close_frame()
-        assert reason == p.CLOSE_PROTOCOL and "queue pair" in text
+        assert reason == p.CLOSE_PROTOCOL and "VERBS_QP" in text
     assert_well(host)

@@ -43,17 +43,17 @@ static const struct sample samples[] = {
 	SAMPLE("hello", PVR_FRAME_HELLO, BOTH, hello, 104, 0, 0, 0, .magic = PVR_FRAME_MAGIC,
 	       .version_min = 1, .version_max = 3, .chunk = CHUNK, .index = 1, .count = 2,
 	       .name = "host-1.example"),
-	SAMPLE("bye", PVR_FRAME_CLOSE, BOTH, close, 136, 0, 0, 0, .reason = PVR_CLOSE_LIMIT,
-	       .text = "too many"),
+	SAMPLE("close", PVR_FRAME_CLOSE, BOTH, close, 136, 0, 0, 0, .reason = PVR_CLOSE_LIMIT,
+	       .text = "out of range"),
 	SAMPLE("ping", PVR_FRAME_PING, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("pong", PVR_FRAME_PONG, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("queue pair", PVR_FRAME_VERBS_QP, BOTH, verbs_qp, 48, 0, 0, 0, .gid = { 1 },
 	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .reads = 16, .buffers = 1024,
 	       .buffer_size = 4096),
-	SAMPLE("returned", PVR_FRAME_RNDV_DONE, BOTH, rndv_done, 16, 0, 0, 0, .count = UINT32_MAX),
+	SAMPLE("RNDV_DONE", PVR_FRAME_RNDV_DONE, BOTH, rndv_done, 16, 0, 0, 0, .count = UINT32_MAX),
 	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_FRAME_RESPONDER, fabric, 40, 0, 0, PVR_FRAME_FABRICS,
 	       .name = "tenant_7"),
-	SAMPLE("where", PVR_FRAME_GID_QUERY, PVR_FRAME_RESPONDER, gid_query, 32, 0, 0, 1,
+	SAMPLE("gid query", PVR_FRAME_GID_QUERY, PVR_FRAME_RESPONDER, gid_query, 32, 0, 0, 1,
 	       .gid = { 1 }),
 	REQUEST("send", PVR_FRAME_OP_SEND, CHUNK, 0, .psns = 1u << 23, .length = 1u << 31,
 		.offset = 4096, .chunk = CHUNK),
@@ -156,7 +156,7 @@ TEST_PLAIN(test_frame_is_accepted_by_its_receiver_only)
 
 			assert_int_equal(header, may ? sample->header : 0);
 			if (!may) {
-				assert_string_equal(why, "a frame of the other direction");
+				assert_string_equal(why, "frame type of the other direction");
 				continue;
 			}
 			assert_true(pvr_frame_check(&sample->any, header, &payload, &why));
@@ -190,7 +190,7 @@ TEST_PLAIN(test_every_type_has_a_sample)
 			known |= samples[i].type == type;
 		for (int role = 0; role < BOTH; role++) {
 			pvr_frame_header_size(&frame, (enum pvr_frame_role)role, CHUNK, &why);
-			assert_int_equal(why && !strcmp(why, "an unknown type of frame"), !known);
+			assert_int_equal(why && !strcmp(why, "unknown frame type"), !known);
 		}
 	}
 }
@@ -279,14 +279,14 @@ TEST_PLAIN(test_close_with_a_wrong_field_is_refused)
 	REFUSED("queue pair", f.verbs_qp.mtu = 6, "MTU");
 	REFUSED("queue pair", f.verbs_qp.buffers = 1, "number of buffers");
 	REFUSED("queue pair", f.verbs_qp.buffers = 1025, "number of buffers");
-	REFUSED("queue pair", f.verbs_qp.buffer_size = 4095, "buffer's size");
-	REFUSED("queue pair", f.verbs_qp.buffer_size = (1 << 20) + 1, "buffer's size");
+	REFUSED("queue pair", f.verbs_qp.buffer_size = 4095, "buffer size");
+	REFUSED("queue pair", f.verbs_qp.buffer_size = (1 << 20) + 1, "buffer size");
 	REFUSED("queue pair", f.verbs_qp.reserved2 = 1, "reserved");
-	REFUSED("bye", f.close.reason = PVR_CLOSE_NUM, "reason");
-	REFUSED("bye", f.close.reserved = 1, "reserved");
-	REFUSED("bye", f.close.text[3] = '\033', "printed");
-	REFUSED("bye", memset(f.close.text, 'a', sizeof(f.close.text)), "printed");
-	ACCEPTED("bye", f.close.text[0] = 0);
+	REFUSED("close", f.close.reason = PVR_CLOSE_NUM, "reason");
+	REFUSED("close", f.close.reserved = 1, "reserved");
+	REFUSED("close", f.close.text[3] = '\033', "printed");
+	REFUSED("close", memset(f.close.text, 'a', sizeof(f.close.text)), "printed");
+	ACCEPTED("close", f.close.text[0] = 0);
 }
 
 TEST_PLAIN(test_fabric_with_a_wrong_name_is_refused)
@@ -299,8 +299,8 @@ TEST_PLAIN(test_fabric_with_a_wrong_name_is_refused)
 
 TEST_PLAIN(test_gid_query_and_reply_with_a_wrong_field_are_refused)
 {
-	REFUSED("where", f.gid_query.gid_type = PVR_GID_TYPE_ROCE_V2, "reserved");
-	REFUSED("where", f.gid_query.reserved[6] = 1, "reserved");
+	REFUSED("gid query", f.gid_query.gid_type = PVR_GID_TYPE_ROCE_V2, "reserved");
+	REFUSED("gid query", f.gid_query.reserved[6] = 1, "reserved");
 	REFUSED("here", f.gid_query.reserved[0] = 1, "reserved");
 	REFUSED("here", f.gid_query.gid_type = 3, "GID");
 	REFUSED("here", f.gid_query.gid_type = 4, "GID");
@@ -325,31 +325,32 @@ TEST_PLAIN(test_fragment_outside_its_message_is_refused)
 {
 	REFUSED("send", f.request.length = (1ull << 31) + 1, "too long");
 	REFUSED("send", f.request.length = UINT64_MAX, "too long");
-	REFUSED("send", f.request.offset = (1ull << 31) - CHUNK + 1, "not in its message");
-	REFUSED("send", f.request.offset = (1ull << 31) + 1, "not in its message");
+	REFUSED("send", f.request.offset = (1ull << 31) - CHUNK + 1,
+		"beyond the end of its message");
+	REFUSED("send", f.request.offset = (1ull << 31) + 1, "beyond the end of its message");
 	/* Offset and chunk together wrap. */
-	REFUSED("send", f.request.offset = UINT64_MAX - CHUNK + 1, "not in its message");
-	REFUSED("read", f.request.chunk = 9001, "not in its message");
-	REFUSED("read", f.request.chunk = UINT32_MAX, "not in its message");
+	REFUSED("send", f.request.offset = UINT64_MAX - CHUNK + 1, "beyond the end of its message");
+	REFUSED("read", f.request.chunk = 9001, "beyond the end of its message");
+	REFUSED("read", f.request.chunk = UINT32_MAX, "beyond the end of its message");
 	REFUSED("read", f.request.chunk = 0, "empty");
 }
 
-TEST_PLAIN(test_frame_that_is_not_as_long_as_its_fragment_is_refused)
+TEST_PLAIN(test_frame_of_another_length_than_its_fragment_is_refused)
 {
-	REFUSED("write", f.request.chunk = 99, "as long as its piece");
-	REFUSED("write", f.frame.size += 1, "as long as its piece");
-	REFUSED("empty send", f.frame.size += 1, "as long as its piece");
-	REFUSED("read", f.frame.size += 4096, "as long as its piece");
-	REFUSED("atomic", f.frame.size += 8, "as long as its piece");
-	REFUSED("read data", f.read_data.chunk = 0, "as long as its piece");
+	REFUSED("write", f.request.chunk = 99, "length does not match its chunk");
+	REFUSED("write", f.frame.size += 1, "length does not match its chunk");
+	REFUSED("empty send", f.frame.size += 1, "length does not match its chunk");
+	REFUSED("read", f.frame.size += 4096, "length does not match its chunk");
+	REFUSED("atomic", f.frame.size += 8, "length does not match its chunk");
+	REFUSED("read data", f.read_data.chunk = 0, "length does not match its chunk");
 }
 
-TEST_PLAIN(test_last_fragment_is_where_the_message_ends)
+TEST_PLAIN(test_last_flag_matches_the_end_of_the_message)
 {
-	REFUSED("write", f.frame.flags = 0, "last");
-	REFUSED("empty send", f.frame.flags = 0, "last");
-	REFUSED("send", f.frame.flags = PVR_REQUEST_F_LAST, "last");
-	REFUSED("read", f.frame.flags = PVR_REQUEST_F_LAST, "last");
+	REFUSED("write", f.frame.flags = 0, "LAST flag");
+	REFUSED("empty send", f.frame.flags = 0, "LAST flag");
+	REFUSED("send", f.frame.flags = PVR_REQUEST_F_LAST, "LAST flag");
+	REFUSED("read", f.frame.flags = PVR_REQUEST_F_LAST, "LAST flag");
 	ACCEPTED("read", f.request.offset = 9000 - 4096; f.frame.flags = PVR_REQUEST_F_LAST);
 }
 
@@ -364,10 +365,12 @@ TEST_PLAIN(test_zero_length_and_odd_atomics_are_refused)
 	ACCEPTED("atomic", f.request.op = PVR_FRAME_OP_FETCH_ADD);
 }
 
-TEST_PLAIN(test_reads_and_atomics_without_an_answer_are_refused)
+TEST_PLAIN(test_reads_and_atomics_on_uc_are_refused)
 {
-	REFUSED("read", f.frame.flags |= PVR_REQUEST_F_UC, "wants an answer");
-	REFUSED("atomic", f.frame.flags |= PVR_REQUEST_F_UC, "wants an answer");
+	REFUSED("read", f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");
+	REFUSED("atomic", f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");
+	REFUSED("atomic", f.request.op = PVR_FRAME_OP_FETCH_ADD;
+		f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");
 	ACCEPTED("write", f.frame.flags |= PVR_REQUEST_F_UC);
 }
 
@@ -380,27 +383,29 @@ TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 
 		for (uint32_t parts = 1; parts <= PVR_FRAME_RNDV_SEGS; parts++)
 			ACCEPTED(exposed[i], f.frame.size = header + 16 * parts);
-		REFUSED(exposed[i], f.frame.size = header, "no parts");
+		REFUSED(exposed[i], f.frame.size = header, "rendezvous segments out of range");
 		REFUSED(exposed[i], f.frame.size = header + 16 * (PVR_FRAME_RNDV_SEGS + 1),
-			"too many");
-		REFUSED(exposed[i], f.frame.size = header + 16 + 15, "no parts");
-		REFUSED(exposed[i], f.frame.size = header + 8, "no parts");
+			"out of range");
+		REFUSED(exposed[i], f.frame.size = header + 16 + 15,
+			"rendezvous segments out of range");
+		REFUSED(exposed[i], f.frame.size = header + 8, "rendezvous segments out of range");
 		REFUSED(exposed[i], f.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV,
-			"as long as its piece");
+			"length does not match its chunk");
 	}
 	/* The limits of a fragment hold for rendezvous, too. */
-	REFUSED("exposed write", f.request.chunk = CHUNK + 1, "not in its message");
-	REFUSED("exposed write", f.request.chunk = 0, "empty piece");
+	REFUSED("exposed write", f.request.chunk = CHUNK + 1, "beyond the end of its message");
+	REFUSED("exposed write", f.request.chunk = 0, "empty fragment");
 	REFUSED("exposed write", f.request.length = f.request.chunk = PVR_FRAME_CHUNK_MAX + 1,
 		"too large");
 	REFUSED("exposed data", f.read_data.chunk = PVR_FRAME_CHUNK_MAX + 1, "too large");
-	REFUSED("exposed data", f.read_data.offset = (1ull << 31) - CHUNK + 1, "in no message");
+	REFUSED("exposed data", f.read_data.offset = (1ull << 31) - CHUNK + 1,
+		"beyond the end of a message");
 	/* Unreliable requests have no RNDV_DONE, and these types have no payload. */
 	REFUSED("exposed write", f.frame.flags |= PVR_REQUEST_F_UC, "RNDV flag");
 	REFUSED("read", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "RNDV flag");
 	REFUSED("atomic", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "RNDV flag");
-	REFUSED("returned", f.rndv_done.reserved = 1, "reserved");
-	ACCEPTED("returned", f.rndv_done.count = 0);
+	REFUSED("RNDV_DONE", f.rndv_done.reserved = 1, "reserved");
+	ACCEPTED("RNDV_DONE", f.rndv_done.count = 0);
 }
 
 static void expect_rndvs(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
@@ -417,7 +422,7 @@ static void expect_rndvs(const struct pvr_frame_rndv_seg *rndv, size_t count, ui
 
 TEST_PLAIN(test_rndvs_make_up_their_fragment)
 {
-	static const char part[] = "an empty part", sum[] = "as long as its piece";
+	static const char part[] = "segment is empty", sum[] = "length does not match its chunk";
 	struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS];
 
 	for (size_t i = 0; i < COUNT(rndv); i++)
@@ -459,7 +464,7 @@ TEST_PLAIN(test_datagram_with_a_wrong_field_is_refused)
 	ACCEPTED("datagram", f.frame.size = 64);
 }
 
-TEST_PLAIN(test_farewell_with_a_wrong_field_is_refused)
+TEST_PLAIN(test_qp_gone_with_a_wrong_field_is_refused)
 {
 	REFUSED("left", f.qp_gone.gid_type = 0, "GID");
 	REFUSED("left", f.qp_gone.gid_type = 3, "GID");
@@ -470,14 +475,14 @@ TEST_PLAIN(test_farewell_with_a_wrong_field_is_refused)
 
 TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)
 {
-	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NUM, "verdict");
-	REFUSED("nak", f.ack.nak = PVR_FRAME_NAK_NUM, "reason");
-	REFUSED("ack", f.ack.nak = PVR_FRAME_NAK_ACCESS, "reason");
+	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NUM, "syndrome");
+	REFUSED("nak", f.ack.nak = PVR_FRAME_NAK_NUM, "NAK code");
+	REFUSED("ack", f.ack.nak = PVR_FRAME_NAK_ACCESS, "NAK code");
 	REFUSED("rnr", f.ack.rnr_ns = PVR_FRAME_RNR_MAX_NS + 1, "time");
 	REFUSED("ack", f.ack.rnr_ns = 1, "time");
-	REFUSED("ack", f.ack.offset = (1ull << 31) + 1, "position");
-	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NO_QP, "position");
-	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NO_GID, "position");
+	REFUSED("ack", f.ack.offset = (1ull << 31) + 1, "offset");
+	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NO_QP, "offset");
+	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NO_GID, "offset");
 	REFUSED("ack", f.ack.reserved = 1, "reserved");
 	REFUSED("ack", f.ack.qpn = 1u << 24, "24 bits");
 	REFUSED("ack", f.ack.psn = 1u << 24, "24 bits");
@@ -492,6 +497,7 @@ TEST_PLAIN(test_answer_with_a_wrong_field_is_refused)
 	REFUSED("atomic ack", f.atomic_ack.psn = 1u << 24, "24 bits");
 	REFUSED("read data", f.read_data.qpn = 1u << 24, "24 bits");
 	REFUSED("read data", f.read_data.psn = 1u << 24, "24 bits");
-	REFUSED("read data", f.read_data.offset = (1ull << 31) - 4095, "in no message");
-	REFUSED("read data", f.read_data.offset = UINT64_MAX, "in no message");
+	REFUSED("read data", f.read_data.offset = (1ull << 31) - 4095,
+		"beyond the end of a message");
+	REFUSED("read data", f.read_data.offset = UINT64_MAX, "beyond the end of a message");
 }

@@ -304,7 +304,7 @@ TEST(hosts, test_unknown_frames_close_the_connection)
 
 	for (size_t i = 0; i < COUNT(types); i++) {
 		frame.type = types[i];
-		expect_closed_by(env, &frame, sizeof(frame), "unknown type");
+		expect_closed_by(env, &frame, sizeof(frame), "unknown");
 	}
 	assert_int_equal(fg_wire_refused(env->wire), COUNT(types));
 }
@@ -397,7 +397,7 @@ TEST(hosts, test_fragments_longer_than_agreed_close_the_connection)
 			     .chunk = 65537 },
 	};
 
-	expect_closed_by(env, &forged, sizeof(forged), "longer than was agreed");
+	expect_closed_by(env, &forged, sizeof(forged), "above the negotiated chunk size");
 }
 
 /* Each frame that a connection may end in, each byte of it. */

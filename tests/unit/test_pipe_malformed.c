@@ -242,7 +242,7 @@ TEST(hosts, test_forged_requests_write_nothing)
 	expect_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
 	frame.dgid[15] ^= 0x55;
 	expect_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
-	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that it has not been given"));
+	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that this host does not have"));
 	/* A PSN ahead, with one NAK; a PSN before the first request. */
 	frame = good;
 	frame.psn = htole32((le32toh(good.psn) + 1) & 0xffffff);

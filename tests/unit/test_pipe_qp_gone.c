@@ -137,7 +137,7 @@ TEST(old, test_host_without_the_feature_receives_no_qp_gone)
 TEST(old, test_qp_gone_without_the_feature_ends_the_connection)
 {
 	assert_true(fg_malformed_is_closed(send_gone(env, 0, "default", forge(env))));
-	assert_string_equal(fg_wire_why(env->wire), "a farewell that was not agreed upon");
+	assert_string_equal(fg_wire_why(env->wire), "QP_GONE, but that was not negotiated");
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 

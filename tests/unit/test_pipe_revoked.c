@@ -91,7 +91,7 @@ static void went(struct scene *s)
 	memset(s->victim->buf.va, MARK, s->victim->buf.size);
 	assert_int_equal(stats->stopped, !is_source(s));
 	assert_true(fg_logged(fg_wire_host(s->env->wire, victims_host(s)),
-			      "took back memory that an RDMA NIC was using"));
+			      "guest freed memory during a transfer of an RDMA NIC"));
 	nics_hold(s->env, FG_READS_GO);
 	fg_wire_settle(s->env->wire, 30 * FG_SEC);
 }

@@ -130,7 +130,7 @@ TEST_DIAL(nics, true, test_rndv_that_is_in_order_is_read_and_returned)
 TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
 {
 	send_request(s);
-	expect_closed(s, "not agreed upon");
+	expect_closed(s, "not negotiated");
 	nics_expect_bytes(&env->b, 0);
 }
 
@@ -162,13 +162,13 @@ static void set_chunk(struct scene *s, uint32_t chunk)
 /* One row for each check that refuses a rendezvous; test_frame.c has all of their values. */
 TEST(nics, test_rndv_with_a_wrong_field_ends_the_connection)
 {
-	BAD(set_parts(&s, 0), "no parts");
-	BAD(set_parts(&s, PVR_FRAME_RNDV_SEGS + 1), "too many");
-	BAD(s.request.rndv[0].len = htole32(LEN - 1), "as long as its piece");
+	BAD(set_parts(&s, 0), "rendezvous segments out of range");
+	BAD(set_parts(&s, PVR_FRAME_RNDV_SEGS + 1), "out of range");
+	BAD(s.request.rndv[0].len = htole32(LEN - 1), "length does not match its chunk");
 	BAD(s.request.rndv[0].addr = htole64(UINT64_MAX - LEN + 2), "wraps");
-	BAD(set_chunk(&s, NICS_CHUNK + 1), "larger than was agreed");
+	BAD(set_chunk(&s, NICS_CHUNK + 1), "above the negotiated size");
 	BAD(set_chunk(&s, PVR_FRAME_CHUNK_MAX + 1), "too large");
-	BAD(set_chunk(&s, 0), "an empty part");
+	BAD(set_chunk(&s, 0), "segment is empty");
 	BAD(s.request.frame.op = PVR_FRAME_OP_READ, "RNDV flag");
 	BAD(s.request.frame.frame.flags |= PVR_REQUEST_F_UC, "RNDV flag");
 	BAD(s.request.frame.frame.type = PVR_FRAME_DATAGRAM, "flag");
@@ -420,7 +420,7 @@ TEST_CASES(nics, test_returns_of_what_was_not_exposed_end_the_connection, bad_re
 		send_rndv_done(&s, row->returned);
 	assert_false(fg_malformed_is_closed(s.malformed));
 	send_rndv_done(&s, row->count);
-	expect_closed(&s, "rendezvous are returned that were not made");
+	expect_closed(&s, "RNDV_DONE for more rendezvous than were sent");
 	assert_int_equal(nics_out(env, 0), 0);
 	fg_malformed_destroy(s.malformed);
 	/* Nothing is lost: the requests use another connection. */
@@ -437,11 +437,11 @@ TEST(nics, test_returns_without_rndvs_end_the_connection)
 	write_some(&s, 1);
 	assert_int_equal(nics_out(env, 0), 0);
 	send_rndv_done(&s, 1);
-	expect_closed(&s, "there can be none");
+	expect_closed(&s, "not negotiated");
 	fg_wire_mend(env->wire, 0, 1, 0);
 	dial(&s, env, false);
 	send_rndv_done(&s, 1);
-	expect_closed(&s, "there can be none");
+	expect_closed(&s, "not negotiated");
 }
 
 /* ------------------------------------------------------------ answers with rendezvous */
@@ -495,8 +495,9 @@ TEST(nics, test_exposed_answer_is_read_and_returned)
 
 TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
 {
-	static const char *const why[] = { "not agreed upon", "as long as its piece", "wraps",
-					   "larger than was agreed", "no parts" };
+	static const char *const why[] = { "not negotiated", "length does not match its chunk",
+					   "wraps", "above the negotiated size",
+					   "rendezvous segments out of range" };
 	struct answer answer;
 	struct scene s;
 

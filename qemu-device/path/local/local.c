@@ -109,7 +109,7 @@ static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 {
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-			    "a request that has no data, with data");
+			    "local operation with SGEs or inline data");
 	if (pvr_local_op(qp, wqe, &quantum->budget.bytes))
 		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region or window could not be bound, registered or invalidated");

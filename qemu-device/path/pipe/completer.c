@@ -416,7 +416,7 @@ static bool find_target(struct pvr_pipe_sq *sq, const struct pvr_inflight *infli
 		status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if (status == PVRDMA_WC_SUCCESS)
 		return true;
-	pvr_requester_fail(qp, wqe, status, "a request that was changed after it had been sent");
+	pvr_requester_fail(qp, wqe, status, "WQE was changed after it was posted");
 	return false;
 }
 
@@ -444,7 +444,7 @@ void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 	if (inflight && find_target(sq, inflight, &wqe, &sg)) {
 		if (pvr_sg_write(&sg, &value, sizeof(value)))
 			pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
-					   "the place for the value went away");
+					   "memory for the original value was unplugged");
 		else
 			answered(sq, &wqe);
 	}
@@ -492,7 +492,7 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 		return PVR_HANDLED_PARTLY;
 	if (ret < 0)
 		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
-				   "the memory of an RDMA READ went away");
+				   "memory of an RDMA READ was unplugged");
 	else
 		fragment_read(sq, &wqe, end, length);
 	return PVR_HANDLED;

@@ -91,11 +91,11 @@ static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 	if (le16toh(hello->version_min) > le16toh(hello->version_max))
 		return "its lowest version is above its highest";
 	if (chunk < PVR_FRAME_CHUNK_MIN || chunk > PVR_FRAME_CHUNK_MAX)
-		return "a chunk out of range";
+		return "chunk size out of range";
 	if (!hello->count || hello->count > PVR_REQ_CONN_MAX || hello->index >= hello->count)
-		return "a connection's index out of range";
+		return "connection index out of range";
 	if (hello->dscp > PVR_DSCP_MAX || hello->reserved)
-		return "a DSCP out of range";
+		return "DSCP out of range";
 	if (!is_text(hello->name, sizeof(hello->name), is_name_char))
 		return "a host's name must be letters, digits, '.', '_' or '-'";
 	return NULL;
@@ -107,12 +107,12 @@ static const char *check_close(const union pvr_any_frame *any, size_t payload)
 
 	(void)payload;
 	if (le32toh(close->reason) >= PVR_CLOSE_NUM)
-		return "an unknown reason";
+		return "unknown close reason";
 	if (close->reserved)
 		return "reserved fields are not zero";
 	/* An empty text is allowed. The text goes to the log. */
 	if (close->text[0] && !is_text(close->text, sizeof(close->text), isprint))
-		return "a text that cannot be printed";
+		return "text with characters that cannot be printed";
 	return NULL;
 }
 
@@ -130,13 +130,13 @@ static const char *check_queue_pair(const union pvr_any_frame *any, size_t paylo
 
 	(void)payload;
 	if (!is_number(qp->qpn) || !is_number(qp->psn))
-		return "a number above 24 bits";
+		return "QP number or PSN above 24 bits";
 	if (!qp->mtu || qp->mtu > PVR_FRAME_MTU_MAX)
-		return "an MTU out of range";
+		return "MTU out of range";
 	if (buffers < PVR_FRAME_BUFFERS_MIN || buffers > PVR_FRAME_BUFFERS_MAX)
-		return "a number of buffers out of range";
+		return "number of buffers out of range";
 	if (size < PVR_FRAME_CHUNK_MIN || size > PVR_FRAME_CHUNK_MAX)
-		return "a buffer's size out of range";
+		return "buffer size out of range";
 	if (qp->reserved2)
 		return "reserved fields are not zero";
 	return NULL;
@@ -154,10 +154,10 @@ static const char *check_rndv_done(const union pvr_any_frame *any, size_t payloa
 static const char *check_payload(const struct pvr_frame *frame, uint32_t chunk, size_t payload)
 {
 	if (!(frame->flags & PVR_FRAME_F_RNDV))
-		return payload == chunk ? NULL : "a frame that is not as long as its piece";
+		return payload == chunk ? NULL : "frame length does not match its chunk";
 	if (!payload || payload % sizeof(struct pvr_frame_rndv_seg) ||
 	    payload / sizeof(struct pvr_frame_rndv_seg) > PVR_FRAME_RNDV_SEGS)
-		return "a rendezvous of no parts, or of too many";
+		return "number of rendezvous segments out of range";
 	return NULL;
 }
 
@@ -170,12 +170,12 @@ bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, u
 	for (i = 0; i < count; i++) {
 		uint64_t addr = le64toh(rndv[i].addr), len = le32toh(rndv[i].len);
 
-		*why = "an empty part of a rendezvous, or one that wraps";
+		*why = "rendezvous segment is empty or wraps around";
 		if (!len || addr + len < addr)
 			return false;
 		sum += len;
 	}
-	*why = sum == chunk ? NULL : "a rendezvous that is not as long as its piece";
+	*why = sum == chunk ? NULL : "rendezvous length does not match its chunk";
 	return !*why;
 }
 
@@ -232,16 +232,16 @@ static const char *check_fragment(const struct pvr_frame_request *request, bool 
 	uint32_t chunk = le32toh(request->chunk);
 
 	if (length > PVR_MAX_MSG_SIZE)
-		return "a message that is too long";
+		return "message too long";
 	if (offset > length || chunk > length - offset)
-		return "a fragment that is not in its message";
+		return "fragment beyond the end of its message";
 	if (!chunk && length)
-		return "an empty piece";
+		return "empty fragment";
 	/* Limits the response of a READ, too. */
 	if (chunk > PVR_FRAME_CHUNK_MAX)
-		return "a fragment that is too large";
+		return "fragment too large";
 	if (last != (offset + chunk == length))
-		return "the last piece must be where the message ends";
+		return "LAST flag does not match the end of the message";
 	return NULL;
 }
 
@@ -249,7 +249,7 @@ static const char *check_atomic(const struct pvr_frame_request *request, bool la
 {
 	if (le64toh(request->length) != sizeof(uint64_t) || request->offset || request->chunk ||
 	    !last)
-		return "atomics are of 8 bytes, in one fragment";
+		return "atomic operation is not one fragment of 8 bytes";
 	return NULL;
 }
 
@@ -258,14 +258,14 @@ static const char *check_request_numbers(const struct pvr_frame_request *request
 	uint32_t psns = le32toh(request->psns);
 
 	if (!is_gid_type(request->gid_type))
-		return "an unknown type of GID";
+		return "unknown GID type";
 	if (request->reserved || request->reserved2)
 		return "reserved fields are not zero";
 	if (!is_number(request->src_qpn) || !is_number(request->dst_qpn) ||
 	    !is_number(request->psn))
-		return "a number of more than 24 bits";
+		return "QP number or PSN above 24 bits";
 	if (!psns || psns > PSNS_MAX)
-		return "a message of no PSNs, or of too many";
+		return "number of PSNs out of range";
 	return NULL;
 }
 
@@ -277,7 +277,7 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 	const char *why;
 
 	if (request->op >= PVR_FRAME_OP_NUM)
-		return "an unknown operation";
+		return "unknown operation";
 	op = &ops[request->op];
 	if ((!op->has_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
 	    request->frame.flags & PVR_FRAME_F_RNDV)
@@ -287,7 +287,7 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 	if (why)
 		return why;
 	if (!op->has_payload && (request->frame.flags & PVR_REQUEST_F_UC))
-		return "an operation that wants an answer, and will get none";
+		return "operation with a response on UC";
 	why = check_request_numbers(request);
 	if (why)
 		return why;
@@ -302,11 +302,11 @@ static const char *check_datagram(const union pvr_any_frame *any, size_t payload
 	if (dgram->has_imm > 1)
 		return "has_imm is neither 0 nor 1";
 	if (!is_gid_type(dgram->gid_type))
-		return "an unknown type of GID";
+		return "unknown GID type";
 	if (le32toh(dgram->flow_label) > FLOW_LABEL_MAX)
-		return "a flow label of more than 20 bits";
+		return "flow label above 20 bits";
 	if (!is_number(dgram->src_qpn) || !is_number(dgram->dst_qpn))
-		return "a number of more than 24 bits";
+		return "QP number or PSN above 24 bits";
 	return NULL;
 }
 
@@ -316,9 +316,9 @@ static const char *check_qp_gone(const union pvr_any_frame *any, size_t payload)
 
 	(void)payload;
 	if (!is_gid_type(left->gid_type))
-		return "an unknown type of GID";
+		return "unknown GID type";
 	if (!is_number(left->src_qpn) || !is_number(left->dst_qpn))
-		return "a number of more than 24 bits";
+		return "QP number or PSN above 24 bits";
 	if (!is_zero(left->reserved, sizeof(left->reserved)))
 		return "reserved fields are not zero";
 	return NULL;
@@ -332,7 +332,7 @@ static const char *check_gid_reply(const union pvr_any_frame *any, size_t payloa
 
 	(void)payload;
 	if (reply->gid_type && !is_gid_type(reply->gid_type))
-		return "an unknown type of GID";
+		return "unknown GID type";
 	if (!is_zero(reply->reserved, sizeof(reply->reserved)))
 		return "reserved fields are not zero";
 	return NULL;
@@ -342,15 +342,15 @@ static const char *check_gid_reply(const union pvr_any_frame *any, size_t payloa
 static const char *check_syndrome(const struct pvr_frame_ack *ack)
 {
 	if (ack->syndrome >= PVR_FRAME_SYN_NUM)
-		return "an unknown verdict";
+		return "unknown syndrome";
 	if (ack->nak >= PVR_FRAME_NAK_NUM || (ack->nak && ack->syndrome != PVR_FRAME_SYN_NAK))
-		return "an unknown reason";
+		return "unknown NAK code";
 	if (le64toh(ack->rnr_ns) > PVR_FRAME_RNR_MAX_NS ||
 	    (ack->rnr_ns && ack->syndrome != PVR_FRAME_SYN_RNR))
-		return "a time to wait out of range";
+		return "RNR wait time out of range";
 	if (le64toh(ack->offset) > PVR_MAX_MSG_SIZE ||
 	    (ack->offset && ack->syndrome >= PVR_FRAME_SYN_NO_QP))
-		return "a position out of range";
+		return "offset out of range";
 	return NULL;
 }
 
@@ -362,7 +362,7 @@ static const char *check_ack(const union pvr_any_frame *any, size_t payload)
 	if (ack->reserved)
 		return "reserved fields are not zero";
 	if (!is_number(ack->qpn) || !is_number(ack->psn))
-		return "a number of more than 24 bits";
+		return "QP number or PSN above 24 bits";
 	return check_syndrome(ack);
 }
 
@@ -374,7 +374,7 @@ static const char *check_atomic_ack(const union pvr_any_frame *any, size_t paylo
 	if (ack->reserved)
 		return "reserved fields are not zero";
 	if (!is_number(ack->qpn) || !is_number(ack->psn))
-		return "a number of more than 24 bits";
+		return "QP number or PSN above 24 bits";
 	return NULL;
 }
 
@@ -388,11 +388,11 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 	if (why)
 		return why;
 	if (chunk > PVR_FRAME_CHUNK_MAX)
-		return "a fragment that is too large";
+		return "fragment too large";
 	if (offset > PVR_MAX_MSG_SIZE || chunk > PVR_MAX_MSG_SIZE - offset)
-		return "a fragment that is in no message";
+		return "fragment beyond the end of a message";
 	if (!is_number(data->qpn) || !is_number(data->psn))
-		return "a number of more than 24 bits";
+		return "QP number or PSN above 24 bits";
 	return NULL;
 }
 
@@ -480,9 +480,9 @@ static const char *check_begin(const struct pvr_frame *frame, const struct frame
 	uint16_t fabric = le16toh(frame->fabric);
 
 	if (frame->flags & ~kind->flags)
-		return "an unknown flag";
+		return "unknown flag";
 	if (fabric > PVR_FRAME_FABRICS || kind->has_fabric != (fabric != 0))
-		return "a fabric's number out of range";
+		return "fabric number out of range";
 	return NULL;
 }
 
@@ -492,17 +492,17 @@ size_t pvr_frame_header_size(const struct pvr_frame *frame, enum pvr_frame_role 
 	const struct frame_kind *kind;
 	uint32_t size = le32toh(frame->size);
 
-	*why = "an unknown type of frame";
+	*why = "unknown frame type";
 	if (frame->type >= PVR_FRAME_NUM || !kinds[frame->type].check)
 		return 0;
 	kind = &kinds[frame->type];
-	*why = "a frame of the other direction";
+	*why = "frame type of the other direction";
 	if (!(kind->receivers & 1u << receiver))
 		return 0;
-	*why = "a frame that is too short";
+	*why = "frame too short";
 	if (size < kind->header)
 		return 0;
-	*why = "a frame that is too long";
+	*why = "frame too long";
 	if (size - kind->header > payload_max(kind, chunk))
 		return 0;
 	*why = check_begin(frame, kind);

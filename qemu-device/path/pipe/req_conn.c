@@ -561,10 +561,10 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	(void)payload; /* read by pvr_req_conn_recv_payload() */
 	switch (any->frame.type) {
 	case PVR_FRAME_HELLO:
-		*why = "a second HELLO";
+		*why = "second HELLO";
 		return PVR_HANDLED;
 	case PVR_FRAME_VERBS_QP:
-		*why = "a queue pair that was not asked for";
+		*why = "VERBS_QP, but none was requested";
 		return PVR_HANDLED;
 	case PVR_FRAME_CLOSE:
 		*why = pvr_pipe_rx_closed(&out->in, &any->close);
@@ -579,7 +579,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	fabric = pvr_fabric_ids_name(&out->fabrics, le16toh(any->frame.fabric));
 	if (fabric)
 		return dispatch_answer(out, any, fabric);
-	*why = "a fabric that was not declared";
+	*why = "fabric number was not declared";
 	return PVR_HANDLED;
 }
 

@@ -288,7 +288,7 @@ static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment
 static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	const struct pvr_inflight *inflight = pvr_inflight(sq, sq->cursor);
-	static const char changed[] = "a request that was changed after it had been sent";
+	static const char changed[] = "WQE was changed after it was posted";
 	struct pvr_qp *qp = sq->qp;
 	enum pvrdma_wc_status status;
 	const struct pvr_opcode *op;
@@ -340,7 +340,7 @@ static enum step local_step(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *w
 		return wait_for_answers(sq);
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-			    "a request that has no data, with data");
+			    "local operation with SGEs or inline data");
 	if (pvr_local_op(qp, wqe, &quantum->bytes))
 		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region or window could not be bound, registered or invalidated");

@@ -490,7 +490,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_rsp_c
 
 static void log_imposture(struct pvr_adapter *adapter, const struct pvr_rsp_conn *in)
 {
-	pvr_log_guest(adapter, "host %s: a request from a GID that it has not been given",
+	pvr_log_guest(adapter, "host %s: request from a GID that this host does not have",
 		      pvr_host_name(pvr_rsp_conn_host(in)));
 }
 

@@ -111,10 +111,10 @@ const char *pvr_rndv_tx_done(struct pvr_rndv_tx *rndvs, const struct pvr_frame_r
 	uint32_t count;
 
 	if (!rndvs)
-		return "a rendezvous is returned, and there can be none";
+		return "RNDV_DONE, but rendezvous was not negotiated";
 	count = le32toh(frame->count) - rndvs->rndv_done;
 	if (!count || count > rndvs->exposed - rndvs->rndv_done)
-		return "rendezvous are returned that were not made";
+		return "RNDV_DONE for more rendezvous than were sent";
 	give_back(rndvs, count);
 	return NULL;
 }

@@ -155,9 +155,9 @@ void pvr_rsp_conn_send_close(struct pvr_rsp_conn *in, enum pvr_close_reason reas
 static const char *got_fabric(struct pvr_rsp_conn *in, const struct pvr_frame_fabric *fabric)
 {
 	if (le16toh(fabric->frame.fabric) != in->fabrics.count + 1)
-		return "a fabric's number that is not the next one";
+		return "fabric number is not the next one";
 	if (!pvr_fabric_ids_add(&in->fabrics, 0, fabric->name))
-		return "no memory for a fabric";
+		return "out of memory for a fabric";
 	return NULL;
 }
 
@@ -191,14 +191,14 @@ static void recv_piggyback_ack(struct pvr_rsp_conn *in, const char *fabric,
 	if (ack->syndrome == PVR_FRAME_SYN_ACK)
 		pvr_pipe_ack(&route, fabric, ack);
 	else
-		*why = "a verdict that is piggybacked";
+		*why = "piggybacked syndrome other than ACK";
 }
 
 static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 				const struct pvr_frame_qp_gone *left)
 {
 	if (!in->qp_gone_agreed)
-		return "a farewell that was not agreed upon";
+		return "QP_GONE, but that was not negotiated";
 	pvr_pipe_recv_qp_gone(in, fabric, left);
 	return NULL;
 }
@@ -214,7 +214,7 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 		/* The response of a READ must fit into a frame, too. */
 		if (le32toh(any->request.chunk) <= in->box.chunk)
 			return pvr_pipe_request(in, fabric, &any->request, payload);
-		*why = "a fragment that is longer than was agreed";
+		*why = "fragment above the negotiated chunk size";
 		return PVR_HANDLED;
 	case PVR_FRAME_ACK:
 		recv_piggyback_ack(in, fabric, &any->ack, why);
@@ -236,10 +236,10 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 
 	switch (any->frame.type) {
 	case PVR_FRAME_HELLO:
-		*why = "a second HELLO";
+		*why = "second HELLO";
 		return PVR_HANDLED;
 	case PVR_FRAME_VERBS_QP:
-		*why = "a queue pair that was not asked for";
+		*why = "VERBS_QP, but none was requested";
 		return PVR_HANDLED;
 	case PVR_FRAME_CLOSE:
 		*why = pvr_pipe_rx_closed(&in->box, &any->close);
@@ -255,7 +255,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	}
 	fabric = pvr_fabric_ids_name(&in->fabrics, le16toh(any->frame.fabric));
 	if (!fabric) {
-		*why = "a fabric that was not declared";
+		*why = "fabric number was not declared";
 		return PVR_HANDLED;
 	}
 	handled = dispatch(in, fabric, any, payload, why);

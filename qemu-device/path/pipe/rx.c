@@ -250,9 +250,9 @@ static bool read_rndv(struct pvr_pipe_rx *box, size_t header, const char **why)
 	struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS];
 	size_t parts = box->payload / sizeof(rndv[0]);
 
-	*why = box->ops->read ? NULL : "a rendezvous that was not agreed upon";
+	*why = box->ops->read ? NULL : "RNDV flag set, but rendezvous was not negotiated";
 	if (!*why && chunk > box->chunk)
-		*why = "a rendezvous that is larger than was agreed";
+		*why = "rendezvous above the negotiated size";
 	if (*why || have(box) < header + box->payload)
 		return false;
 	memcpy(rndv, box->data + box->head + header, box->payload);
