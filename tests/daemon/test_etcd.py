@@ -193,6 +193,7 @@ def test_address_that_changes(etcd, start, pair):
     a, b = pair
     since = b.mark()
     a.end()
+    b.wait("forget a", since)
     start("a", etcd.url, address="192.0.2.11:7471").announce("red", G1)
     b.resolve("red", G1, "remote 2 a")
     b.wait("peer a 192.0.2.11:7471", since)
