@@ -124,9 +124,9 @@ def guest_programs():
 
 
 @functools.cache
-def guest_module():
+def guest_module(kernel="6.1"):
     """tests/guest/kmod, for the share."""
-    return [path_from("build/guest-modules")]
+    return [path_from("build/guest-modules", kernel)]
 
 
 def our_provider():

@@ -10,7 +10,7 @@ import pytest
 from boots import Boot, step_tests
 from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, OPERATOR, READDRESSED, UNLOAD,
                           UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
-from steps import Step, guest_programs
+from steps import Step, guest_module, guest_programs
 from traffic import CONNECTIONS
 
 pytestmark = pytest.mark.slow
@@ -109,5 +109,5 @@ STEPS = [dataclasses.replace(step, seconds=step.seconds * SLOWNESS) for step in 
     Step("no-leak-after-load-without-device", LEAKS),
     Step("still-armed", ARMED),
 )]
-debug = Boot("debug", kernel=KERNEL, smp=2).part(STEPS, OPERATOR, guest_programs)
+debug = Boot("debug", kernel=KERNEL, smp=2).part(STEPS, OPERATOR, lambda: [*guest_programs(), *guest_module(KERNEL)])
 test_step, test_run_ended_well = step_tests(debug=STEPS)

@@ -19,12 +19,11 @@ LAST_WORDS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Bash that runs on all nodes at the same time, with guest/steps.sh at hand. marks: pytest's."""
+    """Bash that runs on all nodes at the same time, with guest/steps.sh at hand."""
 
     name: str
     script: str
     seconds: int = 60
-    marks: tuple = ()
 
 
 @dataclasses.dataclass
