@@ -104,8 +104,7 @@ static void handle_losses(struct pvr_worker *worker)
 	struct pvr_adapter *adapter;
 
 	worker->has_losses = false;
-	LIST_FOREACH(adapter, &worker->adapters, of_worker)
-	{
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED) &&
 		    !__atomic_load_n(&adapter->has_lost_peers, __ATOMIC_RELAXED))
 			continue;
@@ -136,8 +135,7 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	bool found = false;
 
 	__atomic_store_n(&worker->polls, true, __ATOMIC_RELAXED);
-	LIST_FOREACH(adapter, &worker->adapters, of_worker)
-	{
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		/*
 		 * Of many adapters most are idle: taking all their locks would cost most
 		 * of the time.
@@ -160,8 +158,7 @@ bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int index)
 	bool nothing = true;
 
 	__atomic_store_n(&worker->polls, false, __ATOMIC_RELAXED);
-	LIST_FOREACH(adapter, &worker->adapters, of_worker)
-	{
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		pvr_adapter_lock(adapter);
 		nothing &= pvr_db_enable_all(adapter);
 		pvr_adapter_leave(adapter, worker);
@@ -178,8 +175,7 @@ bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int inde
 	struct pvr_adapter *adapter;
 	bool active = false;
 
-	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker)
-	{
+	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker) {
 		if (!pvr_adapter_is_uar_mapped(adapter))
 			continue;
 		if (!pvr_trylock(&adapter->lock)) {
@@ -232,8 +228,7 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 	const struct pvr_flow *flow;
 
 	pvr_lock(&engine->fabrics->lock);
-	LIST_FOREACH(flow, &engine->fabrics->flows, link)
-	{
+	LIST_FOREACH(flow, &engine->fabrics->flows, link) {
 		struct reason reason = reason_of(flow);
 		struct pvr_flow_stats stats = {
 			.from = flow->from->name,

@@ -170,8 +170,7 @@ static uint64_t earliest(const struct pvr_loop *loop, uint64_t deadline)
 {
 	const struct pvr_loop_timer *timer;
 
-	LIST_FOREACH(timer, &loop->timers, link)
-	{
+	LIST_FOREACH(timer, &loop->timers, link) {
 		if (timer->deadline < deadline)
 			deadline = timer->deadline;
 	}
@@ -235,8 +234,7 @@ static struct pvr_loop_timer *first_expired(const struct pvr_loop *loop, uint64_
 {
 	struct pvr_loop_timer *timer;
 
-	LIST_FOREACH(timer, &loop->timers, link)
-	{
+	LIST_FOREACH(timer, &loop->timers, link) {
 		if (timer->deadline <= now)
 			return timer;
 	}

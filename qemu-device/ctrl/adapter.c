@@ -51,8 +51,8 @@ static const char *config_error(const struct pvr_engine *engine,
 	if (config->worker >= engine->num_workers)
 		return "there is no worker of this number";
 	LIST_FOREACH(other, &engine->adapters, link)
-	if (!strcmp(other->name, config->name))
-		return "another adapter has this name";
+		if (!strcmp(other->name, config->name))
+			return "another adapter has this name";
 	return NULL;
 }
 
@@ -210,7 +210,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 	if (!on)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	pvr_sched_kick(qp);
+		pvr_sched_kick(qp);
 	pvr_peer_gone_check_later(adapter);
 }
 

@@ -110,5 +110,5 @@ void pvr_uc_destroy_all(struct pvr_adapter *adapter)
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->ucs, i, uc)
-	uc_destroy(adapter, uc);
+		uc_destroy(adapter, uc);
 }

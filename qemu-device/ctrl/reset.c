@@ -25,20 +25,20 @@ void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_u
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	if (!uc || qp->pd->uc == uc)
-		pvr_qp_destroy(qp);
+		if (!uc || qp->pd->uc == uc)
+			pvr_qp_destroy(qp);
 	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-	if (!uc || srq->pd->uc == uc)
-		pvr_srq_destroy(adapter, srq);
+		if (!uc || srq->pd->uc == uc)
+			pvr_srq_destroy(adapter, srq);
 	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-	if (!uc || cq->uc == uc)
-		pvr_cq_destroy(adapter, cq);
+		if (!uc || cq->uc == uc)
+			pvr_cq_destroy(adapter, cq);
 	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-	if (!uc || mr->pd->uc == uc)
-		pvr_mr_destroy(adapter, mr);
+		if (!uc || mr->pd->uc == uc)
+			pvr_mr_destroy(adapter, mr);
 	PVR_TABLE_FOR_EACH(&adapter->pds, i, pd)
-	if (!uc || pd->uc == uc)
-		pvr_pd_destroy(adapter, pd);
+		if (!uc || pd->uc == uc)
+			pvr_pd_destroy(adapter, pd);
 }
 
 void pvr_adapter_do_reset(struct pvr_adapter *adapter)
@@ -95,16 +95,16 @@ static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_regi
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-	pvr_pages_check(&mr->pages, region);
+		pvr_pages_check(&mr->pages, region);
 	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-	if (!cq->pages.broken && pvr_pages_check(&cq->pages, region))
-		pvr_cq_fail(adapter, cq, why);
+		if (!cq->pages.broken && pvr_pages_check(&cq->pages, region))
+			pvr_cq_fail(adapter, cq, why);
 	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-	if (!srq->pages.broken && pvr_pages_check(&srq->pages, region))
-		pvr_srq_fail(adapter, srq, why);
+		if (!srq->pages.broken && pvr_pages_check(&srq->pages, region))
+			pvr_srq_fail(adapter, srq, why);
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	if (!qp->pages.broken && pvr_pages_check(&qp->pages, region))
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
+		if (!qp->pages.broken && pvr_pages_check(&qp->pages, region))
+			pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
 }
 
 void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)

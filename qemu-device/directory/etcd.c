@@ -79,15 +79,14 @@ void pvr_etcd_resync(struct pvr_etcd *etcd)
 	size_t i;
 
 	begin_grace(etcd);
-	TAILQ_FOREACH(entry, &directory->entries.used, used)
-	{
+	TAILQ_FOREACH(entry, &directory->entries.used, used) {
 		item = (struct pvr_etcd_item *)entry->private;
 		if (entry->state == PVR_ENTRY_FOUND)
 			pvr_etcd_request(etcd, item);
 	}
 	for (i = 0; i < PVR_DIR_HOST_BUCKETS; i++) {
 		LIST_FOREACH(host, &directory->hosts.buckets[i], link)
-		pvr_etcd_request(etcd, (struct pvr_etcd_item *)host->private);
+			pvr_etcd_request(etcd, (struct pvr_etcd_item *)host->private);
 	}
 }
 

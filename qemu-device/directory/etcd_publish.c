@@ -408,7 +408,7 @@ void pvr_etcd_publish_all(struct pvr_etcd *etcd)
 
 	for (i = 0; i < etcd->publish.table.num_buckets; i++) {
 		LIST_FOREACH(node, &etcd->publish.table.buckets[i], link)
-		enqueue(pvr_container_of(node, struct pvr_own_key, node));
+			enqueue(pvr_container_of(node, struct pvr_own_key, node));
 	}
 }
 

@@ -27,8 +27,7 @@ struct pvr_dir_host *pvr_dir_host_find(struct pvr_directory *directory, const ch
 {
 	struct pvr_dir_host *host;
 
-	LIST_FOREACH(host, &directory->hosts.buckets[bucket_of(name)], link)
-	{
+	LIST_FOREACH(host, &directory->hosts.buckets[bucket_of(name)], link) {
 		if (!strcmp(host->name, name))
 			break;
 	}

@@ -72,8 +72,7 @@ struct pvr_key_node *pvr_key_find(const struct pvr_key_table *table, const struc
 {
 	struct pvr_key_node *node;
 
-	LIST_FOREACH(node, &table->buckets[bucket_of(table, key)], link)
-	{
+	LIST_FOREACH(node, &table->buckets[bucket_of(table, key)], link) {
 		if (pvr_key_equal(&node->key, key))
 			break;
 	}

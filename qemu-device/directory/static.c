@@ -254,7 +254,7 @@ static void static_host_changed(struct pvr_directory *directory, struct pvr_dir_
 		return;
 	host_part(host)->wanted_since = 0;
 	TAILQ_FOREACH(entry, &directory->entries.due[PVR_DUE_ROUND], by_deadline)
-	query(directory, entry, host);
+		query(directory, entry, host);
 }
 
 static void recheck(struct pvr_directory *directory, struct pvr_dir_host *host)

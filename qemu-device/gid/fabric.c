@@ -51,8 +51,8 @@ static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *nam
 	struct pvr_fabric *fabric;
 
 	LIST_FOREACH(fabric, &engine->fabrics->list, link)
-	if (!strcmp(fabric->name, name))
-		return fabric;
+		if (!strcmp(fabric->name, name))
+			return fabric;
 	return NULL;
 }
 
@@ -85,8 +85,8 @@ static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric, const uint8
 	struct pvr_adapter *adapter;
 
 	LIST_FOREACH(adapter, &fabric->adapters, fabric_link)
-	if (!memcmp(adapter->mac, mac, 6))
-		return adapter;
+		if (!memcmp(adapter->mac, mac, 6))
+			return adapter;
 	return NULL;
 }
 
@@ -168,8 +168,8 @@ static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric, const uint
 	struct pvr_gid_node *node;
 
 	LIST_FOREACH(node, &fabric->gids[pvr_fabric_bucket(gid)], link)
-	if (!memcmp(node->gid, gid, 16))
-		return node;
+		if (!memcmp(node->gid, gid, 16))
+			return node;
 	return NULL;
 }
 
@@ -341,8 +341,8 @@ bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation
 
 	pvr_lock(lock);
 	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
-	if (other->incarnation == incarnation)
-		break;
+		if (other->incarnation == incarnation)
+			break;
 	pvr_unlock(lock);
 	return other;
 }
@@ -358,8 +358,8 @@ static bool new_incarnation(struct pvr_adapter *adapter)
 	if (!was_known)
 		return false;
 	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
-	if (other != adapter)
-		__atomic_store_n(&other->has_lost_peers, true, __ATOMIC_RELAXED);
+		if (other != adapter)
+			__atomic_store_n(&other->has_lost_peers, true, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -398,8 +398,8 @@ static struct pvr_flow *flow_get(struct pvr_adapter *from, struct pvr_adapter *t
 	struct pvr_flow *flow;
 
 	LIST_FOREACH(flow, &fabrics->flows, link)
-	if (flow->from == from && flow->to == to && flow->host == host)
-		return flow;
+		if (flow->from == from && flow->to == to && flow->host == host)
+			return flow;
 	flow = calloc(1, sizeof(*flow));
 	if (!flow)
 		return NULL;

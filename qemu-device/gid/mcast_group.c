@@ -18,8 +18,8 @@ static struct pvr_group *find_in(const struct pvr_fabric *fabric, const uint8_t 
 	struct pvr_group *group;
 
 	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
-	if (group->gid_type == gid_type && !memcmp(group->mgid, mgid, 16))
-		return group;
+		if (group->gid_type == gid_type && !memcmp(group->mgid, mgid, 16))
+			return group;
 	return NULL;
 }
 
@@ -41,8 +41,8 @@ static struct pvr_mcast_adapter *mcast_adapter_find(const struct pvr_group *grou
 	struct pvr_mcast_adapter *mcast_adapter;
 
 	LIST_FOREACH(mcast_adapter, &group->mcast_adapters, link)
-	if (mcast_adapter->adapter == adapter)
-		return mcast_adapter;
+		if (mcast_adapter->adapter == adapter)
+			return mcast_adapter;
 	return NULL;
 }
 
@@ -51,8 +51,8 @@ static struct pvr_mcast_qp *mcast_qp_find(const struct pvr_qp *qp, const uint8_t
 	struct pvr_mcast_qp *mcast_qp;
 
 	LIST_FOREACH(mcast_qp, &qp->groups, of_qp)
-	if (!memcmp(mcast_qp->mcast_adapter->group->mgid, mgid, 16))
-		return mcast_qp;
+		if (!memcmp(mcast_qp->mcast_adapter->group->mgid, mgid, 16))
+			return mcast_qp;
 	return NULL;
 }
 
@@ -223,8 +223,8 @@ static const struct pvr_group *find_of_any_type(const struct pvr_fabric *fabric,
 	const struct pvr_group *group;
 
 	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
-	if (group->count && !memcmp(group->mgid, mgid, 16))
-		return group;
+		if (group->count && !memcmp(group->mgid, mgid, 16))
+			return group;
 	return NULL;
 }
 
@@ -236,8 +236,8 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t
 
 	pvr_lock(&engine->fabrics->lock);
 	LIST_FOREACH(fabric, &engine->fabrics->list, link)
-	if (!strcmp(fabric->name, name))
-		group = find_of_any_type(fabric, mgid);
+		if (!strcmp(fabric->name, name))
+			group = find_of_any_type(fabric, mgid);
 	if (group)
 		*gid_type = group->gid_type;
 	pvr_unlock(&engine->fabrics->lock);
@@ -251,8 +251,7 @@ static bool find_iter(const struct pvr_group *group, uint64_t below, struct pvr_
 {
 	struct pvr_mcast_adapter *mcast_adapter;
 
-	LIST_FOREACH(mcast_adapter, &group->mcast_adapters, link)
-	{
+	LIST_FOREACH(mcast_adapter, &group->mcast_adapters, link) {
 		if (below && mcast_adapter->number >= below)
 			continue;
 		*iter = (struct pvr_mcast_iter){
@@ -288,8 +287,8 @@ bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *n
 
 	pvr_lock(&engine->fabrics->lock);
 	LIST_FOREACH(fabric, &engine->fabrics->list, link)
-	if (!strcmp(fabric->name, name->fabric))
-		group = find_in(fabric, name->mgid, name->gid_type);
+		if (!strcmp(fabric->name, name->fabric))
+			group = find_in(fabric, name->mgid, name->gid_type);
 	found = group && find_iter(group, after, iter);
 	pvr_unlock(&engine->fabrics->lock);
 	return found;

@@ -170,7 +170,7 @@ static unsigned int count_from(const struct pvr_net *net, const struct pvr_addre
 	unsigned int num = 0;
 
 	LIST_FOREACH(conn, &net->handshakes, link)
-	num += pvr_address_same_host(&conn->address, address);
+		num += pvr_address_same_host(&conn->address, address);
 	return num;
 }
 
@@ -180,7 +180,7 @@ static void drop_oldest(struct pvr_net *net)
 	struct pvr_error why;
 
 	LIST_FOREACH(conn, &net->handshakes, link)
-	oldest = conn;
+		oldest = conn;
 	pvr_fail(&why, "its handshake is slow, and %u newer ones are in progress", HANDSHAKES_MAX);
 	refuse(oldest, &why);
 }

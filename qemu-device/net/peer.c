@@ -360,8 +360,7 @@ static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
 {
 	struct pvr_conn *conn;
 
-	LIST_FOREACH(conn, &peer->incoming, link)
-	{
+	LIST_FOREACH(conn, &peer->incoming, link) {
 		if (conn->theirs.instance != by->theirs.instance ||
 		    (conn->kind == by->kind && conn->theirs.index == by->theirs.index))
 			pvr_traffic_close(conn, PVR_CLOSE_REPLACED, "a newer connection is there");

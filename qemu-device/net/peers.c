@@ -24,8 +24,7 @@ struct pvr_peer *pvr_peers_find(struct pvr_peers *peers, const char *name)
 {
 	struct pvr_peer *peer;
 
-	LIST_FOREACH(peer, bucket_of(peers, name), link)
-	{
+	LIST_FOREACH(peer, bucket_of(peers, name), link) {
 		if (!strcmp(peer->name, name))
 			return peer;
 	}
@@ -202,10 +201,8 @@ void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
 	size_t i;
 
 	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
-		LIST_FOREACH(peer, &peers->buckets[i], link)
-		{
-			LIST_FOREACH(conn, &peer->incoming, link)
-			{
+		LIST_FOREACH(peer, &peers->buckets[i], link) {
+			LIST_FOREACH(conn, &peer->incoming, link) {
 				if (conn->verbs && !pvr_verbs_works(conn->verbs))
 					pvr_traffic_close(conn, PVR_CLOSE_DEVICE, what);
 			}
@@ -241,7 +238,7 @@ static bool review(struct pvr_peer *peer, struct pvr_error *why)
 	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++)
 		closed |= review_conn(peer->slots[slot], peer, why);
 	LIST_FOREACH(conn, &peer->incoming, link)
-	closed |= review_conn(conn, peer, why);
+		closed |= review_conn(conn, peer, why);
 	return closed;
 }
 
@@ -252,8 +249,7 @@ void pvr_peer_gone_review(struct pvr_peers *peers, const struct pvr_reload_ops *
 	size_t i;
 
 	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
-		LIST_FOREACH(peer, &peers->buckets[i], link)
-		{
+		LIST_FOREACH(peer, &peers->buckets[i], link) {
 			if (review(peer, &why))
 				ops->disconnected(opaque, peer->name, why.text);
 			if (peer->has_address &&
@@ -330,8 +326,7 @@ void pvr_peers_for_each(struct pvr_peers *peers,
 	size_t i;
 
 	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
-		LIST_FOREACH(peer, &peers->buckets[i], link)
-		{
+		LIST_FOREACH(peer, &peers->buckets[i], link) {
 			describe(peer, &info, address, &no_rndv);
 			fn(opaque, &info);
 		}

@@ -250,7 +250,7 @@ static void arm_tick(struct pvr_traffic *traffic)
 	uint64_t ms = UINT64_MAX;
 
 	LIST_FOREACH(conn, &traffic->conns, traffic_link)
-	ms = conn->tick_ms < ms ? conn->tick_ms : ms;
+		ms = conn->tick_ms < ms ? conn->tick_ms : ms;
 	if (ms != UINT64_MAX)
 		pvr_loop_timer_arm(traffic->loop, &traffic->tick, ms * PVR_MSEC);
 }
@@ -332,8 +332,7 @@ static bool has(const struct pvr_traffic *traffic, const struct close_request *r
 {
 	const struct pvr_conn *conn;
 
-	LIST_FOREACH(conn, &traffic->conns, traffic_link)
-	{
+	LIST_FOREACH(conn, &traffic->conns, traffic_link) {
 		if (conn == request->conn && conn->id == request->id)
 			return true;
 	}

@@ -96,8 +96,7 @@ static bool has(const struct pvr_verbs_nics *nics, struct ibv_device *device)
 {
 	const struct pvr_verbs_nic *nic;
 
-	LIST_FOREACH(nic, &nics->list, link)
-	{
+	LIST_FOREACH(nic, &nics->list, link) {
 		if (!strcmp(ibv_get_device_name(nic->context->device), ibv_get_device_name(device)))
 			return true;
 	}
@@ -147,8 +146,7 @@ bool pvr_verbs_nics_any(const struct pvr_verbs_nics *nics)
 {
 	const struct pvr_verbs_nic *nic;
 
-	LIST_FOREACH(nic, &nics->list, link)
-	{
+	LIST_FOREACH(nic, &nics->list, link) {
 		if (!nic->gone)
 			return true;
 	}
@@ -309,7 +307,7 @@ bool pvr_verbs_find_place(struct pvr_verbs_nics *nics, const struct pvr_address 
 
 	gid_of(local, wanted);
 	LIST_FOREACH(nic, &nics->list, link)
-	best = rate_nic(nic, wanted, best, place, &down);
+		best = rate_nic(nic, wanted, best, place, &down);
 	if (best)
 		return true;
 	if (!pvr_verbs_nics_any(nics))

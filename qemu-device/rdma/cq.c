@@ -268,7 +268,7 @@ void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why
 	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
 	TAILQ_FOREACH(qp, &cq->senders, send_link)
-	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
-	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 }

@@ -254,8 +254,8 @@ bool pvr_db_enable_all(struct pvr_adapter *adapter)
 
 	set_on(polled, false);
 	TAILQ_FOREACH(qp, &polled->qps, polled)
-	if (!has_unanswered(qp))
-		set_sq_word(qp, false);
+		if (!has_unanswered(qp))
+			set_sq_word(qp, false);
 	/* One barrier for all queues. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	while ((qp = TAILQ_FIRST(&polled->qps))) {

@@ -97,8 +97,7 @@ static void check(struct pvr_timer *timer)
 		__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 		return;
 	}
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	{
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp) {
 		if (!pvr_peer_gone_is_connected(qp))
 			continue;
 		if (qp->peer_qp_gone)

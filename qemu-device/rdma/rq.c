@@ -147,5 +147,5 @@ void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *
 	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
 	LIST_FOREACH(qp, &srq->qps, srq_link)
-	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
 }

@@ -122,8 +122,7 @@ static void find_deadline(struct pvr_worker *worker)
 	uint64_t deadline, first = UINT64_MAX;
 	struct pvr_adapter *adapter;
 
-	LIST_FOREACH(adapter, &worker->adapters, of_worker)
-	{
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		deadline = __atomic_load_n(&adapter->deadline, __ATOMIC_RELAXED);
 		if (deadline < first)
 			first = deadline;
@@ -141,8 +140,7 @@ static void run_timers(struct pvr_worker *worker)
 	now = pvr_now(worker->engine);
 	if (now < __atomic_load_n(&worker->deadline, __ATOMIC_RELAXED))
 		return;
-	LIST_FOREACH(adapter, &worker->adapters, of_worker)
-	{
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		if (now < __atomic_load_n(&adapter->deadline, __ATOMIC_RELAXED))
 			continue;
 		pvr_adapter_lock(adapter);

@@ -102,8 +102,9 @@ void fg_directory_announce(struct fg_directory *dir, unsigned int host, const ch
 	struct fact *fact;
 
 	LIST_FOREACH(fact, &dir->facts, link)
-	if (fact->owner == host && fact->gid_type == gid_type && is_same(&fact->name, &name))
-		break;
+		if (fact->owner == host && fact->gid_type == gid_type &&
+		    is_same(&fact->name, &name))
+			break;
 	if (!fact) {
 		fact = new_object(sizeof(*fact));
 		fact->name = name;
@@ -123,8 +124,8 @@ void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *f
 
 	dir->asked[host]++;
 	LIST_FOREACH(question, &dir->questions, link)
-	if (question->host == host && is_same(&question->name, &name))
-		break;
+		if (question->host == host && is_same(&question->name, &name))
+			break;
 	if (!question) {
 		question = new_object(sizeof(*question));
 		question->name = name;
@@ -143,8 +144,8 @@ void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char 
 
 	dir->moves[host]++;
 	LIST_FOREACH(fact, &dir->facts, link)
-	if (is_same(&fact->name, &name))
-		fact->delivered[host] = false;
+		if (is_same(&fact->name, &name))
+			fact->delivered[host] = false;
 }
 
 /* ---------------------------------------------------------------------- delivering */
@@ -154,8 +155,7 @@ static struct fact *next_fact(struct fg_directory *dir, unsigned int host)
 {
 	struct fact *fact, *arrival = NULL;
 
-	LIST_FOREACH(fact, &dir->facts, link)
-	{
+	LIST_FOREACH(fact, &dir->facts, link) {
 		if (fact->owner == host || fact->delivered[host] == fact->present)
 			continue;
 		if (!fact->present)
@@ -171,9 +171,9 @@ static bool exists(const struct fg_directory *dir, const struct question *questi
 	const struct fact *fact;
 
 	LIST_FOREACH(fact, &dir->facts, link)
-	if (fact->present && fact->owner != question->host && fact->gid_type == gid_type &&
-	    is_same(&fact->name, &question->name))
-		return true;
+		if (fact->present && fact->owner != question->host && fact->gid_type == gid_type &&
+		    is_same(&fact->name, &question->name))
+			return true;
 	return false;
 }
 
@@ -215,8 +215,7 @@ static bool next_news(struct fg_directory *dir, unsigned int host, struct news *
 				       fact->owner };
 		return true;
 	}
-	LIST_FOREACH(question, &dir->questions, link)
-	{
+	LIST_FOREACH(question, &dir->questions, link) {
 		if (question->host != host || !question->open)
 			continue;
 		question->open = false;

@@ -60,8 +60,8 @@ static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
 	struct pvr_host *host;
 
 	LIST_FOREACH(host, &engine->pipe->hosts[bucket], link)
-	if (!strcmp(host->name, name))
-		return host;
+		if (!strcmp(host->name, name))
+			return host;
 	host = calloc(1, sizeof(*host));
 	if (!host)
 		return NULL;
@@ -129,7 +129,7 @@ static void count_connections(struct pvr_host *host, struct pvr_link_count *coun
 
 	*count = host->gone;
 	LIST_FOREACH(in, &host->ins, link)
-	pvr_link_count_add(count, &in->count);
+		pvr_link_count_add(count, &in->count);
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++)
 			if (host->out[kind].slot[slot])

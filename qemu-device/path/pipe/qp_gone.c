@@ -70,7 +70,7 @@ void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
 	if (!adapter->engine->fabrics->gid_ops)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	notify(qp);
+		notify(qp);
 }
 
 /* ----------------------------------------------------------------------- receiving */

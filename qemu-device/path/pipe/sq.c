@@ -143,8 +143,7 @@ static void resume_changed(struct pvr_adapter *adapter)
 {
 	struct pvr_pipe_sq *sq;
 
-	TAILQ_FOREACH(sq, &adapter->hosts.in_flight, link)
-	{
+	TAILQ_FOREACH(sq, &adapter->hosts.in_flight, link) {
 		pvr_path_refresh(sq->qp);
 		if (!pvr_pipe_is_routed(sq))
 			resume(sq->qp);
@@ -198,8 +197,7 @@ void pvr_host_resume(struct pvr_engine *engine, struct pvr_host *host)
 {
 	struct pvr_adapter *adapter;
 
-	LIST_FOREACH(adapter, &engine->adapters, link)
-	{
+	LIST_FOREACH(adapter, &engine->adapters, link) {
 		if (!__atomic_load_n(&adapter->hosts.any, __ATOMIC_SEQ_CST))
 			continue;
 		pvr_adapter_lock(adapter);
