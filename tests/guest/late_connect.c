@@ -6,7 +6,6 @@
  * client connects. The connection of a client that is earlier is rejected. Debian 12's
  * perftest crashes when it then retries.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include "die.h"
 #include "oob.h"
-#include "rdma.h"
 
 #define CONNECT_TRIES 600 /* of 100 ms */
 

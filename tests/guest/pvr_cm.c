@@ -10,7 +10,6 @@
  *  pvr_cm -s                accepts a connection and leaves it idle
  *  pvr_cm -w SERVER         connects, idles, and reports how it detects that the peer is gone
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>

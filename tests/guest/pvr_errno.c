@@ -4,7 +4,6 @@
  * man pages: EINVAL for invalid arguments, ENOMEM for full queues, EBUSY for objects in
  * use, EOPNOTSUPP for unsupported features.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * pvr_regions NAME: runs a test of memory regions, between two QPs of one device
  * pvr_regions time BYTES: measures the registration of BYTES
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

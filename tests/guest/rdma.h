@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
+#include "die.h"
+
 struct node {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -30,18 +32,6 @@ struct address {
 #define TEST_QKEY 0x11111111u
 #define TEST_PORT 1
 
-/* Prints "NAME: ..." on stderr and exits 1; strerror(errno) follows if the format ends in ':'. */
-void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-/* Dies unless the call returns 0. Its result is an errno, or negative with errno set. */
-#define MUST(call) must(call, #call)
-void must(int result, const char *call);
-/* The pointer that the call returns; dies if it is NULL. */
-#define MUST_HAVE(call) must_have(call, #call)
-void *must_have(void *result, const char *call);
-
-/* Seconds of a clock that does not jump. */
-double now(void);
 /* Anonymous memory; @flags for mmap(). This and all functions below die on failure. */
 void *map_memory(size_t bytes, int flags);
 

@@ -81,10 +81,10 @@ static bool reap(struct bench *bench, unsigned int i)
 
 static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seconds)
 {
-	double end = now_s() + seconds;
+	double end = now() + seconds;
 	unsigned int idle = 0;
 
-	while (now_s() < end) {
+	while (now() < end) {
 		bool any = false;
 
 		for (unsigned int i = 0; i < bench->qps; i++) {
@@ -102,10 +102,10 @@ static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seco
 /* A guest that ends during a transfer revokes its memory from NICs: see DOC: rendezvous. */
 static void finish(struct bench *bench)
 {
-	double end = now_s() + PATIENCE;
+	double end = now() + PATIENCE;
 
 	for (unsigned int i = 0; i < bench->qps; i++) {
-		while (bench->in_flight[i] && now_s() < end) {
+		while (bench->in_flight[i] && now() < end) {
 			if (!reap(bench, i))
 				nap(1000000);
 		}
@@ -123,9 +123,9 @@ static double bandwidth(struct bench *bench, enum pvrdma_wr_opcode opcode)
 		return 0;
 	drive(bench, opcode, bench->seconds / 4);
 	bench->bytes = 0;
-	begin = now_s();
+	begin = now();
 	drive(bench, opcode, bench->seconds);
-	value = (double)bench->bytes / (now_s() - begin);
+	value = (double)bench->bytes / (now() - begin);
 	finish(bench);
 	return value;
 }
@@ -151,15 +151,15 @@ static void bounce(struct fg_end *from, const struct fg_end *to, uint64_t value,
 static double latency(struct bench *bench)
 {
 	static double trip[1 << 20];
-	double begin, end = now_s() + bench->seconds;
+	double begin, end = now() + bench->seconds;
 	size_t n = 0;
 
 	open_ends(bench, 2 * PVR_PAGE_SIZE);
-	for (uint64_t value = 1; n < 1 << 20 && now_s() < end; value++) {
-		begin = now_s();
+	for (uint64_t value = 1; n < 1 << 20 && now() < end; value++) {
+		begin = now();
 		bounce(&bench->from[0], &bench->to[0], value, bench->size);
 		bounce(&bench->to[0], &bench->from[0], value, bench->size);
-		trip[n++] = (now_s() - begin) / 2;
+		trip[n++] = (now() - begin) / 2;
 	}
 	return median(trip, n);
 }

@@ -2,15 +2,13 @@
 /* The connection between two processes with a guest each. */
 #include "far.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#define JOIN_TRIES 400 /* of 50 ms */
+#include "oob.h"
+
 #define MEET 0
 
 /* Both machines are of the same kind. */
@@ -20,68 +18,15 @@ struct far_end {
 	uint32_t qpn, rkey;
 };
 
-static void parse_port(struct sockaddr_in *address, const char *text)
-{
-	unsigned long port = strtoul(text, NULL, 10);
-
-	if (!port || port > UINT16_MAX)
-		fg_die("'%s' is no port", text);
-	address->sin_port = htons((uint16_t)port);
-}
-
-static void use(struct far *far, int fd)
-{
-	const int one = 1;
-
-	*far = (struct far){ .fd = fd };
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
-void far_serve(struct far *far, const char *port)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	const int one = 1;
-	int fd = socket(AF_INET, SOCK_STREAM, 0), accepted;
-
-	parse_port(&address, port);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) || listen(fd, 1))
-		fg_die("cannot listen on port %s: %s", port, strerror(errno));
-	accepted = accept(fd, NULL, NULL);
-	if (accepted < 0)
-		fg_die("no process joins: %s", strerror(errno));
-	close(fd);
-	use(far, accepted);
-}
-
 void far_join(struct far *far, const char *where)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	char text[INET_ADDRSTRLEN] = "";
-	const char *colon = strchr(where, ':');
-	int fd, tries;
+	const char *colon = strrchr(where, ':');
+	char host[64];
 
-	if (colon && (size_t)(colon - where) < sizeof(text))
-		memcpy(text, where, (size_t)(colon - where));
-	if (inet_pton(AF_INET, text, &address.sin_addr) != 1)
+	if (!colon || colon - where >= (ptrdiff_t)sizeof(host))
 		fg_die("'%s' is no ADDRESS:PORT", where);
-	parse_port(&address, colon + 1);
-	for (tries = 0; tries < JOIN_TRIES; tries++) {
-		fd = socket(AF_INET, SOCK_STREAM, 0);
-		if (fd >= 0 && !connect(fd, (const struct sockaddr *)&address, sizeof(address))) {
-			use(far, fd);
-			return;
-		}
-		close(fd);
-		usleep(50000);
-	}
-	fg_die("cannot join %s: %s", where, strerror(errno));
-}
-
-static void put(struct far *far, const void *from, size_t size)
-{
-	if (send(far->fd, from, size, MSG_NOSIGNAL) != (ssize_t)size)
-		fg_die("cannot send to the other process: %s", strerror(errno));
+	snprintf(host, sizeof(host), "%.*s", (int)(colon - where), where);
+	far->fd = oob_open(host, colon + 1);
 }
 
 static void get(struct far *far, void *to, size_t size)
@@ -100,8 +45,7 @@ void far_exchange(struct far *far, const struct fg_end *ours, struct fg_end *the
 	};
 
 	memcpy(end.gid, ours->gid, sizeof(end.gid));
-	put(far, &end, sizeof(end));
-	get(far, &end, sizeof(end));
+	oob_exchange(far->fd, &end, &end, sizeof(end));
 	memset(theirs, 0, sizeof(*theirs));
 	memcpy(theirs->gid, end.gid, sizeof(end.gid));
 	theirs->mr.start = end.start;
@@ -112,7 +56,8 @@ void far_exchange(struct far *far, const struct fg_end *ours, struct fg_end *the
 
 void far_tell(struct far *far, const struct far_news *news)
 {
-	put(far, news, sizeof(*news));
+	if (send(far->fd, news, sizeof(*news), MSG_NOSIGNAL) != sizeof(*news))
+		fg_die("cannot send to the other process: %s", strerror(errno));
 }
 
 bool far_hear(struct far *far, struct far_news *news)

@@ -23,9 +23,7 @@ struct far {
 	bool met; /* the other process has called far_meet() */
 };
 
-/* Waits until the other process joins. */
-void far_serve(struct far *far, const char *port);
-/* @where: "ADDRESS:PORT". Retries for 20 s, as the other process may be starting. */
+/* Connects to the process that serves at @where, "ADDRESS:PORT", as oob_open() does. */
 void far_join(struct far *far, const char *where);
 
 /* Sends @ours, and fills in the parts of @theirs that peers see: GID, QPN, memory. */

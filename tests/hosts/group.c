@@ -133,7 +133,7 @@ static void report(const struct run *run, unsigned int sent, double seconds)
 
 static void work(struct run *run, double patience)
 {
-	double begin = now_s(), took;
+	double begin = now(), took;
 	unsigned int sent = 0;
 	bool all;
 
@@ -143,7 +143,7 @@ static void work(struct run *run, double patience)
 	do {
 		all = reap_received(run);
 		sent += reap_sent(run);
-		took = now_s() - begin;
+		took = now() - begin;
 		usleep(100);
 	} while ((!all || sent < COUNT) && took < patience);
 	/* Wait for duplicates. */

@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "engine.h"
+#include "oob.h"
 #include "plug.h"
 
 #define MAX_OPTIONS 16
@@ -29,7 +29,7 @@ struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ra
 		config.ends = FG_LINEAR;
 	}
 	config.ext = PVR_ENGINE_EXT;
-	plug_set_socket(config.name, path + 1);
+	plug_set_socket(path + 1);
 	guest = fg_guest_create(host, &config);
 	if (fg_guest_boot(guest))
 		fg_die("%s: the device does not come up", config.name);
@@ -121,9 +121,7 @@ void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mi
 			continue;
 		guests->guest[i] = guests_plug(guests->host, *spec++, ram_mib, guests->linear);
 	}
-	guests->far.fd = -1;
-	if (guests->serve)
-		far_serve(&guests->far, guests->serve);
+	guests->far.fd = guests->serve ? oob_open(NULL, guests->serve) : -1;
 	if (guests->join)
 		far_join(&guests->far, guests->join);
 }
@@ -193,12 +191,4 @@ double median(double *values, size_t num)
 		fg_die("nothing was measured");
 	qsort(values, num, sizeof(*values), compare);
 	return values[num / 2];
-}
-
-double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }

@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 
+#include "die.h"
 #include "fake_guest.h"
 #include "far.h"
 
@@ -78,8 +79,6 @@ void guests_post_wr(struct fg_end *end, const struct fg_wr *wr);
 /* The same for a receive request of one SGE in the end's buffer. */
 void guests_post_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
 
-/* Monotonic seconds. */
-double now_s(void);
 /* Of @num values, which are sorted. */
 double median(double *values, size_t num);
 

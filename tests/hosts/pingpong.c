@@ -5,28 +5,28 @@
 #include <sys/socket.h>
 
 #include "guests.h"
+#include "oob.h"
 
 #define BYTES 8
 #define MAX_TRIPS (1 << 20)
 
 /* Return: false if the other side has ended. */
-static bool put(const struct far *far, const char bytes[BYTES])
+static bool put(int fd, const char bytes[BYTES])
 {
-	return send(far->fd, bytes, BYTES, MSG_NOSIGNAL) == BYTES;
+	return send(fd, bytes, BYTES, MSG_NOSIGNAL) == BYTES;
 }
 
-static bool get(const struct far *far, char bytes[BYTES])
+static bool get(int fd, char bytes[BYTES])
 {
-	return recv(far->fd, bytes, BYTES, MSG_WAITALL) == BYTES;
+	return recv(fd, bytes, BYTES, MSG_WAITALL) == BYTES;
 }
 
 static int serve(const char *port)
 {
+	int fd = oob_open(NULL, port);
 	char bytes[BYTES];
-	struct far far;
 
-	far_serve(&far, port);
-	while (get(&far, bytes) && put(&far, bytes))
+	while (get(fd, bytes) && put(fd, bytes))
 		;
 	return 0;
 }
@@ -35,18 +35,16 @@ static int serve(const char *port)
 static int measure(const char *address, const char *port, double seconds)
 {
 	static double trip[MAX_TRIPS];
-	double begin, end = now_s() + seconds;
-	char where[64], bytes[BYTES] = "pingpon";
-	struct far far;
+	double begin, end = now() + seconds;
+	char bytes[BYTES] = "pingpon";
+	int fd = oob_open(address, port);
 	size_t n = 0;
 
-	snprintf(where, sizeof(where), "%s:%s", address, port);
-	far_join(&far, where);
-	while (n < MAX_TRIPS && now_s() < end) {
-		begin = now_s();
-		if (!put(&far, bytes) || !get(&far, bytes))
+	while (n < MAX_TRIPS && now() < end) {
+		begin = now();
+		if (!put(fd, bytes) || !get(fd, bytes))
 			fg_die("the server has ended");
-		trip[n++] = (now_s() - begin) / 2;
+		trip[n++] = (now() - begin) / 2;
 	}
 	printf("{\"what\": \"tcp_lat\", \"value\": %.9g}\n", median(trip, n));
 	return 0;

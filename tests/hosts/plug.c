@@ -11,7 +11,6 @@
 
 #include "fg_guest.h"
 
-#define MAX_PLUGS 16
 #define CONNECT_TRIES 200 /* of 50 ms: the daemon may be starting */
 
 /* The vfio-user protocol: commands, flags, regions. */
@@ -53,58 +52,34 @@ struct dma_map {
 	uint64_t offset, address, size;
 };
 
-struct plug {
-	char adapter[PVR_NAME_MAX];
-	char path[108];
-	int fd;
-	bool gone;
-};
-
 struct pvr_adapter {
-	struct plug *plug;
 	struct fg_guest *guest;
+	int fd;
+	bool gone; /* the daemon has closed the connection */
 	uint16_t id;
 	uint32_t ext; /* features that the driver has acknowledged */
 };
 
+/* None is needed: the daemon has one. */
 struct pvr_engine {
-	unsigned int workers;
+	char unused;
 };
 
-static struct plug plugs[MAX_PLUGS];
+static const char *next_socket;
 
-static struct plug *find_plug(const char *adapter)
+void plug_set_socket(const char *path)
 {
-	unsigned int i;
-
-	for (i = 0; i < MAX_PLUGS && *plugs[i].adapter; i++)
-		if (!strcmp(plugs[i].adapter, adapter))
-			return &plugs[i];
-	return i < MAX_PLUGS ? &plugs[i] : NULL;
+	next_socket = path;
 }
 
-void plug_set_socket(const char *adapter, const char *path)
+bool plug_is_gone(struct pvr_adapter *adapter)
 {
-	struct plug *plug = find_plug(adapter);
-
-	if (!plug || strlen(path) >= sizeof(plug->path) || strlen(adapter) >= sizeof(plug->adapter))
-		fg_die("adapter %s: no room for socket %s", adapter, path);
-	strcpy(plug->adapter, adapter);
-	strcpy(plug->path, path);
-	plug->fd = -1;
-}
-
-bool plug_is_gone(const char *adapter)
-{
-	struct plug *plug = find_plug(adapter);
 	char byte;
 
-	if (!plug || !*plug->adapter || plug->fd < 0)
-		return false;
 	/* Without a request only the end of the stream arrives. */
-	if (!recv(plug->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT))
-		plug->gone = true;
-	return plug->gone;
+	if (!recv(adapter->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT))
+		adapter->gone = true;
+	return adapter->gone;
 }
 
 /* ------------------------------------------------------------------- messages */
@@ -112,21 +87,21 @@ bool plug_is_gone(const char *adapter)
 /* Return: false, also later, once the daemon has closed the connection. */
 static bool put(struct pvr_adapter *adapter, const struct msghdr *msg, size_t size)
 {
-	if (adapter->plug->gone)
+	if (adapter->gone)
 		return false;
-	if (sendmsg(adapter->plug->fd, msg, MSG_NOSIGNAL) != (ssize_t)size)
-		adapter->plug->gone = true;
-	return !adapter->plug->gone;
+	if (sendmsg(adapter->fd, msg, MSG_NOSIGNAL) != (ssize_t)size)
+		adapter->gone = true;
+	return !adapter->gone;
 }
 
 static bool get(struct pvr_adapter *adapter, void *to, size_t size)
 {
-	if (adapter->plug->gone)
+	if (adapter->gone)
 		return false;
 	/* recv() of zero bytes would wait for data. */
-	if (size && recv(adapter->plug->fd, to, size, MSG_WAITALL) != (ssize_t)size)
-		adapter->plug->gone = true;
-	return !adapter->plug->gone;
+	if (size && recv(adapter->fd, to, size, MSG_WAITALL) != (ssize_t)size)
+		adapter->gone = true;
+	return !adapter->gone;
 }
 
 /* @body and @data follow the header; @fd goes with it, if it is not -1. */
@@ -173,15 +148,15 @@ static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t siz
 		return false;
 	len = header.size - sizeof(header);
 	if ((header.flags & FLAG_TYPE) != FLAG_REPLY || len > sizeof(body))
-		fg_die("%s: a reply of %zu bytes, flags 0x%x", adapter->plug->adapter, len,
+		fg_die("%s: a reply of %zu bytes, flags 0x%x", adapter->guest->name, len,
 		       header.flags);
 	if (header.flags & FLAG_ERROR)
-		fg_die("%s: command %u is refused: error %u", adapter->plug->adapter,
-		       header.command, header.error);
+		fg_die("%s: command %u is refused: error %u", adapter->guest->name, header.command,
+		       header.error);
 	if (!get(adapter, body, len))
 		return false;
 	if (size && len < skip + size)
-		fg_die("%s: a reply of %zu bytes only", adapter->plug->adapter, len);
+		fg_die("%s: a reply of %zu bytes only", adapter->guest->name, len);
 	if (size)
 		memcpy(to, body + skip, size);
 	return true;
@@ -216,7 +191,9 @@ static int connect_to(const char *path)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd, tries;
 
-	memcpy(address.sun_path, path, strlen(path) + 1);
+	if (strlen(path) >= sizeof(address.sun_path))
+		fg_die("socket %s: the path is too long", path);
+	strcpy(address.sun_path, path);
 	for (tries = 0; tries < CONNECT_TRIES; tries++) {
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
@@ -248,22 +225,17 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 	if (!adapter)
 		return NULL;
 	adapter->guest = host;
-	adapter->plug = find_plug(config->name);
-	if (!adapter->plug || !*adapter->plug->path)
-		fg_die("adapter %s: no socket was named", config->name);
-	adapter->plug->fd = connect_to(adapter->plug->path);
-	if (adapter->plug->fd < 0)
-		fg_die("adapter %s: cannot connect to %s: %s", config->name, adapter->plug->path,
+	adapter->fd = connect_to(next_socket);
+	if (adapter->fd < 0)
+		fg_die("adapter %s: cannot connect to %s: %s", config->name, next_socket,
 		       strerror(errno));
-	adapter->plug->gone = false;
 	negotiate(adapter);
 	return adapter;
 }
 
 void pvr_adapter_destroy(struct pvr_adapter *adapter)
 {
-	close(adapter->plug->fd);
-	adapter->plug->fd = -1;
+	close(adapter->fd);
 	free(adapter);
 }
 
@@ -311,7 +283,7 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const v
 
 void pvr_adapter_map_uar(struct pvr_adapter *adapter, void *uar_shm)
 {
-	fg_die("%s: doorbells in memory are not to be had here", adapter->plug->adapter);
+	fg_die("%s: doorbells in memory are not to be had here", adapter->guest->name);
 }
 
 /* Of all counters, only the features that the driver has acknowledged. */
@@ -329,16 +301,13 @@ void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats
 struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
 				     unsigned int workers)
 {
-	struct pvr_engine *engine = calloc(1, sizeof(*engine));
+	static struct pvr_engine engine;
 
-	if (engine)
-		engine->workers = workers;
-	return engine;
+	return &engine;
 }
 
 void pvr_engine_destroy(struct pvr_engine *engine)
 {
-	free(engine);
 }
 
 bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker)

@@ -8,9 +8,11 @@
 
 #include <stdbool.h>
 
-/* The socket of the adapter of this name. Call before fg_guest_create(). */
-void plug_set_socket(const char *adapter, const char *path);
+struct pvr_adapter;
+
+/* The socket of the adapter of the next fg_guest_create(). */
+void plug_set_socket(const char *path);
 /* After the end of the daemon the device of the guest does nothing. */
-bool plug_is_gone(const char *adapter);
+bool plug_is_gone(struct pvr_adapter *adapter);
 
 #endif /* HOSTS_PLUG_H */

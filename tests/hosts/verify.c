@@ -257,7 +257,7 @@ static void open_stream(struct run *run, unsigned int number)
 	for (unsigned int slot = 0; stream->to.guest && slot < SLOTS; slot++)
 		post_recv(run, stream, slot);
 	guests_connect(&run->guests, &stream->from, &stream->to, &run->conn);
-	stream->moved = now_s();
+	stream->moved = now();
 }
 
 static bool is_done(const struct stream *stream)
@@ -287,7 +287,7 @@ static void hear(struct run *run)
 		else
 			stream->posted = news.value;
 		stream->complete |= news.what == NEWS_POSTED;
-		stream->moved = now_s();
+		stream->moved = now();
 	}
 }
 
@@ -325,11 +325,11 @@ static bool work(struct run *run, struct stream *stream, bool more)
 		any = true;
 	}
 	any |= reap(run, stream);
-	if (plug_is_gone(here->guest->name))
+	if (plug_is_gone(here->guest->adapter))
 		stream->failed = true; /* no completion will come */
 	if (any)
-		stream->moved = now_s();
-	else if (!stream->failed && !is_done(stream) && now_s() - stream->moved > STALL_S)
+		stream->moved = now();
+	else if (!stream->failed && !is_done(stream) && now() - stream->moved > STALL_S)
 		fg_die("stream %u: nothing moved for %d s at step %" PRIu64 " (sent %" PRIu64
 		       ", taken %" PRIu64 ")",
 		       stream->number, STALL_S, stream->posted, stream->sent, stream->taken);
@@ -381,12 +381,12 @@ static bool all_failed(const struct run *run)
 
 static bool is_over(const struct run *run, double deadline)
 {
-	return now_s() >= deadline || (run->until && !access(run->until, F_OK)) || all_failed(run);
+	return now() >= deadline || (run->until && !access(run->until, F_OK)) || all_failed(run);
 }
 
 static void verify(struct run *run, double seconds)
 {
-	double start = now_s(), deadline = start + seconds;
+	double start = now(), deadline = start + seconds;
 	bool told = false;
 
 	while (!is_over(run, deadline)) {
@@ -401,7 +401,7 @@ static void verify(struct run *run, double seconds)
 		;
 	/* The other process may still wait for an acknowledgement. */
 	guests_meet(&run->guests);
-	report(run, now_s() - start);
+	report(run, now() - start);
 }
 
 /* -------------------------------------------------------------------- command line */

@@ -6,7 +6,6 @@
  * One word counts: everybody adds 1 and notes what was there before, so all notes differ and none is missing. The
  * other is a row of tickets: everybody swaps N for N + 1, so each N has one winner.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -6,7 +6,6 @@
  *
  * A client of libibverbs only: it runs on any RoCE device.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 
 #include "oob.h"
