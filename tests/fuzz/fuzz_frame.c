@@ -351,44 +351,46 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---------------------------------------------------------------------------- seeds */
 
-struct seed {
+/* The one that is being written. */
+static struct {
 	uint8_t data[70000];
 	size_t size;
-};
+} seed;
 
-static void add(struct seed *seed, const void *bytes, size_t size)
+/* The header of @frame_, in the fabric that seed_begin() declares, or in none. */
+#define HEAD(frame_, type_) .frame = { .size = sizeof(frame_), .type = PVR_FRAME_##type_ }
+#define FABRIC_HEAD(frame_, type_) \
+	.frame = { .size = sizeof(frame_), .type = PVR_FRAME_##type_, .fabric = 1 }
+#define ADD(frame) add(&(frame), sizeof(frame))
+
+static void add(const void *bytes, size_t size)
 {
-	if (size > sizeof(seed->data) - seed->size)
+	if (size > sizeof(seed.data) - seed.size)
 		fg_die("a seed that is too long");
-	memcpy(seed->data + seed->size, bytes, size);
-	seed->size += size;
+	memcpy(seed.data + seed.size, bytes, size);
+	seed.size += size;
 }
 
-static struct seed *seed_new(uint8_t flags)
+static void seed_begin(uint8_t flags)
 {
-	static struct seed seed;
-	const struct pvr_frame_fabric fabric = {
-		.frame = { .size = sizeof(fabric), .type = PVR_FRAME_FABRIC, .fabric = 1 },
-		.name = "default",
-	};
+	const struct pvr_frame_fabric fabric = { FABRIC_HEAD(fabric, FABRIC), .name = "default" };
 
 	memset(&seed, 0, sizeof(seed));
 	seed.data[0] = flags;
 	seed.size = FEED_HEAD;
 	if (!(flags & FEED_ANSWERS))
-		add(&seed, &fabric, sizeof(fabric));
-	return &seed;
+		ADD(fabric);
 }
 
 /* In the file "<kind>" or, unless @name is NULL, "<kind>-<name>". */
-static void save(const struct seed *seed, const char *kind, const char *name)
+static void save(const char *kind, const char *name)
 {
 	char path[512];
 	FILE *file;
 
 	snprintf(path, sizeof(path), name ? "%s/%s-%s" : "%s/%s", getenv("FUZZ_SEEDS"), kind, name);
 	file = fopen(path, "wb");
-	if (!file || fwrite(seed->data, seed->size, 1, file) != 1 || fclose(file))
+	if (!file || fwrite(seed.data, seed.size, 1, file) != 1 || fclose(file))
 		fg_die("cannot write %s", path);
 }
 
@@ -396,10 +398,7 @@ static struct pvr_frame_request request(const struct fg_end *to, uint8_t op, uin
 					uint32_t len)
 {
 	struct pvr_frame_request request = {
-		.frame = { .size = sizeof(request),
-			   .type = PVR_FRAME_REQUEST,
-			   .flags = PVR_REQUEST_F_LAST,
-			   .fabric = 1 },
+		FABRIC_HEAD(request, REQUEST),
 		.op = op,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 		.epoch = 1,
@@ -410,65 +409,60 @@ static struct pvr_frame_request request(const struct fg_end *to, uint8_t op, uin
 		.rkey = to->mr.rkey,
 		.addr = to->mr.start,
 		.length = len,
-		.chunk = len,
+		.chunk = op >= PVR_FRAME_OP_CMP_SWAP ? 0 : len,
 	};
 
+	request.frame.flags = PVR_REQUEST_F_LAST | (to == &w.uc ? PVR_REQUEST_F_UC : 0);
 	if (op <= PVR_FRAME_OP_WRITE_IMM)
 		request.frame.size += len;
-	if (op >= PVR_FRAME_OP_CMP_SWAP)
-		request.chunk = 0;
-	if (to == &w.uc)
-		request.frame.flags |= PVR_REQUEST_F_UC;
 	memcpy(request.sgid, w.peer, 16);
 	memcpy(request.dgid, to->gid, 16);
 	return request;
 }
 
-static void add_request(struct seed *seed, const struct fg_end *to, uint8_t op, uint32_t psn,
-			uint32_t len)
+static void add_request(const struct fg_end *to, uint8_t op, uint32_t psn, uint32_t len)
 {
 	static const uint8_t payload[8192];
 	const struct pvr_frame_request frame = request(to, op, psn, len);
 
-	add(seed, &frame, sizeof(frame));
+	ADD(frame);
 	if (op <= PVR_FRAME_OP_WRITE_IMM)
-		add(seed, payload, len);
+		add(payload, len);
 }
 
 static void seeds_of_requests(uint32_t psn)
 {
 	static const char *const names[] = { "send",	  "send-imm", "send-inv", "write",
 					     "write-imm", "read",     "cmp-swap", "fetch-add" };
-	struct seed *seed;
 
 	for (uint8_t op = 0; op < PVR_FRAME_OP_NUM; op++) {
-		seed = seed_new(FEED_SRQ);
+		seed_begin(FEED_SRQ);
 		for (uint32_t i = 0; i < 3; i++)
-			add_request(seed, &w.rc, op, psn + i, op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
-		save(seed, "request", names[op]);
+			add_request(&w.rc, op, psn + i, op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
+		save("request", names[op]);
 	}
-	seed = seed_new(FEED_SRQ);
-	add_request(seed, &w.uc, PVR_FRAME_OP_SEND, psn, 64);
-	add_request(seed, &w.uc, PVR_FRAME_OP_WRITE, psn + 1, 5000);
-	save(seed, "request", "uc");
+	seed_begin(FEED_SRQ);
+	add_request(&w.uc, PVR_FRAME_OP_SEND, psn, 64);
+	add_request(&w.uc, PVR_FRAME_OP_WRITE, psn + 1, 5000);
+	save("request", "uc");
 	/* First without posted requests, then a fragment out of order. */
-	seed = seed_new(0);
-	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, psn, 64);
-	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, psn + 5, 64);
-	save(seed, "request", "rnr");
-	seed = seed_new(FEED_SRQ);
-	seed->data[1] = 100;
-	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, psn, 8192);
-	save(seed, "request", "in-bits");
+	seed_begin(0);
+	add_request(&w.rc, PVR_FRAME_OP_SEND, psn, 64);
+	add_request(&w.rc, PVR_FRAME_OP_SEND, psn + 5, 64);
+	save("request", "rnr");
+	seed_begin(FEED_SRQ);
+	seed.data[1] = 100;
+	add_request(&w.rc, PVR_FRAME_OP_SEND, psn, 8192);
+	save("request", "in-bits");
 	/* Responses that the peer does not accept at once. */
-	seed = seed_new(FEED_SRQ | FEED_TIME);
-	seed->data[2] = 1;
+	seed_begin(FEED_SRQ | FEED_TIME);
+	seed.data[2] = 1;
 	for (uint32_t i = 0; i < 4; i++)
-		add_request(seed, &w.rc, PVR_FRAME_OP_READ, psn + 2 * i, 8192);
-	save(seed, "request", "blocked");
+		add_request(&w.rc, PVR_FRAME_OP_READ, psn + 2 * i, 8192);
+	save("request", "blocked");
 }
 
-static void add_exposed(struct seed *seed, uint8_t op, uint32_t psn, uint32_t rkey, uint32_t parts)
+static void add_exposed(uint8_t op, uint32_t psn, uint32_t rkey, uint32_t parts)
 {
 	struct pvr_frame_request frame = request(&w.rc, op, psn, 8192);
 	const struct pvr_frame_rndv_seg rndv = { 0x10000, 7, 8192 / parts };
@@ -476,19 +470,16 @@ static void add_exposed(struct seed *seed, uint8_t op, uint32_t psn, uint32_t rk
 	frame.frame.size = (uint32_t)(sizeof(frame) + parts * sizeof(rndv));
 	frame.frame.flags |= PVR_FRAME_F_RNDV;
 	frame.rkey = rkey;
-	add(seed, &frame, sizeof(frame));
+	ADD(frame);
 	for (uint32_t i = 0; i < parts; i++)
-		add(seed, &rndv, sizeof(rndv));
+		ADD(rndv);
 }
 
-static void add_rndv_done(struct seed *seed, uint32_t count)
+static void add_rndv_done(uint32_t count)
 {
-	const struct pvr_frame_rndv_done frame = {
-		.frame = { .size = sizeof(frame), .type = PVR_FRAME_RNDV_DONE },
-		.count = count,
-	};
+	const struct pvr_frame_rndv_done frame = { HEAD(frame, RNDV_DONE), .count = count };
 
-	add(seed, &frame, sizeof(frame));
+	ADD(frame);
 }
 
 /* Into one contiguous range, into several, and into one that the NIC refuses. */
@@ -496,79 +487,68 @@ static void seeds_of_rndvs(uint32_t psn)
 {
 	struct pvr_frame_request read = request(&w.rc, PVR_FRAME_OP_READ, psn, CHUNK);
 	struct pvr_frame_rndv_seg rndv = { 0xbad, 7, 8192 };
-	struct seed *seed = seed_new(FEED_SRQ | FEED_NIC);
 
-	add_exposed(seed, PVR_FRAME_OP_WRITE, psn, w.exposed.rkey, 1);
-	add_exposed(seed, PVR_FRAME_OP_WRITE, psn + 1, w.rc.mr.rkey, 8);
-	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 2, 0, 2);
-	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 2, 0, 2);
-	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 7, 0, 1);
-	save(seed, "request", "lent");
-	add_exposed(seed, PVR_FRAME_OP_WRITE, psn + 3, w.exposed.rkey, 1);
-	memcpy(seed->data + seed->size - sizeof(rndv), &rndv, sizeof(rndv));
-	save(seed, "request", "lent-forbidden");
+	seed_begin(FEED_SRQ | FEED_NIC);
+	add_exposed(PVR_FRAME_OP_WRITE, psn, w.exposed.rkey, 1);
+	add_exposed(PVR_FRAME_OP_WRITE, psn + 1, w.rc.mr.rkey, 8);
+	add_exposed(PVR_FRAME_OP_SEND, psn + 2, 0, 2);
+	add_exposed(PVR_FRAME_OP_SEND, psn + 2, 0, 2);
+	add_exposed(PVR_FRAME_OP_SEND, psn + 7, 0, 1);
+	save("request", "lent");
+	add_exposed(PVR_FRAME_OP_WRITE, psn + 3, w.exposed.rkey, 1);
+	memcpy(seed.data + seed.size - sizeof(rndv), &rndv, sizeof(rndv));
+	save("request", "lent-forbidden");
 	/* The response is sent by rendezvous. */
-	seed = seed_new(FEED_NIC);
+	seed_begin(FEED_NIC);
 	read.rkey = w.exposed.rkey;
-	add(seed, &read, sizeof(read));
-	add_rndv_done(seed, 1);
-	save(seed, "request", "read-lent");
-	add_rndv_done(seed, 1);
-	save(seed, "returned-twice", NULL);
+	ADD(read);
+	add_rndv_done(1);
+	save("request", "read-lent");
+	add_rndv_done(1);
+	save("returned-twice", NULL);
 }
 
 static void seeds_of_datagrams(void)
 {
 	struct pvr_frame_datagram dgram = {
-		.frame = { .size = sizeof(dgram), .type = PVR_FRAME_DATAGRAM, .fabric = 1 },
-		.has_imm = 1,
-		.gid_type = PVR_GID_TYPE_ROCE_V2,
-		.src_qpn = 5,
-		.dst_qpn = w.ud.qp.qpn,
-		.qkey = FG_QKEY,
+		FABRIC_HEAD(dgram, DATAGRAM),	  .has_imm = 1,
+		.gid_type = PVR_GID_TYPE_ROCE_V2, .src_qpn = 5,
+		.dst_qpn = w.ud.qp.qpn,		  .qkey = FG_QKEY,
 	};
-	struct seed *seed = seed_new(FEED_SRQ);
 
 	memcpy(dgram.sgid, w.peer, 16);
 	memcpy(dgram.dgid, w.ud.gid, 16);
-	add(seed, &dgram, sizeof(dgram));
+	seed_begin(FEED_SRQ);
+	ADD(dgram);
 	dgram.dst_qpn = 0xffffff;
 	memcpy(dgram.dgid, group, 16);
-	add(seed, &dgram, sizeof(dgram));
-	save(seed, "datagram", NULL);
+	ADD(dgram);
+	save("datagram", NULL);
 }
 
-static void seed_of_questions(void)
+static void seeds_of_questions(void)
 {
-	const struct pvr_frame_ping ping = {
-		.frame = { .size = sizeof(ping), .type = PVR_FRAME_PING },
-	};
-	struct pvr_frame_gid_query where = {
-		.frame = { .size = sizeof(where), .type = PVR_FRAME_GID_QUERY, .fabric = 1 },
-	};
-	const struct pvr_frame_close close = {
-		.frame = { .size = sizeof(close), .type = PVR_FRAME_CLOSE },
-		.text = "over",
-	};
-	struct seed *seed = seed_new(FEED_ANSWERS | FEED_TIME);
+	const struct pvr_frame_ping ping = { HEAD(ping, PING) };
+	struct pvr_frame_gid_query where = { FABRIC_HEAD(where, GID_REPLY) };
+	const struct pvr_frame_close close = { HEAD(close, CLOSE), .text = "over" };
 
-	where.frame.type = PVR_FRAME_GID_REPLY;
-	add(seed, &where, sizeof(where));
-	save(seed, "answer", "here");
+	seed_begin(FEED_ANSWERS | FEED_TIME);
+	ADD(where);
+	save("answer", "here");
 	where.frame.type = PVR_FRAME_GID_QUERY;
-	seed = seed_new(0);
 	memcpy(where.gid, w.rc.gid, 16);
-	add(seed, &ping, sizeof(ping));
-	add(seed, &where, sizeof(where));
-	add(seed, &close, sizeof(close));
-	save(seed, "questions", NULL);
+	seed_begin(0);
+	ADD(ping);
+	ADD(where);
+	ADD(close);
+	save("questions", NULL);
 }
 
 /* Valid, but belongs to the handshake. */
 static void seeds_of_queue_pairs(void)
 {
 	const struct pvr_frame_verbs_qp qp = {
-		.frame = { .size = sizeof(qp), .type = PVR_FRAME_VERBS_QP },
+		HEAD(qp, VERBS_QP),
 		.gid = { 0xfe, 0x80, [15] = 1 },
 		.qpn = 17,
 		.psn = 0xffffff,
@@ -576,46 +556,48 @@ static void seeds_of_queue_pairs(void)
 		.buffers = 16,
 		.buffer_size = 65536,
 	};
-	struct seed *seed = seed_new(0);
 
-	add(seed, &qp, sizeof(qp));
-	save(seed, "queue-pair", NULL);
-	seed = seed_new(FEED_ANSWERS);
-	add(seed, &qp, sizeof(qp));
-	save(seed, "answer", "queue-pair");
+	seed_begin(0);
+	ADD(qp);
+	save("queue-pair", NULL);
+	seed_begin(FEED_ANSWERS);
+	ADD(qp);
+	save("answer", "queue-pair");
 }
 
 /* QP_GONE of a connected peer, and of an unknown one. */
 static void seed_of_qp_gone(void)
 {
 	struct pvr_frame_qp_gone left = {
-		.frame = { .size = sizeof(left), .type = PVR_FRAME_QP_GONE, .fabric = 1 },
+		FABRIC_HEAD(left, QP_GONE),
 		.src_qpn = PEER_QPN,
 		.dst_qpn = w.rc.qp.qpn,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 	};
-	struct seed *seed = seed_new(0);
 
 	memcpy(left.sgid, w.peer, 16);
 	memcpy(left.dgid, w.rc.gid, 16);
-	add(seed, &left, sizeof(left));
+	seed_begin(0);
+	ADD(left);
 	left.src_qpn++;
-	add(seed, &left, sizeof(left));
-	save(seed, "left", NULL);
+	ADD(left);
+	save("left", NULL);
 }
 
-static struct pvr_frame_ack ack(uint8_t syndrome, uint32_t psn)
+/* Of frames to the RC queue pair: the same members, in three types. */
+#define TO_RC(frame_, type_, psn_) \
+	FABRIC_HEAD(frame_, type_), .epoch = EPOCH, .qpn = w.rc.qp.qpn, .psn = (psn_)
+
+static void add_ack(uint8_t syndrome, uint32_t psn)
 {
 	struct pvr_frame_ack frame = {
-		.frame = { .size = sizeof(frame), .type = PVR_FRAME_ACK, .fabric = 1 },
+		TO_RC(frame, ACK, psn),
 		.syndrome = syndrome,
-		.epoch = EPOCH,
-		.qpn = w.rc.qp.qpn,
-		.psn = psn,
+		.rnr_ns = syndrome == PVR_FRAME_SYN_RNR ? 1000 : 0,
 	};
 
 	memcpy(frame.gid, w.rc.gid, 16);
-	return frame;
+	ADD(frame);
 }
 
 static void seeds_of_syndromes(uint32_t psn)
@@ -623,70 +605,50 @@ static void seeds_of_syndromes(uint32_t psn)
 	static const char *const names[] = { "ack", "rnr", "nak", "sequence", "nobody", "gone" };
 
 	for (uint8_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
-		struct pvr_frame_ack frame = ack(syndrome, psn + (syndrome == PVR_FRAME_SYN_ACK));
-		struct seed *seed = seed_new(FEED_ANSWERS);
-
-		frame.rnr_ns = syndrome == PVR_FRAME_SYN_RNR ? 1000 : 0;
-		add(seed, &frame, sizeof(frame));
-		save(seed, "answer", names[syndrome]);
+		seed_begin(FEED_ANSWERS);
+		add_ack(syndrome, psn + (syndrome == PVR_FRAME_SYN_ACK));
+		save("answer", names[syndrome]);
 	}
 }
 
 /* Of the READ: @size bytes of @payload, which are data or where they are. */
-static void add_read_data(struct seed *seed, uint32_t psn, uint8_t flags, uint32_t chunk,
-			  const void *payload, uint32_t size)
+static void add_read_data(uint32_t psn, uint8_t flags, uint32_t chunk, const void *payload,
+			  uint32_t size)
 {
-	struct pvr_frame_read_data data = {
-		.frame = { .size = sizeof(data) + size,
-			   .type = PVR_FRAME_READ_DATA,
-			   .flags = flags,
-			   .fabric = 1 },
-		.epoch = EPOCH,
-		.qpn = w.rc.qp.qpn,
-		.psn = psn,
-		.chunk = chunk,
-	};
+	struct pvr_frame_read_data data = { TO_RC(data, READ_DATA, psn), .chunk = chunk };
 
+	data.frame.size += size;
+	data.frame.flags = flags;
 	memcpy(data.gid, w.rc.gid, 16);
-	add(seed, &data, sizeof(data));
-	add(seed, payload, size);
+	ADD(data);
+	add(payload, size);
 }
 
 /* The requests of post_requests() use 18 PSNs for 70000 bytes. */
 static void seed_of_data(uint32_t psn)
 {
 	static const uint8_t payload[4096];
-	struct pvr_frame_atomic_ack atomic = {
-		.frame = { .size = sizeof(atomic), .type = PVR_FRAME_ATOMIC_ACK, .fabric = 1 },
-		.epoch = EPOCH,
-		.qpn = w.rc.qp.qpn,
-		.psn = psn + 36,
-		.value = 7,
-	};
-	const struct pvr_frame_ack first = ack(PVR_FRAME_SYN_ACK, psn + 18);
-	struct seed *seed = seed_new(FEED_ANSWERS);
+	struct pvr_frame_atomic_ack atomic = { TO_RC(atomic, ATOMIC_ACK, psn + 36), .value = 7 };
 
 	memcpy(atomic.gid, w.rc.gid, 16);
-	add(seed, &first, sizeof(first));
-	add_read_data(seed, psn + 18, 0, sizeof(payload), payload, sizeof(payload));
-	add(seed, &atomic, sizeof(atomic));
-	save(seed, "answer", "data");
+	seed_begin(FEED_ANSWERS);
+	add_ack(PVR_FRAME_SYN_ACK, psn + 18);
+	add_read_data(psn + 18, 0, sizeof(payload), payload, sizeof(payload));
+	ADD(atomic);
+	save("answer", "data");
 }
 
-/*
- * Of post_requests() with all rendezvous: a fragment of the SEND, and one of the WRITE.
- */
+/* Of post_requests() with all rendezvous: a fragment of the SEND, and one of the WRITE. */
 static void seed_of_rndv_data(uint32_t psn)
 {
 	const struct pvr_frame_rndv_seg rndv = { 0x10000, 7, CHUNK };
-	const struct pvr_frame_ack first = ack(PVR_FRAME_SYN_ACK, psn + 18);
-	struct seed *seed = seed_new(FEED_ANSWERS | FEED_NIC);
 
-	add_rndv_done(seed, 1);
-	add(seed, &first, sizeof(first));
-	add_read_data(seed, psn + 18, PVR_FRAME_F_RNDV, CHUNK, &rndv, sizeof(rndv));
-	add_rndv_done(seed, 2);
-	save(seed, "answer", "lent");
+	seed_begin(FEED_ANSWERS | FEED_NIC);
+	add_rndv_done(1);
+	add_ack(PVR_FRAME_SYN_ACK, psn + 18);
+	add_read_data(psn + 18, PVR_FRAME_F_RNDV, CHUNK, &rndv, sizeof(rndv));
+	add_rndv_done(2);
+	save("answer", "lent");
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -703,7 +665,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		fg_die("cannot query a queue pair");
 	seeds_of_requests(attr.rq_psn);
 	seeds_of_datagrams();
-	seed_of_questions();
+	seeds_of_questions();
 	seeds_of_queue_pairs();
 	seed_of_qp_gone();
 	seeds_of_syndromes(attr.sq_psn);
