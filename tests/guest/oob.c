@@ -36,9 +36,9 @@ static int accept_one(const struct addrinfo *addr)
 
 static int connect_to(const struct addrinfo *addr)
 {
-	int tries, fd;
+	int fd;
 
-	for (tries = 0; tries < CONNECT_TRIES; tries++) {
+	for (int tries = 0; tries < CONNECT_TRIES; tries++) {
 		fd = open_socket(addr);
 		if (!connect(fd, addr->ai_addr, addr->ai_addrlen))
 			return fd;

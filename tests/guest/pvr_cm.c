@@ -139,9 +139,7 @@ static const struct space {
 
 static void fill(uint8_t *data, size_t len, uint8_t first)
 {
-	size_t i;
-
-	for (i = 0; i < len; i++)
+	for (size_t i = 0; i < len; i++)
 		data[i] = first + i;
 }
 
@@ -213,12 +211,12 @@ static enum outcome advance(struct rdma_cm_event *event)
 
 static void print_outcomes(const struct connection *all, size_t count)
 {
-	size_t numbers[OUTCOMES] = { 0 }, i;
+	size_t numbers[OUTCOMES] = { 0 };
 
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		numbers[all[i].outcome]++;
 	printf("flood:");
-	for (i = 0; i < OUTCOMES; i++)
+	for (size_t i = 0; i < OUTCOMES; i++)
 		printf(" %zu %s", numbers[i], outcome_names[i]);
 	printf("\n");
 }
@@ -233,9 +231,9 @@ static void flood(const char *server, size_t count)
 	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	struct connection *all = MUST_HAVE(calloc(count, sizeof(*all)));
 	double end = now() + HANG_SECONDS;
-	size_t i, left = count;
+	size_t left = count;
 
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		all[i].id = id_create(channel, &all[i], RDMA_PS_TCP);
 		resolve(all[i].id, server);
 	}
@@ -255,7 +253,7 @@ static void flood(const char *server, size_t count)
 		rdma_ack_cm_event(event);
 	}
 	print_outcomes(all, count);
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		id_end(all[i].id);
 	free(all);
 	rdma_destroy_event_channel(channel);
@@ -270,7 +268,7 @@ static void close_amid_requests(size_t count)
 	struct rdma_event_channel *channel = MUST_HAVE(rdma_create_event_channel());
 	struct rdma_cm_id *listener = listen_at(channel, RDMA_PS_TCP);
 	struct rdma_cm_id **taken = MUST_HAVE(calloc(2 * count, sizeof(*taken)));
-	size_t requests = 0, i;
+	size_t requests = 0;
 
 	while (requests < 2 * count) {
 		struct rdma_cm_event *event = next_event(channel);
@@ -284,7 +282,7 @@ static void close_amid_requests(size_t count)
 	}
 	id_end(listener);
 	printf("listener: closed after %zu requests\n", requests);
-	for (i = 0; i < requests; i++) {
+	for (size_t i = 0; i < requests; i++) {
 		if (i < count)
 			rdma_disconnect(taken[i]);
 		id_end(taken[i]);
@@ -408,13 +406,12 @@ static void answer_private(void)
 	struct rdma_event_channel *channels[SPACES];
 	struct rdma_cm_id *listeners[SPACES], *id;
 	const struct space *space;
-	size_t i;
 
-	for (i = 0; i < SPACES; i++) {
+	for (size_t i = 0; i < SPACES; i++) {
 		channels[i] = MUST_HAVE(rdma_create_event_channel());
 		listeners[i] = listen_at(channels[i], spaces[i].space);
 	}
-	for (i = 0; i < SPACES; i++) {
+	for (size_t i = 0; i < SPACES; i++) {
 		space = &spaces[i];
 		id = next_request(channels[i], space->request);
 		MUST(accept_with(id, space->reply));

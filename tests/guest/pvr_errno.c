@@ -153,9 +153,9 @@ static int post_srq(struct lab *lab, int num_sge)
 
 static int post_srq_until_full(struct lab *lab)
 {
-	int i, err = 0;
+	int err = 0;
 
-	for (i = 0; i < 65536 && !err; i++)
+	for (int i = 0; i < 65536 && !err; i++)
 		err = post_srq(lab, 0);
 	return err;
 }
@@ -207,9 +207,8 @@ static void check_create_qp(struct lab *lab)
 		{ "too many SGEs to receive", { 4, 4, 2, 100 } },
 		{ "too much inline data", { 4, 4, 2, 2, 100000 } },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
 		EXPECT_NULL(EINVAL, caps[i].what, create_with_cap(lab, caps[i].cap));
 }
 

@@ -277,11 +277,10 @@ static void fail_each(struct env *env, const struct verb *verb, int fd)
 static void run_fail_nth(struct env *env)
 {
 	int fd = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
-	size_t i;
 
 	if (fd < 0)
 		die("opening fail-nth:");
-	for (i = 0; i < NVERBS; i++)
+	for (size_t i = 0; i < NVERBS; i++)
 		fail_each(env, &verbs[i], fd);
 	close(fd);
 }
@@ -299,10 +298,9 @@ static void on_signal(int number)
 /* A verb must not fail because of a handled signal. */
 static void one_round(struct env *env)
 {
-	size_t i;
 	int err;
 
-	for (i = 0; i < NVERBS; i++) {
+	for (size_t i = 0; i < NVERBS; i++) {
 		err = make(env, &verbs[i]);
 		if (err)
 			die("%s: %s, after %d signals", verbs[i].name, strerror(err), (int)signals);
@@ -316,11 +314,10 @@ static void run_signals(struct env *env)
 	struct itimerval timer = { .it_interval = { .tv_usec = 700 },
 				   .it_value = { .tv_usec = 700 } };
 	struct itimerval never = { .it_value = { 0 } };
-	int i;
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	for (i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		one_round(env);
 	setitimer(ITIMER_REAL, &never, NULL);
 	printf("%d signals in %d rounds\n", (int)signals, ROUNDS);
@@ -382,42 +379,30 @@ static int raw_open(const struct env *env)
 	return fd;
 }
 
-static void expect_fault(const char *command, int err)
+static void expect_fault(int fd, uint32_t command, size_t bytes)
 {
+	int err = raw_command(fd, command, response_at_edge(bytes), bytes);
+
 	if (err != EFAULT)
-		die("%s: %s, expected EFAULT", command, strerror(err));
-}
-
-/* The context fails and must not keep its doorbell page, of which there are few. */
-static void bad_context(const struct env *env)
-{
-	size_t bytes = sizeof(struct ib_uverbs_get_context_resp);
-	int fd = raw_open(env);
-
-	expect_fault("GET_CONTEXT", raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT,
-						response_at_edge(bytes), bytes));
-	close(fd);
-}
-
-static void bad_pd(int fd)
-{
-	size_t bytes = sizeof(struct ib_uverbs_alloc_pd_resp);
-
-	expect_fault("ALLOC_PD",
-		     raw_command(fd, IB_USER_VERBS_CMD_ALLOC_PD, response_at_edge(bytes), bytes));
+		die("command %u: %s, expected EFAULT", command, strerror(err));
 }
 
 static void run_bad_response(struct env *env)
 {
 	struct ib_uverbs_get_context_resp good[4];
-	int i, fd;
+	int fd;
 
-	for (i = 0; i < BAD_ROUNDS; i++)
-		bad_context(env);
+	for (int i = 0; i < BAD_ROUNDS; i++) {
+		/* The context fails and must not keep its doorbell page, of which there are few. */
+		fd = raw_open(env);
+		expect_fault(fd, IB_USER_VERBS_CMD_GET_CONTEXT, sizeof(good[0]));
+		close(fd);
+	}
 	fd = raw_open(env);
 	MUST(raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, (uintptr_t)good, sizeof(good[0])));
-	for (i = 0; i < BAD_ROUNDS; i++)
-		bad_pd(fd);
+	for (int i = 0; i < BAD_ROUNDS; i++)
+		expect_fault(fd, IB_USER_VERBS_CMD_ALLOC_PD,
+			     sizeof(struct ib_uverbs_alloc_pd_resp));
 	close(fd);
 	one_round(env);
 }

@@ -55,19 +55,19 @@ static char *message(struct many *many, int index, bool incoming)
 
 static void open_all(struct many *many)
 {
-	int i, num = many->num;
+	int num = many->num;
 
 	node_open(&many->node);
 	many->qps = MUST_HAVE(calloc(num, sizeof(*many->qps)));
 	many->mine = MUST_HAVE(calloc(num, sizeof(*many->mine)));
 	many->theirs = MUST_HAVE(calloc(num, sizeof(*many->theirs)));
 	many->memory = MUST_HAVE(calloc(num, 2 * MESSAGE));
-	for (i = 0; i < CQS; i++)
+	for (int i = 0; i < CQS; i++)
 		many->cqs[i] = MUST_HAVE(
 			ibv_create_cq(many->node.ctx, 2 * (num / CQS + 1), NULL, NULL, 0));
 	many->mr = MUST_HAVE(
 		ibv_reg_mr(many->node.pd, many->memory, 2 * num * MESSAGE, IBV_ACCESS_LOCAL_WRITE));
-	for (i = 0; i < num; i++) {
+	for (int i = 0; i < num; i++) {
 		many->qps[i] = qp_create_rc(&many->node, many->cqs[i % CQS], 1);
 		many->mine[i] = qp_address(&many->node, many->qps[i]);
 	}
@@ -75,11 +75,9 @@ static void open_all(struct many *many)
 
 static void close_all(struct many *many)
 {
-	int i;
-
-	for (i = 0; i < many->num; i++)
+	for (int i = 0; i < many->num; i++)
 		MUST(ibv_destroy_qp(many->qps[i]));
-	for (i = 0; i < CQS; i++)
+	for (int i = 0; i < CQS; i++)
 		MUST(ibv_destroy_cq(many->cqs[i]));
 	MUST(ibv_dereg_mr(many->mr));
 	node_close(&many->node);
@@ -87,10 +85,8 @@ static void close_all(struct many *many)
 
 static void connect_all(struct many *many)
 {
-	int i;
-
 	oob_exchange(many->fd, many->mine, many->theirs, many->num * sizeof(*many->mine));
-	for (i = 0; i < many->num; i++) {
+	for (int i = 0; i < many->num; i++) {
 		qp_connect(&many->node, many->qps[i], &many->theirs[partner_of(many, i)]);
 		post_recv(many->qps[i], .wr_id = i,
 			  ONE_SGE(many->mr, message(many, i, true), MESSAGE));
@@ -104,9 +100,7 @@ static void write_message(const struct many *many, char *to, int side, int index
 
 static void send_all(struct many *many)
 {
-	int i;
-
-	for (i = 0; i < many->num; i++) {
+	for (int i = 0; i < many->num; i++) {
 		write_message(many, message(many, i, false), many->side, i);
 		post_send(many->qps[i], .wr_id = i, .opcode = IBV_WR_SEND_WITH_IMM,
 			  .imm_data = htonl(i),
@@ -130,12 +124,12 @@ static void check_receive(struct many *many, const struct ibv_wc *wc)
 static int poll_all(struct many *many, bool *any)
 {
 	struct ibv_wc wcs[32];
-	int cq, i, num, received = 0;
+	int num, received = 0;
 
 	*any = false;
-	for (cq = 0; cq < CQS; cq++) {
+	for (int cq = 0; cq < CQS; cq++) {
 		num = ibv_poll_cq(many->cqs[cq], 32, wcs);
-		for (i = 0; i < num; i++) {
+		for (int i = 0; i < num; i++) {
 			*any = true;
 			if (wcs[i].status != IBV_WC_SUCCESS)
 				die("QP %d: %s", (int)wcs[i].wr_id,

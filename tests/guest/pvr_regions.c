@@ -38,13 +38,12 @@ struct lab {
 static void lab_connect(struct lab *lab)
 {
 	struct address address[2];
-	int i;
 
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		lab->qp[i] = qp_create_rc(&lab->node, lab->cq, 4);
 		address[i] = qp_address(&lab->node, lab->qp[i]);
 	}
-	for (i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++)
 		qp_connect(&lab->node, lab->qp[i], &address[!i]);
 }
 
@@ -144,9 +143,8 @@ static int test_iova(struct lab *lab)
 static int test_zero_based(struct lab *lab)
 {
 	uint8_t *mem = map_memory(SMALL, 0);
-	size_t offset;
 
-	for (offset = 0; offset < PAGE; offset += 1357) {
+	for (size_t offset = 0; offset < PAGE; offset += 1357) {
 		struct ibv_mr *mr = reg(lab, mem + offset, SMALL - PAGE, IBV_ACCESS_ZERO_BASED);
 
 		CHECK(!covers(lab, mr, 0, mem + offset, SMALL - PAGE));
@@ -173,10 +171,9 @@ static uint8_t *alias(size_t bytes)
 {
 	int fd = memfd_create("pvr_regions", MFD_CLOEXEC);
 	uint8_t *mem = map_memory(bytes, MAP_NORESERVE);
-	size_t at;
 
 	MUST(ftruncate(fd, ALIAS));
-	for (at = 0; at < bytes; at += ALIAS)
+	for (size_t at = 0; at < bytes; at += ALIAS)
 		if (mmap(mem + at, ALIAS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 		    MAP_FAILED)
 			die("mmap:");
@@ -306,13 +303,13 @@ static long meminfo_available(void)
 static void run_time(struct lab *lab, size_t bytes)
 {
 	uint8_t *mem = alias(bytes);
-	size_t at, touched = 0;
+	size_t touched = 0;
 	struct ibv_mr *mr;
 	double begin;
 	long before;
 
 	/* excludes page tables of the process */
-	for (at = 0; at < bytes; at += PAGE)
+	for (size_t at = 0; at < bytes; at += PAGE)
 		touched += *(volatile uint8_t *)(mem + at);
 	before = meminfo_available();
 	begin = now();
@@ -329,7 +326,6 @@ static void run_time(struct lab *lab, size_t bytes)
 int main(int argc, char **argv)
 {
 	struct lab lab = {};
-	size_t i;
 	int bad = -1;
 
 	lab_open(&lab);
@@ -337,7 +333,7 @@ int main(int argc, char **argv)
 		run_time(&lab, strtoull(argv[2], NULL, 0) / ALIAS * ALIAS);
 		bad = 0;
 	}
-	for (i = 0; i < NTESTS && argc == 2; i++)
+	for (size_t i = 0; i < NTESTS && argc == 2; i++)
 		if (!strcmp(tests[i].name, argv[1]))
 			bad = tests[i].run(&lab);
 	if (bad < 0)

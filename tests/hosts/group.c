@@ -49,9 +49,7 @@ static void open_member(struct run *run, struct member *member, const char *spec
 
 static void join(struct run *run, struct member *member)
 {
-	unsigned int i;
-
-	for (i = 0; i < 2 * COUNT; i++)
+	for (unsigned int i = 0; i < 2 * COUNT; i++)
 		guests_post_recv(&member->end, i, (uint64_t)i * SLOT, SLOT);
 	if (fg_qp_attach(&member->end.qp, run->group))
 		fg_die("%s: cannot join the group", member->guest->name);
@@ -61,9 +59,8 @@ static void send_all(struct run *run)
 {
 	struct fg_end *from = &run->member[0].end;
 	struct pvrdma_av av = fg_av(&from->pd, run->group, 1);
-	unsigned int i;
 
-	for (i = 0; i < COUNT; i++) {
+	for (unsigned int i = 0; i < COUNT; i++) {
 		fg_fill(from->mr.va + i * SLOT, SIZE, i);
 		guests_post(from, .wr_id = i, .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED,
 			    ONE_SGE(&from->mr, (uint64_t)i * SLOT, SIZE), .av = &av,
@@ -110,9 +107,8 @@ static bool reap_received(struct run *run)
 {
 	struct pvrdma_cqe cqe;
 	bool all = true;
-	int i;
 
-	for (i = 1; i < run->guests; i++) {
+	for (int i = 1; i < run->guests; i++) {
 		while (fg_cq_poll(&run->member[i].end.rcq, &cqe))
 			check(run, &run->member[i], &cqe);
 		all &= run->member[i].got >= COUNT;
@@ -122,11 +118,9 @@ static bool reap_received(struct run *run)
 
 static void report(const struct run *run, unsigned int sent, double seconds)
 {
-	int i;
-
 	printf("{\"sent\": %u, \"wrong\": %u, \"seconds\": %.3f, \"got\": [", sent, run->wrong,
 	       seconds);
-	for (i = 1; i < run->guests; i++)
+	for (int i = 1; i < run->guests; i++)
 		printf("%s%u", i > 1 ? ", " : "", run->member[i].got);
 	printf("]}\n");
 }

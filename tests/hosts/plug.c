@@ -189,12 +189,12 @@ static void region_read(struct pvr_adapter *adapter, uint32_t region, uint64_t o
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd, tries;
+	int fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		fg_die("socket %s: the path is too long", path);
 	strcpy(address.sun_path, path);
-	for (tries = 0; tries < CONNECT_TRIES; tries++) {
+	for (int tries = 0; tries < CONNECT_TRIES; tries++) {
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
 			return fd;
@@ -244,9 +244,8 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 {
 	const struct fg_ram *ram = &adapter->guest->ram;
 	struct dma_map map = { .argsz = sizeof(map), .flags = 3, .address = gpa, .size = size };
-	unsigned int i;
 
-	for (i = 0; i < FG_RAM_REGIONS; i++)
+	for (unsigned int i = 0; i < FG_RAM_REGIONS; i++)
 		if (ram->region[i].va == va)
 			map.offset = (uint64_t)ram->region[i].page0 * PVR_PAGE_SIZE;
 	if (tell(adapter, CMD_DMA_MAP, 0, &map, sizeof(map), NULL, 0, ram->fd))

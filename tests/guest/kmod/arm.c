@@ -104,10 +104,8 @@ int kt_arm_missed(struct kt_pair *pair)
 /* The event comes before, while or after the thread arms again. */
 int kt_arm_often(struct kt_pair *pair)
 {
-	int i;
-
 	take_over(pair);
-	for (i = 0; i < WAKEUPS; i++) {
+	for (int i = 0; i < WAKEUPS; i++) {
 		KT_CHECK(ib_req_notify_cq(pair->cq, IB_CQ_NEXT_COMP) == 0);
 		KT_CHECK(!kt_post_recv(pair, 0, &pair->recv[0]));
 		KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));

@@ -85,10 +85,10 @@ static int run_test(struct kt_dev *dev, const struct kt_test *test)
 
 static int run_tests(struct kt_dev *dev, const struct kt_test *tests, int n)
 {
-	int i, err, failed = 0;
+	int err, failed = 0;
 
 	pr_info("pvr_ktest: 1..%d\n", n);
-	for (i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		err = run_test(dev, &tests[i]);
 		failed += !!err;
 		pr_info("pvr_ktest: %sok %d - %s\n", err ? "not " : "", i + 1, tests[i].name);

@@ -125,13 +125,13 @@ static int connect(struct kt_dev *dev, struct ib_qp *qp, struct ib_qp *peer)
 		.max_rd_atomic = 1,
 	};
 	struct rdma_ah_attr *ah = &attr.ah_attr;
-	int i, err = 0;
+	int err = 0;
 
 	ah->type = rdma_ah_find_type(dev->ibdev, 1);
 	rdma_ah_set_port_num(ah, 1);
 	rdma_ah_set_grh(ah, &dev->gid, 0, dev->gid_index, 64, 0);
 	memcpy(ah->roce.dmac, dev->mac, ETH_ALEN);
-	for (i = 0; i < ARRAY_SIZE(steps) && !err; i++) {
+	for (int i = 0; i < ARRAY_SIZE(steps) && !err; i++) {
 		attr.qp_state = steps[i].state;
 		err = ib_modify_qp(qp, &attr, IB_QP_STATE | steps[i].mask);
 	}

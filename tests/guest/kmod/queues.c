@@ -6,14 +6,12 @@
 
 int kt_send_recv(struct kt_pair *pair)
 {
-	int i;
-
 	get_random_bytes(kt_small(&pair->end[0], 0), KT_WRS * KT_SLOT);
-	for (i = 0; i < KT_WRS; i++)
+	for (int i = 0; i < KT_WRS; i++)
 		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
-	for (i = 0; i < KT_WRS; i++)
+	for (int i = 0; i < KT_WRS; i++)
 		KT_CHECK(!kt_post_send(pair, i, &pair->send[i]));
-	for (i = 0; i < KT_WRS; i++) {
+	for (int i = 0; i < KT_WRS; i++) {
 		KT_CHECK(!kt_wait_ok(pair, &pair->send[i]));
 		KT_CHECK(!kt_wait_ok(pair, &pair->recv[i]));
 		KT_CHECK(pair->recv[i].wc.byte_len == KT_SLOT);
@@ -27,12 +25,10 @@ int kt_send_recv(struct kt_pair *pair)
 /* Returns when all posted requests have completed and were handled. */
 int kt_drain(struct kt_pair *pair)
 {
-	int i;
-
-	for (i = 0; i < KT_WRS - 1; i++)
+	for (int i = 0; i < KT_WRS - 1; i++)
 		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
 	ib_drain_qp(pair->end[1].qp);
-	for (i = 0; i < KT_WRS - 1; i++) {
+	for (int i = 0; i < KT_WRS - 1; i++) {
 		KT_CHECK(pair->recv[i].times == 1);
 		KT_CHECK(pair->recv[i].wc.status == IB_WC_WR_FLUSH_ERR);
 	}
@@ -45,9 +41,8 @@ int kt_partial_send(struct kt_pair *pair)
 {
 	const struct ib_send_wr *bad = NULL;
 	struct ib_send_wr wr[4];
-	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
 		wr[i] = kt_send_wr(pair, 0, &pair->send[i]);
 		wr[i].next = i < 3 ? &wr[i + 1] : NULL;
@@ -55,7 +50,7 @@ int kt_partial_send(struct kt_pair *pair)
 	wr[2].num_sge = 1000;
 	KT_CHECK(ib_post_send(pair->end[0].qp, wr, &bad) == -EINVAL);
 	KT_CHECK(bad == &wr[2]);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		KT_CHECK(!kt_wait(pair, &pair->send[i]));
 		KT_CHECK(!kt_wait_ok(pair, &pair->recv[i]));
 	}
@@ -71,9 +66,8 @@ int kt_partial_recv(struct kt_pair *pair)
 {
 	const struct ib_recv_wr *bad = NULL;
 	struct ib_recv_wr wr[3];
-	int i;
 
-	for (i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		wr[i] = kt_recv_wr(pair, 0, &pair->recv[i]);
 		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
 	}
@@ -90,9 +84,7 @@ int kt_partial_recv(struct kt_pair *pair)
 /* A full queue refuses a request, and accepts one after a completion was polled. */
 int kt_full_queue(struct kt_pair *pair)
 {
-	int i;
-
-	for (i = 0; i < KT_WRS; i++)
+	for (int i = 0; i < KT_WRS; i++)
 		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
 	KT_CHECK(kt_post_recv(pair, 0, &pair->recv[KT_WRS]) == -ENOMEM);
 	KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));

@@ -19,18 +19,14 @@ static int send_to(struct kt_pair *pair, int n, struct kt_wr *recv)
 /* Messages that use receive requests @first to @last - 1. */
 static int send_range(struct kt_pair *pair, int first, int last)
 {
-	int i;
-
-	for (i = first; i < last; i++)
+	for (int i = first; i < last; i++)
 		KT_CHECK(!send_to(pair, i % KT_WRS, &pair->recv[i]));
 	return 0;
 }
 
 static int post_range(struct kt_pair *pair, int first, int last)
 {
-	int i;
-
-	for (i = first; i < last; i++)
+	for (int i = first; i < last; i++)
 		KT_CHECK(!kt_post_recv(pair, i % KT_WRS, &pair->recv[i]));
 	return 0;
 }
@@ -44,9 +40,7 @@ static int fill(struct kt_pair *pair, int num)
 /* Several times round the ring. */
 int kt_srq_order(struct kt_pair *pair)
 {
-	int round;
-
-	for (round = 0; round < 3; round++) {
+	for (int round = 0; round < 3; round++) {
 		KT_CHECK(!fill(pair, KT_WRS));
 		KT_CHECK(kt_post_recv(pair, 0, &pair->recv[KT_WRS]) == -ENOMEM);
 		KT_CHECK(!send_range(pair, 0, KT_WRS));
@@ -58,9 +52,7 @@ int kt_srq_order(struct kt_pair *pair)
 
 static bool come(const atomic_t *events, int n, int seconds)
 {
-	int i;
-
-	for (i = 0; i < seconds * 100 && atomic_read(events) < n; i++)
+	for (int i = 0; i < seconds * 100 && atomic_read(events) < n; i++)
 		msleep(10);
 	return atomic_read(events) == n;
 }
@@ -124,14 +116,12 @@ int kt_srq_resize(struct kt_pair *pair)
 /* Completions that went with their QP do not take room for ever. */
 int kt_srq_qp_gone(struct kt_pair *pair)
 {
-	int i;
-
 	KT_CHECK(!fill(pair, KT_WRS));
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		KT_CHECK(!kt_post_send(pair, i, &pair->send[i]));
 	msleep(500); /* no poll: all eight stay in the CQ */
 	kt_qp_destroy(&pair->end[1]);
-	for (i = 0; i < 4; i++) {
+	for (int i = 0; i < 4; i++) {
 		KT_CHECK(!kt_wait_ok(pair, &pair->send[i]));
 		KT_CHECK(!pair->recv[i].times);
 	}
@@ -156,8 +146,6 @@ int kt_srq_no_recv(struct kt_pair *pair)
  */
 int kt_srq_vanish(struct kt_pair *pair)
 {
-	int i;
-
 	KT_CHECK(!fill(pair, 8));
 	KT_CHECK(!send_range(pair, 0, 2));
 	KT_CHECK(!atomic_read(&pair->last_wqe_events));
@@ -168,7 +156,7 @@ int kt_srq_vanish(struct kt_pair *pair)
 	KT_CHECK(pair->send[2].wc.status == IB_WC_WR_FLUSH_ERR);
 	ib_drain_qp(pair->end[1].qp);
 	msleep(100);
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		KT_CHECK(pair->recv[i].times == (i < 2));
 	KT_CHECK(atomic_read(&pair->last_wqe_events) == 1);
 	return 0;

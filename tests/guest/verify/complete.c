@@ -72,23 +72,23 @@ static void handle_completion(struct run *run, const struct ibv_wc *wc)
 static int poll_end(struct run *run, struct end *end)
 {
 	struct ibv_wc wcs[8];
-	int i, num;
+	int num;
 
 	if (end->shares)
 		return 0;
 	num = ibv_poll_cq(end->cq, 8, wcs);
 	if (num < 0)
 		die("ibv_poll_cq returns %d", num);
-	for (i = 0; i < num; i++)
+	for (int i = 0; i < num; i++)
 		handle_completion(run, &wcs[i]);
 	return num;
 }
 
 static int poll_ends(struct run *run)
 {
-	int side, num = 0;
+	int num = 0;
 
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		num += poll_end(run, &run->ends[side]);
 	return num;
 }
@@ -99,9 +99,8 @@ static void sleep_until_event(struct run *run)
 	struct pollfd wait = { .fd = run->channel->fd, .events = POLLIN };
 	struct ibv_cq *cq;
 	struct end *end;
-	int side;
 
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		MUST(ibv_req_notify_cq(run->ends[side].cq, 0));
 	if (poll_ends(run) || poll(&wait, 1, 1000) <= 0)
 		return;
@@ -118,9 +117,7 @@ static int left(const struct waiting *waiting)
 
 static bool all_done(const struct run *run)
 {
-	int side;
-
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		if (left(&run->ends[side].sends) || left(&run->ends[side].receives))
 			return false;
 	return true;
@@ -133,9 +130,7 @@ static bool unreliable(const struct run *run)
 
 static void die_of_stall(struct run *run, int seconds)
 {
-	int side;
-
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		fprintf(stderr, "end %d waits for %d of %d sends and %d of %d receives\n", side,
 			left(&run->ends[side].sends), run->ends[side].sends.num,
 			left(&run->ends[side].receives), run->ends[side].receives.num);

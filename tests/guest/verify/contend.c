@@ -124,9 +124,8 @@ static void post_atomics(struct agent *agent)
 {
 	uint64_t words = agent->place.words;
 	uint32_t rkey = agent->place.rkey;
-	int i;
 
-	for (i = 0; i < ADDS; i++)
+	for (int i = 0; i < ADDS; i++)
 		post_send(agent->qp, .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
 			  ONE_SGE(agent->mr, &agent->results[i], 8),
 			  .wr.atomic = { .remote_addr = words, .rkey = rkey, .compare_add = 1 });
@@ -141,11 +140,10 @@ static void post_atomics(struct agent *agent)
 static void take_results(struct agent *agent)
 {
 	struct tally *tally = &agent->tally;
-	int i;
 
-	for (i = 0; i <= ADDS; i++)
+	for (int i = 0; i <= ADDS; i++)
 		cq_expect(agent->cq, IBV_WC_SUCCESS, "an atomic");
-	for (i = 0; i < ADDS; i++)
+	for (int i = 0; i < ADDS; i++)
 		tally->before[tally->added++] = agent->results[i];
 	if (agent->results[ADDS] == agent->guess)
 		tally->tickets[tally->won++] = agent->guess++;
@@ -159,15 +157,15 @@ static void take_results(struct agent *agent)
  */
 static void agents_round(struct run *run, struct arena *arenas, int round)
 {
-	int n, side, a;
+	int side;
 
-	for (n = 0; n < 2; n++) {
+	for (int n = 0; n < 2; n++) {
 		side = (n + round) % 2;
-		for (a = 0; is_here(run, side) && a < AGENT_NUM; a++)
+		for (int a = 0; is_here(run, side) && a < AGENT_NUM; a++)
 			post_atomics(&arenas[side].agents[a]);
 	}
 	for (side = run->first; side <= run->last; side++)
-		for (a = 0; a < AGENT_NUM; a++)
+		for (int a = 0; a < AGENT_NUM; a++)
 			take_results(&arenas[side].agents[a]);
 }
 
@@ -176,9 +174,9 @@ static void agents_round(struct run *run, struct arena *arenas, int round)
 /* Notes each number once. Returns how many were there before, or too large. */
 static uint32_t mark(uint8_t *seen, uint64_t size, const uint32_t *numbers, uint32_t num)
 {
-	uint32_t i, wrong = 0;
+	uint32_t wrong = 0;
 
-	for (i = 0; i < num; i++)
+	for (uint32_t i = 0; i < num; i++)
 		if (numbers[i] >= size || seen[numbers[i]]++)
 			wrong++;
 	return wrong;
@@ -190,12 +188,11 @@ static void check_word(struct run *run, const char *what, uint64_t value,
 	uint64_t total = (uint64_t)nums[0] + nums[1] + nums[2];
 	uint8_t *seen = calloc(total + 1, 1);
 	uint32_t wrong = 0;
-	int i;
 
 	if (value != total)
 		complain(run, "%s is %llu, expected %u + %u + %u", what, (unsigned long long)value,
 			 nums[0], nums[1], nums[2]);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		wrong += mark(seen, total, lists[i], nums[i]);
 	if (wrong)
 		complain(run, "%s: %u of %llu were had twice or never", what, wrong,
@@ -223,12 +220,10 @@ static void check_arena(struct run *run, struct arena *arena)
 
 static void open_arena(struct run *run, struct arena *arena)
 {
-	int i;
-
 	arena->mr =
 		mr_create(&run->node, PLAN_PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 	arena->words = arena->mr->addr;
-	for (i = 0; i < AGENT_NUM; i++)
+	for (int i = 0; i < AGENT_NUM; i++)
 		open_agent(run, &arena->agents[i]);
 	arena->mine = (struct place){
 		.address = qp_address(&run->node, arena->agents[AGENT_REMOTE].qp),
@@ -249,35 +244,30 @@ static void connect_arena(struct run *run, struct arena *arena)
 
 static void close_arena(struct arena *arena)
 {
-	int i;
-
-	for (i = 0; i < AGENT_NUM; i++)
+	for (int i = 0; i < AGENT_NUM; i++)
 		close_agent(&arena->agents[i]);
 	mr_destroy(arena->mr);
 }
 
 static void open_arenas(struct run *run, struct arena *arenas)
 {
-	int side;
-
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		open_arena(run, &arenas[side]);
 	trade(run, (const void *[]){ &arenas[0].mine, &arenas[1].mine },
 	      (void *[]){ &arenas[0].peer, &arenas[1].peer }, sizeof(struct place));
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		connect_arena(run, &arenas[side]);
 }
 
 static void work(struct run *run, struct arena *arenas)
 {
 	bool cpus = run->params.cpus;
-	int side, i;
 
-	for (side = run->first; cpus && side <= run->last; side++)
+	for (int side = run->first; cpus && side <= run->last; side++)
 		start_cpu(&arenas[side].cpu, arenas[side].words);
-	for (i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		agents_round(run, arenas, i);
-	for (side = run->first; cpus && side <= run->last; side++)
+	for (int side = run->first; cpus && side <= run->last; side++)
 		stop_cpu(&arenas[side].cpu);
 }
 
@@ -287,7 +277,6 @@ void run_contention(struct run *run)
 	const void *mine[] = { &arenas[0].agents[AGENT_REMOTE].tally,
 			       &arenas[1].agents[AGENT_REMOTE].tally };
 	void *theirs[] = { &arenas[0].theirs, &arenas[1].theirs };
-	int side;
 
 	run->phase = "contention";
 	run->round++;
@@ -295,10 +284,10 @@ void run_contention(struct run *run)
 	meet(run);
 	work(run, arenas);
 	trade(run, mine, theirs, sizeof(struct tally));
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		check_arena(run, &arenas[side]);
 	meet(run);
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		close_arena(&arenas[side]);
 	fflush(stdout);
 }

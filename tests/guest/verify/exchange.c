@@ -24,9 +24,7 @@ void agree(struct run *run, bool client)
 
 void trade(struct run *run, const void *const mine[2], void *const theirs[2], size_t len)
 {
-	int side;
-
-	for (side = run->first; side <= run->last; side++) {
+	for (int side = run->first; side <= run->last; side++) {
 		if (run->fd < 0)
 			memcpy(theirs[!side], mine[side], len);
 		else
@@ -40,9 +38,8 @@ static struct contact contact_of(const struct run *run, const struct end *end)
 		.address = qp_address(&run->node, end->qp),
 		.memory = (uintptr_t)end->memory,
 	};
-	int i;
 
-	for (i = 0; i < REGION_NUM; i++)
+	for (int i = 0; i < REGION_NUM; i++)
 		contact.rkeys[i] = end->mrs[i]->rkey;
 	return contact;
 }
@@ -50,9 +47,8 @@ static struct contact contact_of(const struct run *run, const struct end *end)
 void introduce_ends(struct run *run)
 {
 	struct contact mine[2];
-	int side;
 
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		mine[side] = contact_of(run, &run->ends[side]);
 	trade(run, (const void *[]){ &mine[0], &mine[1] },
 	      (void *[]){ &run->ends[0].peer, &run->ends[1].peer }, sizeof(mine[0]));

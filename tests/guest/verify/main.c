@@ -47,9 +47,7 @@ static const struct phase phases[] = {
 
 static void run_phases(struct run *run)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		if (phases[i].self && run->fd >= 0)
 			continue; /* there are two devices */
 		if (phases[i].type != IBV_QPT_UC || offered(run, OFFER_UC))

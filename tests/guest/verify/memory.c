@@ -37,9 +37,7 @@ void open_memory(struct run *run, struct end *end)
 
 void close_memory(struct end *end)
 {
-	int i;
-
-	for (i = 0; i < REGION_NUM; i++)
+	for (int i = 0; i < REGION_NUM; i++)
 		MUST(ibv_dereg_mr(end->mrs[i]));
 	munmap(end->mapping, end->mapped);
 	free(end->expected);
@@ -58,9 +56,8 @@ static void put_data(uint8_t *image, const struct op *op, const struct pieces *p
 		     uint32_t head)
 {
 	uint32_t done = 0;
-	int i;
 
-	for (i = 0; i < pieces->num && done < op->length; i++) {
+	for (int i = 0; i < pieces->num && done < op->length; i++) {
 		uint32_t skip = i ? 0 : head;
 		uint32_t n = pieces->list[i].length - skip;
 
@@ -87,9 +84,7 @@ static void prepare_atomic(struct end *end, const struct op *op)
 
 void prepare_memory(struct run *run, struct end *end)
 {
-	int i;
-
-	for (i = 0; i < run->plan.num; i++) {
+	for (int i = 0; i < run->plan.num; i++) {
 		const struct op *op = &run->plan.ops[i];
 		bool mine = op->from == end->side;
 		const struct pieces *pieces = mine ? &op->local : &op->remote;
@@ -108,9 +103,7 @@ void prepare_memory(struct run *run, struct end *end)
 
 void spoil_inlined(struct run *run, struct end *end)
 {
-	int i;
-
-	for (i = 0; i < run->plan.num; i++) {
+	for (int i = 0; i < run->plan.num; i++) {
 		struct op op = run->plan.ops[i];
 
 		if (!op.inlined || op.from != end->side)

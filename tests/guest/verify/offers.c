@@ -74,9 +74,8 @@ uint32_t probe_offers(struct run *run)
 		[OFFER_MW2] = try_window(run, IBV_MW_TYPE_2),
 	};
 	uint32_t offers = 0;
-	int i;
 
-	for (i = 0; i < OFFER_NUM; i++)
+	for (int i = 0; i < OFFER_NUM; i++)
 		offers |= (uint32_t)have[i] << i;
 	run->params.inline_max = have[OFFER_INLINE] ? INLINE_WANTED : 0;
 	return offers;
@@ -89,9 +88,7 @@ bool offered(const struct run *run, enum offer offer)
 
 void print_not_offered(const struct run *run)
 {
-	int i;
-
-	for (i = 0; i < OFFER_NUM; i++)
+	for (int i = 0; i < OFFER_NUM; i++)
 		if (!offered(run, i))
 			printf("verify: not offered: %s\n", offer_names[i]);
 }

@@ -7,9 +7,7 @@
 
 static void for_each_end_here(struct run *run, void (*action)(struct run *, struct end *))
 {
-	int side;
-
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		action(run, &run->ends[side]);
 }
 
@@ -21,9 +19,7 @@ static void forget_completions(struct run *run, struct end *end)
 
 static void count_round(struct run *run)
 {
-	int i;
-
-	for (i = 0; i < run->plan.num; i++) {
+	for (int i = 0; i < run->plan.num; i++) {
 		const struct op *op = &run->plan.ops[i];
 
 		run->bytes += op->length;
@@ -51,12 +47,10 @@ static void run_round(struct run *run, uint32_t ops_left)
 
 static void open_phase(struct run *run, bool self)
 {
-	int side;
-
 	run->channel = NULL;
 	if (run->params.events)
 		run->channel = MUST_HAVE(ibv_create_comp_channel(run->node.ctx));
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		open_end(run, side, side && self ? &run->ends[0] : NULL);
 	introduce_ends(run);
 	for_each_end_here(run, connect_end);
@@ -64,10 +58,8 @@ static void open_phase(struct run *run, bool self)
 
 static void close_phase(struct run *run)
 {
-	int side;
-
 	/* The end that shares goes first. */
-	for (side = run->last; side >= run->first; side--)
+	for (int side = run->last; side >= run->first; side--)
 		close_end(&run->ends[side]);
 	if (run->channel)
 		MUST(ibv_destroy_comp_channel(run->channel));
@@ -99,12 +91,10 @@ static void shape_phase(struct run *run, const struct phase *phase)
 
 static void print_phase(const struct run *run, uint64_t operations, uint64_t bytes)
 {
-	int kind;
-
 	printf("verify: %s: %llu operations, %llu bytes, up to %d SGEs, %llu inline:", run->phase,
 	       (unsigned long long)operations, (unsigned long long)bytes, run->most_sges,
 	       (unsigned long long)run->inlined);
-	for (kind = 0; kind < KIND_NUM; kind++)
+	for (int kind = 0; kind < KIND_NUM; kind++)
 		if (run->shape.kinds & 1u << kind)
 			printf(" %s %llu", kind_names[kind], (unsigned long long)run->kinds[kind]);
 	putchar('\n');

@@ -215,9 +215,8 @@ static void plan_op(struct op *op, struct rng *rng, const struct shape *shape, u
 static void signal_last(struct plan *plan)
 {
 	bool seen[2] = { false, false };
-	int i;
 
-	for (i = plan->num - 1; i >= 0; i--) {
+	for (int i = plan->num - 1; i >= 0; i--) {
 		struct op *op = &plan->ops[i];
 
 		if (!seen[op->from])
@@ -230,11 +229,10 @@ void plan_round(struct plan *plan, const struct shape *shape, uint64_t round, ui
 {
 	struct rng rng = { .state = mix(shape->seed) + mix(round + 1) };
 	uint32_t most = shape->depth < ops_left ? shape->depth : ops_left;
-	int i;
 
 	memset(plan, 0, sizeof(*plan));
 	plan->num = 1 + rng_below(&rng, most);
-	for (i = 0; i < plan->num; i++)
+	for (int i = 0; i < plan->num; i++)
 		plan_op(&plan->ops[i], &rng, shape, i);
 	signal_last(plan);
 }

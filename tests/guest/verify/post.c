@@ -11,9 +11,7 @@ uint64_t work_id(const struct run *run, int side, bool receive, int index)
 
 static int to_sges(const struct end *end, const struct pieces *pieces, struct ibv_sge *sges)
 {
-	int i;
-
-	for (i = 0; i < pieces->num; i++)
+	for (int i = 0; i < pieces->num; i++)
 		sges[i] = (struct ibv_sge){
 			.addr = (uintptr_t)end->memory + pieces->list[i].offset,
 			.length = pieces->list[i].length,
@@ -41,9 +39,7 @@ static void post_receive(struct run *run, struct end *end, int index)
 
 void post_receives(struct run *run, struct end *end)
 {
-	int i;
-
-	for (i = 0; i < run->plan.num; i++)
+	for (int i = 0; i < run->plan.num; i++)
 		if (run->plan.ops[i].from != end->side && op_consumes_receive(&run->plan.ops[i]))
 			post_receive(run, end, i);
 }
@@ -67,9 +63,7 @@ static unsigned int send_flags(const struct op *op)
 /* Inline data needs no region. */
 static void spoil_lkeys(struct ibv_send_wr *wr)
 {
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
+	for (int i = 0; i < wr->num_sge; i++)
 		wr->sg_list[i].lkey = ~wr->sg_list[i].lkey;
 }
 
@@ -118,11 +112,9 @@ static void fill_send(struct run *run, struct end *end, int index, struct ibv_se
 
 static void post_chain(struct end *end, struct ibv_send_wr *wrs, int num)
 {
-	int i;
-
 	if (!num)
 		return;
-	for (i = 0; i < num; i++)
+	for (int i = 0; i < num; i++)
 		wrs[i].next = i + 1 < num ? &wrs[i + 1] : NULL;
 	post_send_wr(end->qp, wrs);
 }
@@ -131,9 +123,9 @@ void post_sends(struct run *run, struct end *end)
 {
 	static struct ibv_sge sges[PLAN_MAX_OPS][PLAN_MAX_SGE];
 	struct ibv_send_wr wrs[PLAN_MAX_OPS];
-	int i, num = 0;
+	int num = 0;
 
-	for (i = 0; i < run->plan.num; i++) {
+	for (int i = 0; i < run->plan.num; i++) {
 		const struct op *op = &run->plan.ops[i];
 
 		if (op->from != end->side)

@@ -47,9 +47,7 @@ const char *describe(const struct run *run, int index)
 
 static bool in_pieces(const struct pieces *pieces, uint32_t offset)
 {
-	int i;
-
-	for (i = 0; i < pieces->num; i++)
+	for (int i = 0; i < pieces->num; i++)
 		if (offset - pieces->list[i].offset < pieces->list[i].length)
 			return true;
 	return false;
@@ -58,12 +56,12 @@ static bool in_pieces(const struct pieces *pieces, uint32_t offset)
 /* The first wrong byte says most; the number of wrong ones says whether it is one or a page. */
 void report_memory(struct run *run, const struct end *end)
 {
-	size_t first = 0, wrong = 0, i;
+	size_t first = 0, wrong = 0;
 	const struct op *op;
 	uint32_t slot;
 	bool inside;
 
-	for (i = 0; i < end->size; i++) {
+	for (size_t i = 0; i < end->size; i++) {
 		if (end->memory[i] == end->expected[i])
 			continue;
 		if (!wrong++)

@@ -35,9 +35,8 @@ struct srq_end {
 static void plan_messages(struct run *run, int side, struct message *messages)
 {
 	struct rng rng = { .state = run->params.seed ^ (run->round << 8 | side) };
-	int i;
 
-	for (i = 0; i < BATCH; i++)
+	for (int i = 0; i < BATCH; i++)
 		messages[i] = (struct message){
 			.qp = rng_below(&rng, QPS),
 			.op = { .kind = rng_below(&rng, 2) ? KIND_SEND_IMM : KIND_SEND,
@@ -57,9 +56,8 @@ static void open_qps(struct run *run, struct srq_end *end)
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = BATCH, .max_send_sge = 1 },
 	};
-	int i;
 
-	for (i = 0; i < QPS; i++) {
+	for (int i = 0; i < QPS; i++) {
 		end->qps[i] = qp_create(&run->node, &attr);
 		end->mine[i] = qp_address(&run->node, end->qps[i]);
 	}
@@ -79,9 +77,7 @@ static void open_srq_end(struct run *run, struct srq_end *end)
 
 static void close_srq_end(struct srq_end *end)
 {
-	int i;
-
-	for (i = 0; i < QPS; i++)
+	for (int i = 0; i < QPS; i++)
 		MUST(ibv_destroy_qp(end->qps[i]));
 	MUST(ibv_destroy_srq(end->srq));
 	MUST(ibv_destroy_cq(end->send_cq));
@@ -99,11 +95,10 @@ static void post_buffers(struct srq_end *end)
 {
 	uint32_t lkey = end->in->lkey;
 	struct ibv_recv_wr *bad;
-	int i;
 
 	memset(end->in->addr, 0xa5, BATCH * BUFFER);
 	memset(end->used, 0, sizeof(end->used));
-	for (i = 0; i < BATCH; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		uint64_t at = (uintptr_t)buffer(end->in, i);
 		struct ibv_sge sges[SGES] = {
 			{ .addr = at, .length = 1 + i, .lkey = lkey },
@@ -117,9 +112,7 @@ static void post_buffers(struct srq_end *end)
 
 static void send_messages(struct srq_end *end)
 {
-	int i;
-
-	for (i = 0; i < BATCH; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		const struct message *message = &end->sent[i];
 		uint8_t *at = buffer(end->out, i);
 
@@ -134,9 +127,7 @@ static void send_messages(struct srq_end *end)
 /* The oldest message that this QP still waits for. */
 static struct message *next_message(struct srq_end *end, uint32_t qpn)
 {
-	int i;
-
-	for (i = 0; i < BATCH; i++)
+	for (int i = 0; i < BATCH; i++)
 		if (!end->coming[i].arrived && end->qps[end->coming[i].qp]->qp_num == qpn)
 			return &end->coming[i];
 	return NULL;
@@ -174,33 +165,30 @@ static void check_arrival(struct run *run, struct srq_end *end, const struct ibv
 static void finish_round(struct run *run, struct srq_end *end)
 {
 	struct ibv_wc wc;
-	int i;
 
-	for (i = 0; i < BATCH; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		wc = cq_wait(end->recv_cq);
 		check_arrival(run, end, &wc);
 		run->bytes += wc.byte_len;
 	}
-	for (i = 0; i < BATCH; i++)
+	for (int i = 0; i < BATCH; i++)
 		cq_expect(end->send_cq, IBV_WC_SUCCESS, "SRQ: send");
 	run->operations += BATCH;
 }
 
 static void srq_round(struct run *run, struct srq_end *ends)
 {
-	int side;
-
 	run->round++;
-	for (side = 0; side < 2; side++) {
+	for (int side = 0; side < 2; side++) {
 		plan_messages(run, side, ends[side].sent);
 		plan_messages(run, side, ends[!side].coming);
 	}
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		post_buffers(&ends[side]);
 	meet(run);
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		send_messages(&ends[side]);
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		finish_round(run, &ends[side]);
 }
 
@@ -208,20 +196,19 @@ void run_srq(struct run *run)
 {
 	static struct srq_end ends[2];
 	uint32_t rounds = 1 + run->params.iterations / BATCH;
-	int side, i;
 
 	run->phase = "SRQ";
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		open_srq_end(run, &ends[side]);
 	trade(run, (const void *[]){ ends[0].mine, ends[1].mine },
 	      (void *[]){ ends[0].peer, ends[1].peer }, sizeof(ends[0].peer));
-	for (side = run->first; side <= run->last; side++)
-		for (i = 0; i < QPS; i++)
+	for (int side = run->first; side <= run->last; side++)
+		for (int i = 0; i < QPS; i++)
 			qp_connect(&run->node, ends[side].qps[i], &ends[side].peer[i]);
-	for (i = 0; i < (int)rounds; i++)
+	for (int i = 0; i < (int)rounds; i++)
 		srq_round(run, ends);
 	meet(run);
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		close_srq_end(&ends[side]);
 	printf("verify: SRQ: %u messages each way to %d QPs\n", rounds * BATCH, QPS);
 	fflush(stdout);

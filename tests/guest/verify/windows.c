@@ -234,11 +234,10 @@ static void use_window(struct run *run, struct window_end *end, const struct win
 static void expect_data(struct run *run, struct window_end *ends, const struct window_case *c)
 {
 	uint8_t data[2][REGION_BYTES];
-	int side;
 
 	if (c->status != IBV_WC_SUCCESS)
 		return;
-	for (side = 0; side < 2; side++) {
+	for (int side = 0; side < 2; side++) {
 		struct op op = { .key = run->params.seed + side + run->round };
 
 		op_data(&op, 0, data[side], REGION_BYTES);
@@ -261,13 +260,12 @@ static void run_case(struct run *run, enum ibv_mw_type type, const struct window
 	static struct window_end ends[2];
 	const void *mine[] = { &ends[0].mine, &ends[1].mine };
 	void *theirs[] = { &ends[0].peer, &ends[1].peer };
-	int side;
 
 	run->round++;
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		open_window_end(run, side, &ends[side]);
 	trade(run, mine, theirs, sizeof(struct note));
-	for (side = run->first; side <= run->last; side++)
+	for (int side = run->first; side <= run->last; side++)
 		qp_connect(&run->node, ends[side].qp, &ends[side].peer.address);
 	if (is_here(run, 1))
 		prepare_window(run, &ends[1], type, c);
@@ -278,7 +276,7 @@ static void run_case(struct run *run, enum ibv_mw_type type, const struct window
 	if (is_here(run, 1) && c->deed == DEED_REMOTE_INV)
 		check_invalidated(run, &ends[1]);
 	expect_data(run, ends, c);
-	for (side = run->first; side <= run->last; side++) {
+	for (int side = run->first; side <= run->last; side++) {
 		check_window_memory(run, side, &ends[side], c->name);
 		close_window_end(&ends[side]);
 	}
@@ -295,11 +293,10 @@ static bool applies(const struct run *run, enum ibv_mw_type type, const struct w
 
 void run_windows(struct run *run, enum ibv_mw_type type)
 {
-	size_t i;
 	int num = 0;
 
 	run->phase = type == IBV_MW_TYPE_1 ? "windows of type 1" : "windows of type 2";
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (!applies(run, type, &cases[i]))
 			continue;
 		run_case(run, type, &cases[i]);
