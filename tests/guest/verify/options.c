@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <argp.h>
 #include <errno.h>
-#include <getopt.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "verify.h"
 
-static void usage(FILE *to)
-{
-	fputs("Usage: pvr_verify [OPTIONS] [PEER]\n"
-	      "Moves random data with all RDMA operations and compares every byte.\n"
-	      "Without PEER it waits for one, whose options it takes; else it connects to it.\n"
-	      "  --both-ends-here     both ends in this process: two QPs, then one QP and itself\n"
-	      "  --iterations N       operations per kind of QP (default 1000)\n"
-	      "  --bytes-max N        largest message (default 65536)\n"
-	      "  --seed N             default: from the clock; printed\n"
-	      "  -e, --events         sleep until completion events\n"
-	      "  --cpus               the CPUs' own atomics contend with the device's\n"
-	      "  -p, --port N         TCP port (default 18600)\n"
-	      "  -h, --help           this\n",
-	      to);
-}
+static const char doc[] =
+	"Moves random data with all RDMA operations and compares every byte.\v"
+	"Without PEER it waits for one, whose options it takes; else it connects to it.";
+
+enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_SEED, OPT_CPUS };
+
+static const struct argp_option rows[] = {
+	{ "both-ends-here", OPT_HERE, .doc = "both ends here: two QPs, then one QP and itself" },
+	{ "iterations", OPT_ITERATIONS, "N", .doc = "operations per kind of QP (default 1000)" },
+	{ "bytes-max", OPT_BYTES, "N", .doc = "largest message (default 65536)" },
+	{ "seed", OPT_SEED, "N", .doc = "default: from the clock; printed" },
+	{ "events", 'e', .doc = "sleep until completion events" },
+	{ "cpus", OPT_CPUS, .doc = "the CPUs' own atomics contend with the device's" },
+	{ "port", 'p', "N", .doc = "TCP port (default 18600)" },
+	{},
+};
 
 static uint64_t number(const char *name, const char *text, uint64_t min, uint64_t max)
 {
@@ -35,23 +35,11 @@ static uint64_t number(const char *name, const char *text, uint64_t min, uint64_
 	return value;
 }
 
-enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_SEED, OPT_CPUS };
-
-static const struct option long_options[] = {
-	{ "both-ends-here", no_argument, NULL, OPT_HERE },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "bytes-max", required_argument, NULL, OPT_BYTES },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "cpus", no_argument, NULL, OPT_CPUS },
-	{ "events", no_argument, NULL, 'e' },
-	{ "port", required_argument, NULL, 'p' },
-	{ "help", no_argument, NULL, 'h' },
-	{},
-};
-
-static void set_option(struct options *options, int option, const char *value)
+static error_t set_option(int key, char *value, struct argp_state *state)
 {
-	switch (option) {
+	struct options *options = state->input;
+
+	switch (key) {
 	case OPT_HERE:
 		options->both_ends_here = true;
 		break;
@@ -73,17 +61,20 @@ static void set_option(struct options *options, int option, const char *value)
 	case 'p':
 		options->port = value;
 		break;
-	case 'h':
-		usage(stdout);
-		exit(0);
+	case ARGP_KEY_ARG:
+		if (options->peer || options->both_ends_here)
+			argp_usage(state);
+		options->peer = value;
+		break;
 	default:
-		usage(stderr);
-		exit(2);
+		return ARGP_ERR_UNKNOWN;
 	}
+	return 0;
 }
 
 struct options parse_options(int argc, char **argv)
 {
+	const struct argp argp = { rows, set_option, "[PEER]", doc };
 	struct options options = {
 		.params = { .magic = PARAMS_MAGIC,
 			    .iterations = 1000,
@@ -92,14 +83,8 @@ struct options parse_options(int argc, char **argv)
 			    .seed = (uint64_t)(now() * 1e6) },
 		.port = "18600",
 	};
-	int option;
 
-	while ((option = getopt_long(argc, argv, "ep:h", long_options, NULL)) != -1)
-		set_option(&options, option, optarg);
-	options.peer = optind < argc ? argv[optind++] : NULL;
-	if (optind < argc || (options.peer && options.both_ends_here)) {
-		usage(stderr);
-		exit(2);
-	}
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
 	return options;
 }
