@@ -24,7 +24,8 @@ struct pvr_cmd_create_cq fg_cq_request(const struct fg_ctx *ctx, const struct fg
 	};
 }
 
-uint32_t fg_cq_pages(uint32_t cqe)
+/* Pages of a ring of @cqe elements, with the header page. */
+static uint32_t ring_pages(uint32_t cqe)
 {
 	uint64_t bytes = (uint64_t)cqe * sizeof(struct pvrdma_cqe);
 
@@ -50,7 +51,7 @@ uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe,
 	uint32_t err;
 
 	memset(cq, 0, sizeof(*cq));
-	fg_buf_init(&cq->buf, &ctx->guest->ram, fg_cq_pages(cqe), FG_SCATTERED);
+	fg_buf_init(&cq->buf, &ctx->guest->ram, ring_pages(cqe), FG_SCATTERED);
 	req = fg_cq_request(ctx, &cq->buf, cqe);
 	req.comp_vector = comp_vector;
 	err = fg_create_cq(ctx->guest, &req, &resp);
@@ -89,7 +90,7 @@ uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe)
 	struct fg_buf buf;
 	uint32_t err;
 
-	fg_buf_init(&buf, &cq->ctx->guest->ram, fg_cq_pages(cqe), FG_SCATTERED);
+	fg_buf_init(&buf, &cq->ctx->guest->ram, ring_pages(cqe), FG_SCATTERED);
 	req = fg_cq_resize_request(cq, &buf, cqe);
 	err = fg_resize_cq(cq->ctx->guest, &req, &resp);
 	if (err) {
@@ -108,13 +109,8 @@ uint32_t fg_cq_destroy(struct fg_cq *cq)
 	uint32_t err = fg_cmd_destroy(cq->ctx->guest, PVR_CMD_DESTROY_CQ, cq->handle);
 
 	if (!err)
-		fg_cq_drop(cq);
+		fg_buf_exit(&cq->buf);
 	return err;
-}
-
-void fg_cq_drop(struct fg_cq *cq)
-{
-	fg_buf_exit(&cq->buf);
 }
 
 uint32_t fg_cq_pending(const struct fg_cq *cq)

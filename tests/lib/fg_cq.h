@@ -25,9 +25,6 @@ uint32_t fg_create_cq(struct fg_guest *guest, const struct pvr_cmd_create_cq *re
 struct pvr_cmd_create_cq fg_cq_request(const struct fg_ctx *ctx, const struct fg_buf *buf,
 				       uint32_t cqe);
 
-/* Pages of a ring of @cqe elements, with the header page. */
-uint32_t fg_cq_pages(uint32_t cqe);
-
 /* @cqe is a power of two. On failure nothing is left. */
 uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq);
 /* On a completion vector. */
@@ -42,8 +39,6 @@ struct pvr_cmd_resize_cq fg_cq_resize_request(const struct fg_cq *cq, const stru
 uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe);
 /* On failure the CQ is unchanged. */
 uint32_t fg_cq_destroy(struct fg_cq *cq);
-/* Gives the pages back without a command (the device has forgotten the CQ). */
-void fg_cq_drop(struct fg_cq *cq);
 
 /* Completions that have not been polled. */
 uint32_t fg_cq_pending(const struct fg_cq *cq);

@@ -45,14 +45,10 @@ void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 
 static void config_defaults(struct fg_guest_config *config)
 {
-	if (!config->ram_mib)
-		config->ram_mib = DEFAULT_RAM_MIB;
-	if (!config->linear_mib)
-		config->linear_mib = DEFAULT_LINEAR_MIB;
-	if (!config->driver_version)
-		config->driver_version = PVR_VERSION;
-	if (!config->ring_pages)
-		config->ring_pages = DEFAULT_RING_PAGES;
+	config->ram_mib = config->ram_mib ? config->ram_mib : DEFAULT_RAM_MIB;
+	config->linear_mib = config->linear_mib ? config->linear_mib : DEFAULT_LINEAR_MIB;
+	config->driver_version = config->driver_version ? config->driver_version : PVR_VERSION;
+	config->ring_pages = config->ring_pages ? config->ring_pages : DEFAULT_RING_PAGES;
 }
 
 /* Untouched pages take no memory. */

@@ -51,36 +51,25 @@ static const struct pvr_engine_ops engine_ops = {
 	.wake = host_wake,
 };
 
-struct fg_host *fg_host_try_create(unsigned int workers)
+struct fg_host *fg_host_create_workers(unsigned int workers)
 {
 	struct fg_host *host = calloc(1, sizeof(*host));
 
 	if (!host)
-		return NULL;
+		fg_die("no memory for a host");
 	host->now = START_TIME;
 	host->workers = workers;
 	pthread_mutex_init(&host->log_lock, NULL);
 	host->polls = getenv("FG_POLL");
 	host->engine = pvr_engine_create(&engine_ops, host, workers);
-	if (!host->engine) {
-		free(host);
-		return NULL;
-	}
+	if (!host->engine)
+		fg_die("cannot make an engine");
 	return host;
 }
 
 struct fg_host *fg_host_create(void)
 {
 	return fg_host_create_workers(1);
-}
-
-struct fg_host *fg_host_create_workers(unsigned int workers)
-{
-	struct fg_host *host = fg_host_try_create(workers);
-
-	if (!host)
-		fg_die("cannot make an engine");
-	return host;
 }
 
 void fg_host_destroy(struct fg_host *host)

@@ -66,8 +66,6 @@ struct fg_host {
  */
 struct fg_host *fg_host_create(void);
 struct fg_host *fg_host_create_workers(unsigned int workers);
-/* NULL if the engine could not be made; then nothing is left. */
-struct fg_host *fg_host_try_create(unsigned int workers);
 void fg_host_destroy(struct fg_host *host);
 
 /*

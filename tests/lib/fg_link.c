@@ -9,73 +9,9 @@
 
 #define STALL_NS (10 * FG_MS)
 
-/* ------------------------------------------------------------------- stream ops */
-
-static ssize_t end_send(void *opaque, const struct iovec *iov, int count)
-{
-	return fg_stream_send(((struct fg_link_end *)opaque)->tx, iov, count);
-}
-
-static ssize_t end_recv(void *opaque, const struct iovec *iov, int count)
-{
-	return fg_stream_recv(((struct fg_link_end *)opaque)->rx, iov, count);
-}
-
-static void end_want(void *opaque)
-{
-	__atomic_store_n(&((struct fg_link_end *)opaque)->wants, true, __ATOMIC_RELAXED);
-}
-
-static struct fg_nic *nic_of(void *opaque)
-{
-	return ((struct fg_link_end *)opaque)->nic;
-}
-
-static void *end_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
-{
-	return fg_nic_expose(nic_of(opaque), iov, count, part);
-}
-
-static void end_revoke(void *opaque, void *rndv)
-{
-	fg_nic_revoke(nic_of(opaque), rndv);
-}
-
-static int end_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
-		    const struct iovec *iov, int count)
-{
-	return fg_nic_read(nic_of(opaque), part, parts, iov, count);
-}
-
-static int end_rdma_read_poll(void *opaque, uint8_t **data)
-{
-	return fg_nic_rdma_read_poll(nic_of(opaque), data);
-}
-
-static void end_rdma_read_cancel(void *opaque)
-{
-	fg_nic_rdma_read_cancel(nic_of(opaque));
-}
-
-static const struct pvr_stream_ops copy_ops = {
-	.send = end_send,
-	.recv = end_recv,
-	.want_output = end_want,
-};
-static const struct pvr_stream_ops rndv_ops = {
-	.send = end_send,
-	.recv = end_recv,
-	.want_output = end_want,
-	.expose = end_expose,
-	.revoke = end_revoke,
-	.read = end_read,
-	.rdma_read_poll = end_rdma_read_poll,
-	.rdma_read_cancel = end_rdma_read_cancel,
-};
-
 static const struct pvr_stream_ops *ops_of(const struct fg_link *link)
 {
-	return link->exposes ? &rndv_ops : &copy_ops;
+	return link->exposes ? &fg_nic_ops : &fg_nic_copy_ops;
 }
 
 /* --------------------------------------------------------------- opening, closing */
@@ -117,27 +53,6 @@ static void in_close(struct fg_link *link)
 		fg_nic_expect_idle(link->responder.nic);
 }
 
-static void end_make(struct fg_link_end *end, struct fg_stream *tx, struct fg_stream *rx,
-		     struct fg_nic *nic)
-{
-	end->tx = tx;
-	end->rx = rx;
-	end->nic = nic;
-	end->wants = false;
-}
-
-static void streams_make(struct fg_link *link)
-{
-	struct fg_nic_stats *stats[] = { link->requester.stats, link->responder.stats };
-
-	fg_stream_init(&link->request, &link->env->netem, link->env->buffer);
-	fg_stream_init(&link->answer, &link->env->netem, link->env->buffer);
-	fg_nic_pair_init(&link->nics, &link->env->nics, &link->request, &link->answer, stats);
-	end_make(&link->requester, &link->request, &link->answer, &link->nics.nic[0]);
-	end_make(&link->responder, &link->answer, &link->request, &link->nics.nic[1]);
-	link->made = true;
-}
-
 static void streams_free(struct fg_link *link)
 {
 	if (!link->made)
@@ -150,8 +65,15 @@ static void streams_free(struct fg_link *link)
 
 static void streams_anew(struct fg_link *link)
 {
+	struct fg_nic_stats *stats[] = { link->requester.stats, link->responder.stats };
+
 	streams_free(link);
-	streams_make(link);
+	fg_stream_init(&link->request, &link->env->netem, link->env->buffer);
+	fg_stream_init(&link->answer, &link->env->netem, link->env->buffer);
+	fg_nic_pair_init(&link->nics, &link->env->nics, &link->request, &link->answer, stats);
+	link->requester.nic = &link->nics.nic[0];
+	link->responder.nic = &link->nics.nic[1];
+	link->made = true;
 }
 
 static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggyback_ack)
@@ -170,7 +92,7 @@ static void open_in(struct fg_link *link, bool piggyback_ack)
 	link->in_read = false;
 	link->in_state = PVR_INPUT_IDLE;
 	link->in = pvr_rsp_conn_create(link->responder.host, link->kind, 0, ops_of(link),
-				       &link->responder, &limits);
+				       link->responder.nic, &limits);
 	if (!link->in)
 		fg_die("no memory for a connection");
 }
@@ -182,7 +104,7 @@ static void open_out(struct fg_link *link)
 	link->out_more = false;
 	link->out_up = true;
 	pvr_req_conn_up(link->requester.host, link->kind, link->slot, ops_of(link),
-			&link->requester, &limits);
+			link->requester.nic, &limits);
 }
 
 void fg_link_open_in(struct fg_link *link, bool piggyback_ack)
@@ -219,15 +141,15 @@ void fg_link_exit(struct fg_link *link)
 /* ------------------------------------------------------------------------ pumping */
 
 /* Return: whether the end has waited for room that there is now. */
-static bool take_want(struct fg_link_end *end)
+static bool take_want(struct fg_nic *nic)
 {
-	return fg_stream_can_send(end->tx) && __atomic_load_n(&end->wants, __ATOMIC_RELAXED) &&
-	       __atomic_exchange_n(&end->wants, false, __ATOMIC_RELAXED);
+	return fg_stream_can_send(nic->tx) && __atomic_load_n(&nic->wants, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&nic->wants, false, __ATOMIC_RELAXED);
 }
 
 static bool out_output(struct fg_link *link)
 {
-	if (!take_want(&link->requester))
+	if (!take_want(link->requester.nic))
 		return false;
 	if (!pvr_req_conn_output(link->requester.host, link->kind, link->slot))
 		out_close(link);
@@ -235,15 +157,15 @@ static bool out_output(struct fg_link *link)
 }
 
 /* Received frames wait until the NIC's read is done. */
-static bool can_read(const struct fg_link_end *end)
+static bool can_read(struct fg_nic *nic)
 {
-	return !fg_nic_rdma_read_is_busy(end->nic) && fg_stream_can_recv(end->rx);
+	return !fg_nic_rdma_read_is_busy(nic) && fg_stream_can_recv(nic->rx);
 }
 
 static bool out_is_ready(struct fg_link *link)
 {
 	link->out_more |= fg_nic_work(link->requester.nic);
-	return link->out_more || can_read(&link->requester);
+	return link->out_more || can_read(link->requester.nic);
 }
 
 bool fg_link_pump_out(struct fg_link *link)
@@ -273,7 +195,7 @@ bool fg_link_pump_out(struct fg_link *link)
 
 bool fg_link_in_output(struct fg_link *link)
 {
-	if (!take_want(&link->responder))
+	if (!take_want(link->responder.nic))
 		return false;
 	if (!pvr_rsp_conn_output(link->in))
 		in_close(link);
@@ -300,7 +222,7 @@ bool fg_link_in_is_ready(struct fg_link *link)
 	case PVR_INPUT_STALLED:
 		return now(link) >= link->stalled;
 	default:
-		return link->in_read || can_read(&link->responder);
+		return link->in_read || can_read(link->responder.nic);
 	}
 }
 

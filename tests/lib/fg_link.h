@@ -32,9 +32,7 @@ struct fg_link_env {
 struct fg_link_end {
 	struct pvr_host *host; /* its record of the other host */
 	struct fg_nic_stats *stats; /* of its NICs */
-	struct fg_stream *tx, *rx;
 	struct fg_nic *nic;
-	bool wants; /* atomic: wait until tx has room */
 };
 
 struct fg_link {

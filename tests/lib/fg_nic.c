@@ -38,7 +38,8 @@ void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules
 	for (int i = 0; i < 2; i++) {
 		pair->nic[i] = (struct fg_nic){
 			.peer = &pair->nic[!i],
-			.stream = { one, other },
+			.tx = i ? other : one,
+			.rx = i ? one : other,
 			.rules = rules,
 			.stats = stats[i],
 			.lock = &pair->lock,
@@ -62,8 +63,8 @@ void fg_nic_pair_exit(struct fg_nic_pair *pair)
 static void break_both(struct fg_nic *nic)
 {
 	nic->broken = nic->peer->broken = true;
-	for (int i = 0; i < 2; i++)
-		fg_stream_break(nic->stream[i]);
+	fg_stream_break(nic->tx);
+	fg_stream_break(nic->rx);
 }
 
 void fg_nic_pair_break(struct fg_nic_pair *pair)
@@ -117,9 +118,9 @@ static struct fg_rndv *rndv_new(const struct iovec *iov, int count, struct pvr_r
 	return rndv;
 }
 
-void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
-		    struct pvr_rndv_seg *part)
+void *fg_nic_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
+	struct fg_nic *nic = opaque;
 	FG_GUARD(nic->lock);
 	struct fg_rndv *rndv;
 	size_t size = iov_size(iov, count);
@@ -137,17 +138,18 @@ void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
 	return rndv;
 }
 
-void fg_nic_revoke(struct fg_nic *nic, void *opaque)
+void fg_nic_revoke(void *opaque, void *rndv)
 {
+	struct fg_nic *nic = opaque;
 	FG_GUARD(nic->lock);
 	struct fg_rndv **at;
 
-	for (at = &nic->rndvs; *at && *at != opaque; at = &(*at)->next)
+	for (at = &nic->rndvs; *at && *at != rndv; at = &(*at)->next)
 		;
 	if (!*at)
 		fg_die("a rendezvous that is taken back and was not given, or is not any more");
 	*at = (*at)->next;
-	free(opaque);
+	free(rndv);
 	add(&nic->stats->revoked, 1);
 }
 
@@ -205,9 +207,10 @@ static void rdma_read_begin(struct fg_nic *nic, const struct pvr_rndv_seg *part,
 	add(count ? &nic->stats->read : &nic->stats->read_own, 1);
 }
 
-int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
-		const struct iovec *iov, int count)
+static int nic_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
+		    const struct iovec *iov, int count)
 {
+	struct fg_nic *nic = opaque;
 	FG_GUARD(nic->lock);
 
 	if (parts < 1 || parts > (int)PVR_FRAME_RNDV_SEGS || count < 0 ||
@@ -297,8 +300,9 @@ bool fg_nic_rdma_read_is_busy(struct fg_nic *nic)
 	return nic->rdma_read.on && !nic->rdma_read.done && !nic->broken;
 }
 
-int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data)
+static int rdma_read_poll(void *opaque, uint8_t **data)
 {
+	struct fg_nic *nic = opaque;
 	FG_GUARD(nic->lock);
 	const struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
@@ -310,8 +314,9 @@ int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data)
 	return nic->broken ? -ECONNRESET : 0;
 }
 
-void fg_nic_rdma_read_cancel(struct fg_nic *nic)
+static void rdma_read_cancel(void *opaque)
 {
+	struct fg_nic *nic = opaque;
 	FG_GUARD(nic->lock);
 	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
@@ -323,3 +328,36 @@ void fg_nic_rdma_read_cancel(struct fg_nic *nic)
 	}
 	rdma_read->on = false;
 }
+
+/* ------------------------------------------------------------------------ stream ops */
+
+static ssize_t nic_send(void *opaque, const struct iovec *iov, int count)
+{
+	return fg_stream_send(((struct fg_nic *)opaque)->tx, iov, count);
+}
+
+static ssize_t nic_recv(void *opaque, const struct iovec *iov, int count)
+{
+	return fg_stream_recv(((struct fg_nic *)opaque)->rx, iov, count);
+}
+
+static void nic_want(void *opaque)
+{
+	__atomic_store_n(&((struct fg_nic *)opaque)->wants, true, __ATOMIC_RELAXED);
+}
+
+const struct pvr_stream_ops fg_nic_copy_ops = {
+	.send = nic_send,
+	.recv = nic_recv,
+	.want_output = nic_want,
+};
+const struct pvr_stream_ops fg_nic_ops = {
+	.send = nic_send,
+	.recv = nic_recv,
+	.want_output = nic_want,
+	.expose = fg_nic_expose,
+	.revoke = fg_nic_revoke,
+	.read = nic_read,
+	.rdma_read_poll = rdma_read_poll,
+	.rdma_read_cancel = rdma_read_cancel,
+};

@@ -48,7 +48,8 @@ struct fg_rdma_read {
 
 struct fg_nic {
 	struct fg_nic *peer;
-	struct fg_stream *stream[2];
+	struct fg_stream *tx, *rx;
+	bool wants; /* atomic: wait until tx has room */
 	const struct fg_nic_rules *rules;
 	struct fg_nic_stats *stats;
 	pthread_mutex_t *lock; /* both ends'; protects what follows */
@@ -74,14 +75,10 @@ void fg_nic_expect_idle(struct fg_nic *nic);
 /* For an end without an engine: revoke all that it exposes. */
 void fg_nic_forget_rndvs(struct fg_nic *nic);
 
-/* As in pvr_stream_ops. */
-void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
-		    struct pvr_rndv_seg *part);
-void fg_nic_revoke(struct fg_nic *nic, void *rndv);
-int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
-		const struct iovec *iov, int count);
-int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data);
-void fg_nic_rdma_read_cancel(struct fg_nic *nic);
+/* Operations of one end, whose opaque pointer is its NIC: all, and without rendezvous. */
+extern const struct pvr_stream_ops fg_nic_ops, fg_nic_copy_ops;
+void *fg_nic_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part);
+void fg_nic_revoke(void *opaque, void *rndv);
 
 /* Reads as far as the rules allow. Return: whether the read is done or has failed. */
 bool fg_nic_work(struct fg_nic *nic);
