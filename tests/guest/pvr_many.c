@@ -22,6 +22,7 @@
 struct many {
 	struct node node;
 	int fd, side, num;
+	int left; /* messages that have not come */
 	uint32_t round;
 	struct ibv_cq *cqs[CQS];
 	struct ibv_qp **qps;
@@ -118,43 +119,40 @@ static void check_receive(struct many *many, const struct ibv_wc *wc)
 	    strcmp(message(many, wc->wr_id, true), expected))
 		die("QP %d has '%s' (immediate %u), expected '%s'", (int)wc->wr_id,
 		    message(many, wc->wr_id, true), ntohl(wc->imm_data), expected);
+	many->left--;
 }
 
-/* Returns how many receives there were. */
-static int poll_all(struct many *many, bool *any)
+/* Return: whether there was a completion. */
+static bool poll_all(struct many *many)
 {
 	struct ibv_wc wcs[32];
-	int num, received = 0;
+	bool any = false;
 
-	*any = false;
 	for (int cq = 0; cq < CQS; cq++) {
-		num = ibv_poll_cq(many->cqs[cq], 32, wcs);
+		int num = ibv_poll_cq(many->cqs[cq], 32, wcs);
+
+		any |= num > 0;
 		for (int i = 0; i < num; i++) {
-			*any = true;
 			if (wcs[i].status != IBV_WC_SUCCESS)
 				die("QP %d: %s", (int)wcs[i].wr_id,
 				    ibv_wc_status_str(wcs[i].status));
-			if (!(wcs[i].opcode & IBV_WC_RECV))
-				continue;
-			check_receive(many, &wcs[i]);
-			received++;
+			if (wcs[i].opcode & IBV_WC_RECV)
+				check_receive(many, &wcs[i]);
 		}
 	}
-	return received;
+	return any;
 }
 
 static void wait_for_messages(struct many *many)
 {
 	double last = now();
-	int left = many->num;
-	bool any;
 
-	while (left) {
-		left -= poll_all(many, &any);
-		if (any)
+	many->left = many->num;
+	while (many->left) {
+		if (poll_all(many))
 			last = now();
 		else if (now() - last > STALL_SECONDS)
-			die("%d of %d messages do not come", left, many->num);
+			die("%d of %d messages do not come", many->left, many->num);
 		else
 			usleep(1000);
 	}

@@ -19,18 +19,12 @@
 #define ERROR_SECONDS 30 /* from the last success to the error */
 #define FLUSH_SECONDS 10
 
-struct contact {
-	struct address address;
-	uint64_t memory;
-	uint32_t rkey;
-};
-
 struct stream {
 	struct node node;
 	struct ibv_mr *mr;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	struct contact peer;
+	struct place peer;
 	uint64_t posted, done;
 };
 
@@ -47,7 +41,7 @@ static void open_stream(struct stream *stream)
 
 static void connect_stream(struct stream *stream, int fd)
 {
-	struct contact mine = {
+	struct place mine = {
 		.address = qp_address(&stream->node, stream->qp),
 		.memory = (uintptr_t)stream->mr->addr,
 		.rkey = stream->mr->rkey,

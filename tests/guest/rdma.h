@@ -29,6 +29,13 @@ struct address {
 	uint8_t gid[16];
 };
 
+/* A QP and memory that its peer uses; travels the same way. */
+struct place {
+	struct address address;
+	uint64_t memory;
+	uint32_t rkey;
+};
+
 #define TEST_QKEY 0x11111111u
 #define TEST_PORT 1
 

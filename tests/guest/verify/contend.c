@@ -33,13 +33,6 @@ struct tally {
 	uint32_t tickets[ROUNDS];
 };
 
-/* Where an agent works, as it is told. */
-struct place {
-	struct address address;
-	uint64_t words;
-	uint32_t rkey;
-};
-
 /* A QP that works on some words. */
 struct agent {
 	struct ibv_cq *cq;
@@ -122,7 +115,7 @@ static void close_agent(struct agent *agent)
 
 static void post_atomics(struct agent *agent)
 {
-	uint64_t words = agent->place.words;
+	uint64_t words = agent->place.memory;
 	uint32_t rkey = agent->place.rkey;
 
 	for (int i = 0; i < ADDS; i++)
@@ -227,7 +220,7 @@ static void open_arena(struct run *run, struct arena *arena)
 		open_agent(run, &arena->agents[i]);
 	arena->mine = (struct place){
 		.address = qp_address(&run->node, arena->agents[AGENT_REMOTE].qp),
-		.words = (uintptr_t)arena->words,
+		.memory = (uintptr_t)arena->words,
 		.rkey = arena->mr->rkey,
 	};
 }

@@ -59,13 +59,6 @@ static const struct window_case {
 	{ "write through another QP", SECOND, 100, REFUSED, DEED_OTHER_QP },
 };
 
-/* Messages between the ends; end 0 has no window. */
-struct note {
-	struct address address;
-	uint64_t window;
-	uint32_t rkey;
-};
-
 struct window_end {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp, *other;
@@ -73,7 +66,7 @@ struct window_end {
 	uint8_t *memory, expected[REGION_BYTES];
 	struct ibv_mw *mw;
 	uint32_t rkey;
-	struct note mine, peer;
+	struct place mine, peer; /* memory and key of the window; end 0 has none */
 };
 
 /* --- both ends --- */
@@ -200,7 +193,7 @@ static void prepare_window(struct run *run, struct window_end *end, enum ibv_mw_
 	bind_window(run, end, end->other ? end->other : end->qp, c->rights ? c->rights : RIGHTS,
 		    WINDOW_BYTES);
 	do_deed(run, end, c);
-	end->mine.window = (uintptr_t)end->memory + WINDOW_FIRST;
+	end->mine.memory = (uintptr_t)end->memory + WINDOW_FIRST;
 	end->mine.rkey = end->rkey;
 }
 
@@ -217,14 +210,14 @@ static void check_invalidated(struct run *run, struct window_end *end)
 
 static void use_window(struct run *run, struct window_end *end, const struct window_case *c)
 {
-	const struct note *peer = &end->peer;
+	const struct place *peer = &end->peer;
 
 	if (c->deed == DEED_REMOTE_INV) {
 		post_send(end->qp, .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = peer->rkey);
 		complete(run, end, "SEND_WITH_INV", IBV_WC_SUCCESS);
 	}
 	post_send(end->qp, .opcode = c->opcode, ONE_SGE(end->mr, end->memory, ACCESS_BYTES),
-		  .wr.rdma = { .remote_addr = peer->window + c->offset, .rkey = peer->rkey });
+		  .wr.rdma = { .remote_addr = peer->memory + c->offset, .rkey = peer->rkey });
 	complete(run, end, c->name, c->status);
 	run->operations++;
 }
@@ -264,12 +257,12 @@ static void run_case(struct run *run, enum ibv_mw_type type, const struct window
 	run->round++;
 	for (int side = run->first; side <= run->last; side++)
 		open_window_end(run, side, &ends[side]);
-	trade(run, mine, theirs, sizeof(struct note));
+	trade(run, mine, theirs, sizeof(struct place));
 	for (int side = run->first; side <= run->last; side++)
 		qp_connect(&run->node, ends[side].qp, &ends[side].peer.address);
 	if (is_here(run, 1))
 		prepare_window(run, &ends[1], type, c);
-	trade(run, mine, theirs, sizeof(struct note));
+	trade(run, mine, theirs, sizeof(struct place));
 	if (is_here(run, 0))
 		use_window(run, &ends[0], c);
 	meet(run);
