@@ -52,13 +52,13 @@ static void granted(void *opaque, enum pvr_etcd_result result, struct json_objec
 	struct pvr_etcd *etcd = opaque;
 
 	etcd->lease.granting = false;
+	etcd->lease.due = false;
 	if (result != PVR_ETCD_OK || !take_id(etcd, pvr_json_text(reply, "ID"))) {
 		/* Retry after a refusal, too. */
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lease.timer, PVR_SEC);
 		return;
 	}
 	etcd->lease.number++;
-	etcd->lease.due = false;
 	pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lease.timer, interval(etcd));
 	pvr_etcd_publish_all(etcd);
 	if (etcd->lease.number > 1)

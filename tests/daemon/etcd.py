@@ -114,7 +114,9 @@ class Host:
 
 
 class FaultyProxy:
-    """A proxy between a host and etcd. `mode` answers requests itself; with None they are forwarded."""
+    """A proxy between a host and etcd. `mode` answers requests itself, or returns FORWARD; None forwards them all."""
+
+    FORWARD = object()
 
     def __init__(self, etcd):
         self.etcd, self.mode, self.served, self.ending = etcd, None, 0, False
@@ -139,9 +141,7 @@ class FaultyProxy:
         handler.close_connection = True
         self.served += 1
         try:
-            if self.mode:
-                self.mode(handler)
-            else:
+            if not self.mode or self.mode(handler) is self.FORWARD:
                 self.forward(handler)
         except OSError:
             pass  # the other side has closed the connection
@@ -167,13 +167,14 @@ class FaultyProxy:
             return self.reply(handler, why.code, why.read())
 
     def forward_stream(self, handler):
-        """Bytes both ways, until either side ends or `mode` is set."""
+        """Bytes both ways, until either side ends or `mode` changes."""
+        mode = self.mode
         host, port = self.etcd.url.split("//")[1].split(":")
         with socket.create_connection((host, int(port))) as other:
             head = f"POST {handler.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
             other.sendall(head.encode())
             here = handler.connection
-            while not self.mode and not self.ending:
+            while self.mode is mode and not self.ending:
                 for sock in select.select([here, other], [], [], 0.1)[0]:
                     data = sock.recv(65536)
                     if not data:

@@ -435,7 +435,17 @@ def redirect(handler):
     handler.end_headers()
 
 
+def no_lease(handler):
+    """The lease is lost, and no other one is granted, as to a user without the right."""
+    if "/lease/" not in handler.path:
+        return FaultyProxy.FORWARD
+    if handler.path.endswith("/keepalive"):
+        return FaultyProxy.reply(handler, 200, b'{"result":{"TTL":"0"}}')
+    return FaultyProxy.reply(handler, 403, b'{"error":"etcdserver: permission denied","code":7}')
+
+
 MODES = {
+    "no_lease": no_lease,
     "wrong_json": lambda handler: FaultyProxy.reply(handler, 200, b"{not json"),
     "wrong_types": wrong_types,
     "wrong_values": wrong_values,
