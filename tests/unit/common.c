@@ -145,6 +145,12 @@ struct t_env *t_renew(t_fixture *setup)
 	return *state;
 }
 
+void t_open_self(struct fg_end *end, struct fg_guest *guest)
+{
+	fg_end_open(end, guest, PVR_QPT_RC);
+	fg_end_connect(end, end, NULL);
+}
+
 void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct fg_guest *gd)
 {
 	fg_end_open(c, gc, PVR_QPT_RC);
@@ -190,6 +196,12 @@ struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode,
 	if (len != UINT32_MAX)
 		_assert_int_equal(cqe.byte_len, len, file, line);
 	return cqe;
+}
+
+struct fg_cq *t_run_for(struct fg_cq *cq)
+{
+	fg_run(cq->ctx->guest->host);
+	return cq;
 }
 
 void t_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)

@@ -52,6 +52,15 @@ int t_teardown(void **state);
 	}                                             \
 	static void t_fill_##name(struct t_env *env)
 
+/* T_SETUP_EXT(name, ext, base): that of @base, with guests whose drivers acknowledge @ext. */
+#define T_SETUP_EXT(name, ext, base)                            \
+	static int t_setup_##name(void **state)                 \
+	{                                                       \
+		return t_setup_ext(state, ext, t_setup_##base); \
+	}
+
+/* Another RC end that is connected to itself. */
+void t_open_self(struct fg_end *end, struct fg_guest *guest);
 /* Two more connected RC ends. */
 void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct fg_guest *gd);
 /* Takes a and b through RESET to RTS again. */
@@ -79,6 +88,41 @@ struct pvr_qp *t_device_qp(struct fg_end *end);
 	}                                                                         \
 	T_REGISTER(test, t_setup_##fixture, t_teardown)                           \
 	static void test(struct t_env *env, type *var)
+/* TEST() whose body also has g, the first guest. */
+#define TEST_GUEST(fixture, test)                                                          \
+	__attribute__((noinline)) static void test(struct t_env *env, struct fg_guest *g); \
+	static void test##_run(void **state)                                               \
+	{                                                                                  \
+		test(*state, ((struct t_env *)*state)->g[0]);                              \
+	}                                                                                  \
+	T_REGISTER(test, t_setup_##fixture, t_teardown)                                    \
+	static void test(struct t_env *env, struct fg_guest *g)
+
+/* TEST_OBJECT() for each row, see TEST_CASES_WITH(). */
+#define TEST_OBJECT_CASES(fixture, type, var, init, test, rows)                                  \
+	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row); \
+	TEST_CASES(fixture, test, rows)                                                          \
+	{                                                                                        \
+		type var;                                                                        \
+		init(&var, env);                                                                 \
+		test##_body(env, &var, row);                                                     \
+	}                                                                                        \
+	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row)
+
+/* A row of TEST_CASES() with one value; T_CASE(): the value's expression is its name. */
+struct t_case {
+	const char *label;
+	uint64_t value;
+};
+#define T_CASE(value) ((struct t_case){ #value, value })
+
+/* The guests of this program acknowledge these extensions, unless a test sets others. */
+#define TEST_EXT(ext)                   \
+	TEST_INIT                       \
+	{                               \
+		fg_default_ext = (ext); \
+	}
+
 /* Closes the environment and sets up another in its place, which it returns. */
 struct t_env *t_renew(t_fixture *setup);
 
@@ -106,7 +150,19 @@ struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode,
 #define expect_recv(cq, wr_id, len) t_cqe_ok_at(cq, wr_id, PVRDMA_WC_RECV, len, __FILE__, __LINE__)
 #define expect_done(cq, wr_id, opcode) \
 	t_cqe_ok_at(cq, wr_id, opcode, UINT32_MAX, __FILE__, __LINE__)
+#define expect_sent(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_SEND)
+#define expect_written(end, wr_id) expect_done(&(end)->scq, wr_id, PVRDMA_WC_RDMA_WRITE)
 #define expect_no_cqe(cq) assert_int_equal(fg_cq_pending(cq), 0)
+
+/* As expect_*(), after the device has run until it has nothing to do. */
+#define await_cqe(cq, wr_id, status) expect_cqe(t_run_for(cq), wr_id, status)
+#define await_recv(cq, wr_id, len) expect_recv(t_run_for(cq), wr_id, len)
+#define await_done(cq, wr_id, opcode) expect_done(t_run_for(cq), wr_id, opcode)
+#define await_sent(end, wr_id) await_done(&(end)->scq, wr_id, PVRDMA_WC_SEND)
+#define await_written(end, wr_id) await_done(&(end)->scq, wr_id, PVRDMA_WC_RDMA_WRITE)
+#define await_no_cqe(cq) expect_no_cqe(t_run_for(cq))
+/* fg_run() of the host of @cq. Return: @cq. */
+struct fg_cq *t_run_for(struct fg_cq *cq);
 
 /* The async ring holds exactly one event of this kind, and it is drained. */
 #define expect_one_event(guest, type, info)                              \

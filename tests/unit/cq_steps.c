@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A guest that arms and reads the receive CQ of b, step by step, and the notifications it gets. */
 #include "cq_steps.h"
-#include "conn.h"
+#include "ends.h"
 
 /* Of a doorbell, of the arm record, or ns. */
 static const uint64_t values[] = {
@@ -29,8 +29,7 @@ static void send(struct t_env *env, struct progress *p, uint32_t flags)
 	t_recv(&env->b, p->sent, 0, 0);
 	t_post(&env->a, .wr_id = p->sent, .opcode = PVRDMA_WR_SEND,
 	       .flags = PVR_SEND_SIGNALED | flags);
-	fg_run(env->host);
-	expect_done(&env->a.scq, p->sent++, PVRDMA_WC_SEND);
+	await_sent(&env->a, p->sent++);
 }
 
 static void read_one(struct t_env *env, struct progress *p)
@@ -57,8 +56,7 @@ static void flush(struct t_env *env)
 {
 	t_recv(&env->b, 1, 0, 0);
 	expect_ok(fg_qp_to_err(&env->b.qp));
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 static void arm_word(struct t_env *env, uint32_t kind)

@@ -3,7 +3,7 @@
 #ifndef UNIT_DB_SUPPRESS_H
 #define UNIT_DB_SUPPRESS_H
 
-#include "conn.h"
+#include "ends.h"
 
 static inline uint32_t sq_word(const struct fg_end *end)
 {

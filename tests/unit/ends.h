@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Fixtures, guests and ends of a kind that only some tests need. */
+/* Ends of connections: fixtures, queue pairs, timers, and what is posted to them. */
 #ifndef UNIT_ENDS_H
 #define UNIT_ENDS_H
 
 #include "common.h"
 
-/* The guests of this program acknowledge these extensions, unless a test sets others. */
-#define TEST_EXT(ext)                   \
-	TEST_INIT                       \
-	{                               \
-		fg_default_ext = (ext); \
-	}
-
 int t_setup_rc_self(void **state); /* one guest, an RC end that is connected to itself */
 int t_setup_uc_connected(void **state);
+/* As t_setup_rc_connected(); the device has polled the send queues after RTS. */
+int t_setup_rc_idle(void **state);
 
 /*
  * Guest @number, stored in env->g[@number - 1], on the first host: its driver has come and its
@@ -24,48 +19,33 @@ struct fg_guest *t_guest_in_fabric(struct t_env *env, uint32_t number, const cha
 struct fg_guest *t_guest_as(struct t_env *env, uint32_t number,
 			    const struct fg_guest_config *config);
 
-/* A UD end in RTS. */
-void t_open_ready(struct fg_end *end, struct fg_guest *guest);
+/* An end of a UD or GSI QP in RTS. */
+void t_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type type);
 /* An end of a new user context of @guest, with buffer pages as FG_END_PAGES. */
 void t_open_user(struct fg_end *end, struct fg_ctx *ctx, struct fg_guest *guest,
 		 const struct fg_qp_spec *spec);
-/* Another QP in the end's place; PD and CQs that @spec does not name are the end's. */
-void t_replace_qp(struct fg_end *end, struct fg_qp_spec spec);
-/* The same beside the end's QP, which stays. */
-void t_add_qp(struct fg_end *end, struct fg_qp_spec spec, struct fg_qp *qp);
-
-/* TEST_OBJECT() for each row of the array @rows; the body also has row, a pointer to its row. */
-#define TEST_OBJECT_CASES(fixture, type, var, init, test, rows)                                 \
-	static void test##_row(struct t_env *env, type *var, const __typeof__((rows)[0]) *row); \
-	TEST_CASES(fixture, test, rows)                                                         \
-	{                                                                                       \
-		type var;                                                                       \
-                                                                                                \
-		init(&var, env);                                                                \
-		test##_row(env, &var, row);                                                     \
-	}                                                                                       \
-	static void test##_row(struct t_env *env, type *var, const __typeof__((rows)[0]) *row)
-
-/* A row of TEST_CASES() with one value; T_CASE(): the value's expression is its name. */
-struct t_case {
-	const char *label;
-	uint64_t value;
-};
-#define T_CASE(value) ((struct t_case){ #value, value })
+/* Another QP beside the end's; type, PD and CQs that @spec does not name are the end's. */
+struct fg_qp t_qp_create(struct fg_end *end, struct fg_qp_spec spec);
+/* It takes the place of the end's QP. */
+void t_qp_replace(struct fg_end *end, struct fg_qp_spec spec);
+/* MODIFY_QP with the state alone. */
+void t_qp_set_state(struct fg_end *end, enum pvr_qp_state state);
+/* For a QP of @end's type on its PD and CQs. */
+struct fg_qp_spec end_spec(struct fg_end *end);
+/* Empties the CQs of @end and the event ring of its guest. */
+void end_drain(struct fg_end *end);
+/* The end's MR becomes one of @len bytes without a va, see t_wide_mr(). */
+void t_widen(struct fg_end *end, uint32_t len);
 
 /* a writes @len bytes of its buffer to @addr by @rkey. After a failure the pair is connected anew. */
 void t_write_to(struct t_env *env, uint32_t rkey, uint64_t addr, uint32_t len, uint32_t status);
 
-/* fg_run(), then expect_done(), expect_cqe() or expect_recv() of the end. */
-struct pvrdma_cqe t_run_done_at(struct fg_end *end, uint64_t wr_id, uint32_t opcode,
-				const char *file, int line);
-struct pvrdma_cqe t_run_cqe_at(struct fg_end *end, uint64_t wr_id, uint32_t status,
-			       const char *file, int line);
-struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len, const char *file,
-				int line);
-#define run_done(end, wr_id, opcode) t_run_done_at(end, wr_id, opcode, __FILE__, __LINE__)
-#define run_cqe(end, wr_id, status) t_run_cqe_at(end, wr_id, status, __FILE__, __LINE__)
-#define run_recv(end, wr_id, len) t_run_recv_at(end, wr_id, len, __FILE__, __LINE__)
+#define T_RNR_FOREVER 7 /* an rnr_retry */
+#define T_RNR_LONGEST 0 /* a min_rnr_timer: 655 ms */
+
+/* fg_conn_default with these limits for RNR NAKs, or for requests without response. */
+struct fg_conn t_conn_rnr(uint8_t rnr_retry, uint8_t min_rnr_timer);
+struct fg_conn t_conn_ack(uint8_t timeout, uint8_t retry_cnt);
 
 /* Connects a and b with one attribute, a field of struct fg_conn, that is not the default. */
 #define t_connect_with(env, field, value)                      \
@@ -79,6 +59,22 @@ struct pvrdma_cqe t_run_recv_at(struct fg_end *end, uint64_t wr_id, uint32_t len
 /* Maps a page of read-only memory, which the caller may write, at this bus address. */
 #define T_ROM_GPA 0xf0000000ull
 uint8_t *t_map_rom(struct fg_guest *guest);
+
+/* As t_send() and t_recv(), without the doorbell. */
+void t_put_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+void t_put_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+/* A signaled RDMA WRITE of 8 bytes without the doorbell. Return: false if the queue is full. */
+bool t_try_put_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
+void t_put_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
+/* With the doorbell. */
+void t_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id);
+
+/* Empty messages from a to b, numbered from @first, whose CQEs at b stay unread. */
+void t_fill_cq(struct t_env *env, uint64_t first, uint32_t n);
+/* Such messages are the next completions of the receive CQ of b. */
+void t_expect_recvs(struct t_env *env, uint64_t first, uint32_t n);
+
+#define expect_no_timer(host) assert_true(pvr_engine_deadline((host)->engine, 0) == UINT64_MAX)
 
 /* A message of @len bytes, by a datagram if the ends have UD QPs. */
 void t_send_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_id, uint32_t len);

@@ -18,12 +18,6 @@ void hosts_connect(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32
 	fg_wire_run(env->wire);
 }
 
-void hosts_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type type)
-{
-	fg_end_open(end, guest, type);
-	fg_end_ready(end);
-}
-
 void hosts_hide_b(struct t_env *env)
 {
 	fg_wire_directory(env->wire, false);

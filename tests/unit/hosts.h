@@ -3,7 +3,7 @@
 #ifndef UNIT_HOSTS_H
 #define UNIT_HOSTS_H
 
-#include "common.h"
+#include "ends.h"
 
 #define GRH 40u
 
@@ -30,8 +30,6 @@ void hosts_open(struct t_env *env, struct fg_end *a, struct fg_end *b, enum pvr_
 /* The same for two RC ends, and connects them. */
 void hosts_connect(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32_t pages);
 
-/* An end of a UD or GSI QP in RTS. */
-void hosts_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type type);
 /* The directory is off, and b has a new GID that the cache of a's host does not have. */
 void hosts_hide_b(struct t_env *env);
 

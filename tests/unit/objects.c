@@ -44,36 +44,6 @@ void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
 	}
 }
 
-uint32_t fast_mr_create(const struct fg_pd *pd, uint32_t pages, struct fg_mr *mr)
-{
-	const struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
-					       .pd_handle = pd->handle,
-					       .flags = PVR_MR_FLAG_FRMR,
-					       .nchunks = pages };
-
-	return fg_mr_create_as(pd, &req, mr);
-}
-
-struct fg_qp_spec end_spec(struct fg_end *end)
-{
-	return (struct fg_qp_spec){
-		.type = end->qp.type, .pd = &end->pd, .scq = &end->scq, .rcq = &end->rcq
-	};
-}
-
-void end_renew_qp(struct fg_end *end, const struct fg_qp_spec *spec)
-{
-	expect_ok(fg_qp_destroy(&end->qp));
-	expect_ok(fg_qp_create(spec, &end->qp));
-}
-
-void end_drain(struct fg_end *end)
-{
-	fg_cq_drain(&end->scq);
-	fg_cq_drain(&end->rcq);
-	fg_events_count(end->guest, 0, 0);
-}
-
 void srq_pair_init(struct srq_pair *s, struct t_env *env)
 {
 	*s = (struct srq_pair){ .env = env, .a = &env->a, .b = &env->b };
@@ -85,11 +55,8 @@ void srq_pair_init(struct srq_pair *s, struct t_env *env)
 
 void srq_pair_use(struct srq_pair *s, struct fg_pd *pd)
 {
-	struct fg_qp_spec spec = end_spec(s->b);
-
 	expect_ok(fg_srq_create(pd, SRQ_WR, 4, &s->srq));
-	spec.srq = &s->srq;
-	end_renew_qp(s->b, &spec);
+	t_qp_replace(s->b, (struct fg_qp_spec){ .srq = &s->srq });
 	t_reconnect(s->env);
 }
 

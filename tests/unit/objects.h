@@ -3,28 +3,7 @@
 #ifndef UNIT_OBJECTS_H
 #define UNIT_OBJECTS_H
 
-#include "common.h"
-
-/* TEST() whose body also has g, the first guest. */
-#define TEST_GUEST(fixture, test)                                                          \
-	__attribute__((noinline)) static void test(struct t_env *env, struct fg_guest *g); \
-	static void test##_run(void **state)                                               \
-	{                                                                                  \
-		test(*state, ((struct t_env *)*state)->g[0]);                              \
-	}                                                                                  \
-	T_REGISTER(test, t_setup_##fixture, t_teardown)                                    \
-	static void test(struct t_env *env, struct fg_guest *g)
-
-/* TEST_OBJECT() for each row, see TEST_CASES_WITH(). */
-#define TEST_OBJECT_CASES(fixture, type, var, init, test, rows)                                  \
-	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row); \
-	TEST_CASES(fixture, test, rows)                                                          \
-	{                                                                                        \
-		type var;                                                                        \
-		init(&var, env);                                                                 \
-		test##_body(env, &var, row);                                                     \
-	}                                                                                        \
-	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row)
+#include "ends.h"
 
 /* Objects of the first guest's kernel context. */
 struct objects {
@@ -64,16 +43,6 @@ extern const struct t_bad_gpa {
  */
 void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
 		     void (*refused)(void *arg), void *arg);
-
-/* A region of @pages for FAST_REG_MR. Return: that of CREATE_MR. */
-uint32_t fast_mr_create(const struct fg_pd *pd, uint32_t pages, struct fg_mr *mr);
-
-/* For a QP of @end's type on its PD and CQs. */
-struct fg_qp_spec end_spec(struct fg_end *end);
-/* Destroys @end's QP and creates another. */
-void end_renew_qp(struct fg_end *end, const struct fg_qp_spec *spec);
-/* Empties the CQs of @end and the event ring of its guest. */
-void end_drain(struct fg_end *end);
 
 #define SRQ_WR 32
 

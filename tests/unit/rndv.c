@@ -97,7 +97,7 @@ void expose_write_ok(struct expose *l, uint64_t addr, uint32_t at, uint32_t len)
 	fg_fill(l->a->mr.va, len, at);
 	memset(l->b->buf.va, 0, l->b->buf.size);
 	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, addr, len);
-	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(l->a, 1);
 	assert_int_equal(fg_mismatch(l->b->buf.va + at, len, at), len);
 	assert_int_equal(l->b->buf.va[at - 1], 0);
 	assert_int_equal(l->b->buf.va[at + len], 0);
@@ -119,4 +119,30 @@ void expose_refused(struct expose *l, enum pvrdma_wr_opcode op, uint32_t rkey, u
 void expose_all_refused(struct expose *l)
 {
 	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
+}
+
+uint32_t fast_mr_create(const struct fg_pd *pd, uint32_t pages, struct fg_mr *mr)
+{
+	const struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					       .pd_handle = pd->handle,
+					       .flags = PVR_MR_FLAG_FRMR,
+					       .nchunks = pages };
+
+	return fg_mr_create_as(pd, &req, mr);
+}
+
+struct pvrdma_sq_wqe_hdr *put_fast_reg(struct fg_end *end, uint64_t wr_id, const struct fg_buf *buf,
+				       uint32_t rkey)
+{
+	struct pvrdma_sq_wqe_hdr *wqe = expose_put(end, wr_id, PVRDMA_WR_FAST_REG_MR, 0);
+
+	memset(&wqe->wr, 0, sizeof(wqe->wr));
+	wqe->wr.fast_reg.iova_start = FAST_IOVA;
+	wqe->wr.fast_reg.pl_pdir_dma = buf->pdir;
+	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	wqe->wr.fast_reg.page_list_len = buf->npages;
+	wqe->wr.fast_reg.length = (uint32_t)buf->size;
+	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
+	wqe->wr.fast_reg.rkey = rkey;
+	return wqe;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A region of one end that memory windows expose to the other. */
+/* Regions that memory windows expose to the other end, and regions that requests register. */
 #ifndef UNIT_RNDV_H
 #define UNIT_RNDV_H
 
@@ -39,5 +39,13 @@ void expose_refused(struct expose *l, enum pvrdma_wr_opcode op, uint32_t rkey, u
 		    uint32_t len);
 /* The window's first byte cannot be reached; the pair is left in ERR. */
 void expose_all_refused(struct expose *l);
+
+#define FAST_IOVA 0x10000000ull
+
+/* A region of @pages for FAST_REG_MR. Return: ERR of CREATE_MR. */
+uint32_t fast_mr_create(const struct fg_pd *pd, uint32_t pages, struct fg_mr *mr);
+/* FAST_REG_MR of all of @buf at FAST_IOVA with all access, not yet rung. */
+struct pvrdma_sq_wqe_hdr *put_fast_reg(struct fg_end *end, uint64_t wr_id, const struct fg_buf *buf,
+				       uint32_t rkey);
 
 #endif /* UNIT_RNDV_H */

@@ -455,7 +455,7 @@ TEST(ud_ready, test_first_datagram_arrives_without_memory)
 	fail_from(1);
 	fg_run(env->host);
 	failed();
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 2);
 	expect_recv(&env->b.rcq, 1, 140);
 }
 
@@ -492,10 +492,7 @@ TEST(rc_connected, test_windows_are_bound_without_memory)
 	expect_done(&env->b.scq, 2, PVRDMA_WC_LOCAL_INV);
 }
 
-static int t_setup_mcast(void **state)
-{
-	return t_setup_ext(state, PVR_EXT_MCAST, t_setup_ud_ready);
-}
+T_SETUP_EXT(mcast, PVR_EXT_MCAST, ud_ready)
 
 /* Group, adapter and QP of the group: each failure leaves none of them. */
 TEST(mcast, test_attach_mcast)

@@ -242,10 +242,7 @@ TEST(rc_connected, test_wrong_lkeys_are_refused_before_anything_happens)
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-static int t_setup_all_extensions(void **state)
-{
-	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_rc_connected);
-}
+T_SETUP_EXT(all_extensions, PVR_ENGINE_EXT, rc_connected)
 
 /* Neither offered nor done, by stock providers or with all extensions. */
 TEST(all_extensions, test_masked_atomics_are_refused)

@@ -27,10 +27,7 @@ static uint32_t run_raw(struct fg_guest *g, uint32_t cmd, uint8_t body)
 	return fg_cmd(g, &req, sizeof(req), NULL, 0);
 }
 
-static const struct {
-	const char *label;
-	uint32_t cmd;
-} unknown[] = {
+static const struct t_case unknown[] = {
 	{ "the first unknown", PVR_CMD_NUM },
 	{ "the second unknown", PVR_CMD_NUM + 1 },
 	{ "2^8", 0x100 },
@@ -43,7 +40,7 @@ static const struct {
 
 TEST_CASES(guest, test_unknown_commands_are_refused, unknown)
 {
-	assert_int_equal(run_raw(env->g[0], row->cmd, 0), ENOSYS);
+	assert_int_equal(run_raw(env->g[0], row->value, 0), ENOSYS);
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
@@ -237,10 +234,7 @@ TEST_GUEST(guest, test_response_slot_that_vanished_fails_the_command)
 #define COMMANDS 100000
 #define SPINS 2000 /* until others get the CPU */
 
-static int t_setup_answer(void **state)
-{
-	return t_setup_ext(state, PVR_EXT_RESP_POLL, t_setup_guest);
-}
+T_SETUP_EXT(answer, PVR_EXT_RESP_POLL, guest)
 
 static struct pvr_resp_hdr answer_to_handle(struct fg_guest *g, uint32_t cmd, uint32_t handle)
 {
@@ -387,8 +381,7 @@ static void write_last(struct reg *r, enum pvrdma_wc_status status)
 	struct fg_mr mr = { .start = r->req.start, .length = r->req.length, .rkey = r->resp.rkey };
 
 	t_rdma(a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, mr.length - 64, 64);
-	fg_run(r->env->host);
-	expect_cqe(&a->scq, 1, status);
+	await_cqe(&a->scq, 1, status);
 }
 
 TEST_REG(test_long_command_runs_on_in_the_engine)

@@ -123,14 +123,14 @@ static void there_and_back(struct t_env *env, uint32_t offset, uint32_t far, uin
 	fg_fill(env->a.buf.va, env->a.buf.size, len);
 	memset(env->b.buf.va, 0, env->b.buf.size);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, offset, &env->b.mr, far, len);
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 	assert_memory_equal(env->b.buf.va + far, env->a.buf.va + offset, len);
 	for (size_t i = 0; i < env->b.buf.size; i++)
 		if (i < far || i >= far + len)
 			assert_int_equal(env->b.buf.va[i], 0);
 	memset(env->a.buf.va, 0, env->a.buf.size);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, offset, &env->b.mr, far, len);
-	run_done(&env->a, 2, PVRDMA_WC_RDMA_READ);
+	await_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 	assert_memory_equal(env->a.buf.va + offset, env->b.buf.va + far, len);
 }
 
@@ -147,7 +147,7 @@ TEST(rc_connected, test_messages_end_with_their_last_bytes)
 		watched = env->b.buf.va + 96 + lengths[i] - 1;
 		copies = piggyback = 0;
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 96, lengths[i]);
-		run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
+		await_written(&env->a, 1);
 		assert_true(copies > 0);
 		assert_int_equal(piggyback, 0);
 		assert_int_equal(*watched, 1);
@@ -190,7 +190,7 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 			memmove(expected + 8192 + distance, expected + 8192, 30000);
 			t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
 			       T_SGE(&mr, 8192, 30000), T_REMOTE(&host, 8192 + distance));
-			run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
+			await_written(&env->a, 1);
 			assert_memory_equal(buf.va, expected, buf.size);
 		}
 	}

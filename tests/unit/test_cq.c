@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: commands, the ring, arming, overflow. */
 #include "cq_steps.h"
-#include "conn.h"
+#include "ends.h"
 #include "core/adapter.h"
 
 TEST(guest, test_create_cq_returns_the_size_asked_for)
@@ -174,8 +174,7 @@ TEST(rc_connected, test_cqe_names_the_qp_by_handle)
 
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	cqe = expect_sent(&env->a, 2);
+	cqe = await_sent(&env->a, 2);
 	assert_int_equal(cqe.qp & 0xffff, env->a.qp.handle);
 	assert_int_equal(cqe.wc_flags, 0);
 	cqe = expect_recv(&env->b.rcq, 1, 8);
@@ -343,10 +342,7 @@ TEST(rc_connected, test_overflowed_cq_can_be_destroyed)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static const struct {
-	const char *label;
-	uint32_t index;
-} bad_indices[] = {
+static const struct t_case bad_indices[] = {
 	{ "twice the size", 2 * FG_END_CQE }, { "above it", 2 * FG_END_CQE + 1 },
 	{ "INT32_MAX", 0x7fffffff },	      { "2^31", 0x80000000 },
 	{ "UINT32_MAX", UINT32_MAX },
@@ -357,7 +353,7 @@ TEST_CASES(rc_connected, test_bad_consumer_indices_are_safe, bad_indices)
 	struct fg_end c, d;
 
 	t_open_pair(&c, env->g[0], &d, env->g[1]);
-	env->b.rcq.ring->cons_head = row->index;
+	env->b.rcq.ring->cons_head = row->value;
 	message(env, 0);
 	message(env, 0);
 	assert_true(env->b.rcq.ring->prod_tail < 2 * FG_END_CQE);

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "cq_steps.h"
-#include "conn.h"
+#include "ends.h"
 
 #define EXTENSIONS (PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE)
 
@@ -74,8 +74,7 @@ TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 	fg_default_ext = EXTENSIONS & ~PVR_EXT_CQ_ARM_DBREC;
 	env->g[2] = fg_guest_start(env->host, 3);
 	fg_default_ext = EXTENSIONS;
-	fg_end_open(&c, env->g[2], PVR_QPT_RC);
-	fg_end_connect(&c, &c, NULL);
+	t_open_self(&c, env->g[2]);
 	for (uint32_t i = 0; i <= 20; i++) {
 		*fg_cq_arm_dbrec(&c.rcq) = i * PVR_CQ_ARM_STEP + i % 4;
 		if (i == 20)

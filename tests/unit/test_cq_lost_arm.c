@@ -4,7 +4,7 @@
 #include <sched.h>
 
 #include "cq_steps.h"
-#include "conn.h"
+#include "ends.h"
 
 TEST_INIT
 {

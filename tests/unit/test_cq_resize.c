@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* RESIZE_CQ: what moves, what stays, and what happens when it fails. */
 #include "cq_steps.h"
-#include "conn.h"
+#include "ends.h"
 #include "core/adapter.h"
 
 #define SPARE_GPA 0x4000000000ull
@@ -301,10 +301,7 @@ TEST(rc_connected, test_memory_of_the_old_ring_may_go)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static const struct {
-	const char *label;
-	uint32_t index;
-} wild_indices[] = {
+static const struct t_case wild_indices[] = {
 	{ "5", 5 },
 	{ "255", 255 },
 	{ "256", 256 },
@@ -325,7 +322,7 @@ TEST_CASES(rc_connected, test_wild_consumer_indices_are_safe, wild_indices)
 
 	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	complete(env, 1);
-	env->b.rcq.ring->cons_head = row->index;
+	env->b.rcq.ring->cons_head = row->value;
 	if (fg_cq_resize(&env->b.rcq, 512) == 0)
 		assert_in_range(env->b.rcq.ring->prod_tail, 0, FG_END_CQE);
 	else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Whose queues complete in a CQ: they hold it, and it takes them with it when it fails. */
-#include "conn.h"
+#include "ends.h"
 
 struct users {
 	struct fg_end end;

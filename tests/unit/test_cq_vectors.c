@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion vectors: their rings, and which interrupt and ring a CQ's notification takes. */
-#include "conn.h"
+#include "ends.h"
 
 #define LAST (PVR_CQ_VECTORS_MAX - 1)
 #define SPARE_GPA 0x4000000000ull
@@ -51,15 +51,10 @@ static void message(struct pair *p)
 }
 
 /* All completion vectors of the second guest have rings. */
-static int t_setup_vectors(void **state)
+T_SETUP(vectors, guests)
 {
-	struct t_env *env;
-
-	t_setup_guests(state);
-	env = *state;
 	for (uint32_t v = 1; v <= LAST; v++)
 		expect_ok(fg_vector_open(env->g[1], v));
-	return 0;
 }
 
 /* A pair on each of them. */
@@ -258,10 +253,7 @@ TEST(guest, test_stock_drivers_have_one_vector)
 	assert_int_equal(fg_set_cq_ring(g, &req), ENOSYS);
 }
 
-static const struct {
-	const char *label;
-	uint32_t vector;
-} garbage[] = {
+static const struct t_case garbage[] = {
 	{ "1", 1 },
 	{ "the last", LAST },
 	{ "one too many", PVR_CQ_VECTORS_MAX },
@@ -278,7 +270,7 @@ TEST_CASES(guests, test_vector_of_a_stock_driver_is_ignored, garbage)
 	boot_as_stock(g);
 	fg_gid_from_mac(gid, g->config.mac);
 	expect_ok(fg_bind_gid(g, 0, gid));
-	pair_open(&p, env, row->vector);
+	pair_open(&p, env, row->value);
 	irqs(env, 0);
 	message(&p);
 	assert_int_equal(irqs(env, 0), 1);

@@ -21,18 +21,13 @@ static bool is_polled(const struct fg_end *end)
 }
 
 /* a is polled, b is not. */
-static int t_setup_polled(void **state)
+T_SETUP(polled, rc_idle)
 {
-	struct t_env *env;
-
-	t_setup_rc_idle(state);
-	env = *state;
 	poll(env);
 	t_write(&env->a, &env->b, 0);
 	await_written(&env->a, 0);
 	assert_true(is_polled(&env->a));
 	assert_false(is_polled(&env->b));
-	return 0;
 }
 
 TEST(polled, test_polled_queue_pair_needs_no_doorbell)
@@ -160,8 +155,7 @@ TEST(polled, test_idle_qp_among_busy_ones_is_not_polled)
 {
 	struct fg_end c;
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&c, &c, NULL);
+	t_open_self(&c, env->g[0]);
 	for (uint32_t i = 0; i < 10 * TURNS; i++)
 		assert_false(poll(env));
 	assert_true(is_polled(&env->a));
@@ -245,8 +239,7 @@ TEST(polled, test_polled_queue_pair_and_its_adapter_go)
 {
 	fg_end_close(&env->a);
 	assert_false(poll(env));
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->a, NULL);
+	t_open_self(&env->a, env->g[0]);
 	t_write(&env->a, &env->a, 1);
 	fg_run(env->host);
 	assert_true(is_polled(&env->a));

@@ -145,8 +145,7 @@ TEST_GUEST(unprobed, test_two_rings_on_the_same_pages_are_safe)
 		expect_ok(fg_ctl(g, PVR_CTL_ACTIVATE));
 		fg_gid_from_mac(gid, g->config.mac);
 		expect_ok(fg_bind_gid(g, 0, gid));
-		fg_end_open(&end, g, PVR_QPT_RC);
-		fg_end_connect(&end, &end, NULL);
+		t_open_self(&end, g);
 		for (int i = 0; i < 20; i++) {
 			fg_cq_arm(&end.scq);
 			t_ping_pong(env->host, &end, &end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Doorbells: whose they are, and what a wild ring index behind them does. */
-#include "conn.h"
+#include "ends.h"
 
 static uint64_t ignored(const struct fg_guest *g)
 {
@@ -56,10 +56,7 @@ TEST(rc_idle, test_doorbells_at_unused_offsets_are_ignored)
 	assert_int_equal(ignored(env->g[0]) - before, (PVR_PAGE_SIZE - 12) / 4);
 }
 
-static const struct {
-	const char *label;
-	uint32_t bits;
-} other_bits[] = {
+static const struct t_case other_bits[] = {
 	{ "receive bit", PVR_DB_QP_RECV },
 	{ "reserved bits", 0x3f000000 },
 };
@@ -69,7 +66,7 @@ TEST_CASES(rc_connected, test_send_bit_counts_beside_other_bits, other_bits)
 	t_recv(&env->b, 2, 0, 8);
 	t_put_send(&env->a, 1, 0, 8);
 	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET,
-		     PVR_DB_QP_SEND | row->bits | env->a.qp.handle);
+		     PVR_DB_QP_SEND | row->value | env->a.qp.handle);
 	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 8);
 }

@@ -32,7 +32,7 @@ TEST(rc_connected, test_requests_before_the_bad_one_succeed_and_later_ones_flush
 		t_send(&env->a, i, 0, 8);
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 3; i++) {
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 8);
 	}
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_LOC_PROT_ERR);
@@ -44,7 +44,7 @@ TEST(rc_connected, test_receive_queue_is_flushed_too)
 {
 	recv_many(&env->a, 20);
 	post_bad(&env->a, 100);
-	run_cqe(&env->a, 100, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 100, PVRDMA_WC_LOC_PROT_ERR);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct pvrdma_cqe cqe = expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
 
@@ -58,7 +58,7 @@ TEST(rc_connected, test_unsignaled_requests_are_flushed_with_completions)
 	post_bad(&env->a, 0);
 	for (uint32_t i = 1; i < 5; i++)
 		t_post(&env->a, .wr_id = i, .opcode = PVRDMA_WR_SEND, .flags = 0);
-	run_cqe(&env->a, 0, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 0, PVRDMA_WC_LOC_PROT_ERR);
 	expect_flushed(&env->a.scq, 1, 4);
 }
 
@@ -94,8 +94,7 @@ TEST(rc, test_receives_posted_in_init_are_flushed_by_error)
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	t_recv(&env->a, 1, 0, 8);
 	expect_ok(fg_qp_to_err(&env->a.qp));
-	fg_run(env->host);
-	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 TEST(rc_connected, test_receiver_error_flushes_the_receivers_queues)
@@ -105,8 +104,7 @@ TEST(rc_connected, test_receiver_error_flushes_the_receivers_queues)
 	t_recv(&env->b, 3, 0, 8);
 	t_send(&env->a, 4, 0, 8);
 	t_send(&env->a, 5, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_flushed(&env->b.rcq, 2, 3);
 	expect_cqe(&env->a.scq, 4, PVRDMA_WC_REM_OP_ERR);
 	expect_flushed(&env->a.scq, 5, 5);
@@ -121,7 +119,7 @@ TEST(rc_connected, test_remote_access_error_flushes_both_ends)
 	t_recv(&env->b, 2, 0, 8);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &wrong, 0, 8);
 	t_send(&env->a, 4, 0, 8);
-	run_cqe(&env->a, 3, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&env->a.scq, 3, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_flushed(&env->a.scq, 4, 4);
 	expect_flushed(&env->a.rcq, 1, 1);
 	expect_flushed(&env->b.rcq, 2, 2);
@@ -132,8 +130,7 @@ TEST(rc, test_flushes_do_not_overrun_a_small_cq_silently)
 	struct fg_cq small;
 
 	expect_ok(fg_cq_create(&env->g[0]->kernel, 16, &small));
-	t_replace_qp(&env->a,
-		     (struct fg_qp_spec){ .type = PVR_QPT_RC, .scq = &small, .rcq = &small });
+	t_qp_replace(&env->a, (struct fg_qp_spec){ .scq = &small, .rcq = &small });
 	fg_end_connect(&env->a, &env->b, NULL);
 	recv_many(&env->a, 64);
 	expect_ok(fg_qp_to_err(&env->a.qp));
@@ -166,7 +163,7 @@ TEST(rc_connected, test_error_of_one_qp_leaves_others_on_its_cqs_alone)
 {
 	struct fg_end other = env->a, peer;
 
-	t_add_qp(&env->a, (struct fg_qp_spec){ .type = PVR_QPT_RC }, &other.qp);
+	other.qp = t_qp_create(&env->a, (struct fg_qp_spec){ 0 });
 	fg_end_open(&peer, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&other, &peer, NULL);
 	post_bad(&env->a, 1);
@@ -222,8 +219,7 @@ TEST(rc_self, test_qp_connected_to_itself_that_fails_its_own_receive)
 	t_recv(&env->a, 2, 0, 8);
 	t_send(&env->a, 3, 0, 8);
 	t_send(&env->a, 4, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_flushed(&env->a.rcq, 2, 2);
 	for (uint32_t i = 3; i <= 4; i++) {
 		assert_true(fg_cq_poll(&env->a.scq, &cqe));

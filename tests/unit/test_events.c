@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Async events (IBTA vol. 1, 11.6.3): each when it should be raised, and only then. */
-#include "conn.h"
+#include "ends.h"
 
 #define WILD 0xabcdef00u
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Regions that work requests register and invalidate; PVR_EXT_LONG_FAST_REG: long page lists. */
 #include "ends.h"
-#include "fast_reg.h"
+#include "rndv.h"
 
 #define MAX_PAGES FG_END_PAGES
 #define STOCK_PAGES 128
@@ -30,15 +30,9 @@ static void fast_init(struct fast *fast, struct t_env *env)
 
 #define TEST_FAST(name) TEST_OBJECT(rc_connected, struct fast, fast, fast_init, name)
 
-static int t_setup_long_lists(void **state)
-{
-	return t_setup_ext(state, PVR_EXT_LONG_FAST_REG, t_setup_rc_connected);
-}
+T_SETUP_EXT(long_lists, PVR_EXT_LONG_FAST_REG, rc_connected)
 
-static int t_setup_long_loopback(void **state)
-{
-	return t_setup_ext(state, PVR_EXT_LONG_FAST_REG, t_setup_rc_loopback);
-}
+T_SETUP_EXT(long_loopback, PVR_EXT_LONG_FAST_REG, rc_loopback)
 
 #define TEST_LONG(fixture, pages, name) \
 	TEST_OBJECT(fixture, struct fast, fast, fast_init_pages, name, pages)
@@ -88,14 +82,14 @@ static void write_ok(struct fast *fast, uint64_t offset, uint32_t len)
 
 	fg_fill(fast->a->mr.va, len, seed);
 	t_rdma(fast->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &fast->mr, offset, len);
-	run_done(fast->a, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(fast->a, 1);
 	assert_int_equal(fg_mismatch(fast->buf.va + offset, len, seed), len);
 }
 
 static void write_refused(struct fast *fast, uint64_t offset, uint32_t len)
 {
 	t_rdma(fast->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &fast->mr, offset, len);
-	run_cqe(fast->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&fast->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 TEST_FAST(test_registered_region_is_written_and_read)
@@ -207,7 +201,7 @@ TEST_FAST(test_send_with_invalidate_invalidates)
 
 	registered(fast);
 	send_with_inv(fast, fast->mr.rkey);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	cqe = expect_recv(&env->b.rcq, 2, 100);
 	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	assert_memory_equal(&cqe.imm_data, &fast->mr.rkey, sizeof(fast->mr.rkey));
@@ -254,7 +248,7 @@ TEST(guest, test_user_queue_pairs_have_none_of_it)
 		expect_ok(fg_qp_to_reset(&end.qp));
 		fg_end_connect(&end, &end, NULL);
 		t_post(&end, .wr_id = 3, .opcode = ops[i]);
-		run_cqe(&end, 3, PVRDMA_WC_LOC_QP_OP_ERR);
+		await_cqe(&end.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
 	}
 	fg_end_close(&end);
 	expect_ok(fg_ctx_destroy(&ctx));
@@ -305,8 +299,7 @@ TEST_LONG(long_loopback, LONG_PAGES, test_long_lists_do_not_delay_other_requests
 	struct fg_buf small;
 	uint32_t place = UINT32_MAX;
 
-	t_add_qp(fast->b, (struct fg_qp_spec){ .type = PVR_QPT_RC, .rcq = &fast->b->scq },
-		 &other.qp);
+	other.qp = t_qp_create(fast->b, (struct fg_qp_spec){ .rcq = &fast->b->scq });
 	fg_end_connect(&other, &other, NULL);
 	fg_buf_init(&small, &fast->b->guest->ram, 1, FG_SCATTERED);
 	expect_ok(fast_mr_create(&fast->b->pd, 1, &mr));

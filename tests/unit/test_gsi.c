@@ -22,7 +22,7 @@ static struct pvrdma_cqe exchange_mad(struct t_env *env)
 {
 	t_recv(&env->b, 1, 0, GRH + MAD);
 	send_mad(&env->a, &env->b, 2);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	return expect_recv(&env->b.rcq, 1, GRH + MAD);
 }
 
@@ -50,8 +50,8 @@ TEST(gsi_ready, test_many_mads_both_ways)
 		t_recv(&env->b, i, 0, GRH + MAD);
 		send_mad(&env->a, &env->b, i);
 		send_mad(&env->b, &env->a, i);
-		run_done(&env->a, i, PVRDMA_WC_SEND);
-		expect_done(&env->b.scq, i, PVRDMA_WC_SEND);
+		await_sent(&env->a, i);
+		expect_sent(&env->b, i);
 		expect_recv(&env->a.rcq, i, GRH + MAD);
 		expect_recv(&env->b.rcq, i, GRH + MAD);
 	}
@@ -61,7 +61,7 @@ TEST(gsi_ready, test_mad_to_oneself)
 {
 	t_recv(&env->a, 1, 0, GRH + MAD);
 	send_mad(&env->a, &env->a, 2);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_recv(&env->a.rcq, 1, GRH + MAD);
 }
 
@@ -69,7 +69,7 @@ TEST(gsi_ready, test_mad_to_a_guest_without_qp1_is_dropped)
 {
 	expect_ok(fg_qp_destroy(&env->b.qp));
 	send_mad(&env->a, &env->b, 1);
-	run_done(&env->a, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
@@ -77,11 +77,11 @@ TEST(gsi_ready, test_ud_qps_do_not_reach_qp1_without_its_qkey)
 {
 	struct fg_end ud;
 
-	t_open_ready(&ud, env->g[0]);
+	t_open_ready(&ud, env->g[0], PVR_QPT_UD);
 	t_recv(&env->b, 2, 0, GRH + MAD);
 	/* The top bit of its Q_Key makes it the UD QP's own, which is another. */
 	t_send_ud(&ud, &env->b, 1, 0, 0);
-	run_done(&ud, 1, PVRDMA_WC_SEND);
+	await_sent(&ud, 1);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -169,10 +169,7 @@ TEST_CASES(gsi_ready, test_vlans_that_do_not_exist_are_rejected, bad_vlans)
 	assert_int_equal(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, row->value), EINVAL);
 }
 
-static int t_setup_stock(void **state)
-{
-	return t_setup_ext(state, 0, t_setup_gsi_ready);
-}
+T_SETUP_EXT(stock, 0, gsi_ready)
 
 /* They write what they like there. */
 TEST(stock, test_vlan_of_a_stock_driver_is_ignored)

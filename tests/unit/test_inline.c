@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_INLINE: requests that bring their data along. */
 #include "ends.h"
-#include "fast_reg.h"
+#include "rndv.h"
 
 #define GRH 40u
 #define MAX_INLINE 256u
@@ -50,7 +50,7 @@ static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 		if (op != PVRDMA_WR_RDMA_WRITE)
 			t_recv(&env->b, 2, 100, 1500);
 		POST_INLINE(env, op, data, len);
-		run_done(&env->a, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
+		await_done(&env->a.scq, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
 		if (op != PVRDMA_WR_RDMA_WRITE)
 			assert_int_equal(expect_cqe(&env->b.rcq, 2, PVRDMA_WC_SUCCESS).byte_len,
 					 len);
@@ -89,7 +89,7 @@ static uint32_t register_fast(struct t_env *env)
 	wqe->wr.fast_reg.page_list_len = 1;
 	wqe->wr.fast_reg.length = PVR_PAGE_SIZE;
 	fg_ring_send(&env->b.qp);
-	run_cqe(&env->b, 0, PVRDMA_WC_SUCCESS);
+	await_cqe(&env->b.scq, 0, PVRDMA_WC_SUCCESS);
 	return mr.rkey;
 }
 
@@ -104,12 +104,12 @@ TEST(guests, test_inline_send_that_invalidates)
 	t_recv(&env->b, 2, 0, 100);
 	t_recv(&env->b, 3, 0, 100);
 	POST_INLINE(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data), .imm = key);
-	run_done(&env->a, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, sizeof(data));
 	assert_memory_equal(env->b.buf.va, data, sizeof(data));
 	/* It is invalid now. */
 	POST_INLINE(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data), .imm = key);
-	run_cqe(&env->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 TEST(guests, test_inline_datagrams)
@@ -123,7 +123,7 @@ TEST(guests, test_inline_datagrams)
 		fg_fill(data, sizeof(data), len + 1);
 		t_recv(&env->b, 2, 0, 1000);
 		POST_INLINE(env, PVRDMA_WR_SEND_WITH_IMM, data, len, T_UD(&av, &env->b));
-		run_done(&env->a, 1, PVRDMA_WC_SEND);
+		await_sent(&env->a, 1);
 		assert_int_equal(expect_recv(&env->b.rcq, 2, GRH + len).imm_data, 0x01020304);
 		assert_memory_equal(env->b.buf.va + GRH, data, len);
 	}
@@ -149,7 +149,7 @@ TEST(guests, test_inline_and_lists_share_the_stride)
 		for (int k = 0; k < 20; k++) {
 			t_recv(&env->b, 2, 0, 1000);
 			POST_INLINE(env, PVRDMA_WR_SEND, data, spec.max_inline);
-			run_done(&env->a, 1, PVRDMA_WC_SEND);
+			await_sent(&env->a, 1);
 			expect_recv(&env->b.rcq, 2, spec.max_inline);
 			assert_memory_equal(env->b.buf.va, data, spec.max_inline);
 			t_ping_pong(env->host, &env->a, &env->b);
@@ -222,7 +222,7 @@ TEST(guests, test_flag_without_inline_data_changes_nothing)
 	fg_fill(env->a.buf.va, 77, 5);
 	t_recv(&env->b, 2, 0, 100);
 	POST_INLINE(env, PVRDMA_WR_SEND, NULL, 50, T_SGE(&env->a.mr, 0, 77));
-	run_done(&env->a, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 77);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 77, 5), 77);
 }
@@ -230,7 +230,7 @@ TEST(guests, test_flag_without_inline_data_changes_nothing)
 /* The posted request fails at the sender alone. */
 static void expect_failed_request(struct t_env *env)
 {
-	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
 	expect_no_cqe(&env->b.rcq);
@@ -279,7 +279,7 @@ TEST(guests, test_too_much_inline_fails_a_datagram)
 	av = fg_av(&env->a.pd, env->b.gid, 0);
 	t_recv(&env->b, 2, 0, 1000);
 	POST_INLINE(env, PVRDMA_WR_SEND, zeros, MAX_INLINE + 1, T_UD(&av, &env->b));
-	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&env->a, PVR_QPS_SQE);
 	expect_no_cqe(&env->b.rcq);
 }
@@ -290,7 +290,7 @@ TEST(guests, test_inline_requests_are_flushed)
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	POST_INLINE(env, PVRDMA_WR_SEND, zeros, UINT32_MAX);
-	run_cqe(&env->a, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 /* The same program after RNR: the slot is the queue's until the request completes. */

@@ -55,7 +55,7 @@ static void expect_good_send(struct keys_env *k, struct pvrdma_sge sge)
 {
 	k->local = sge;
 	post(k, PVRDMA_WR_SEND);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	expect_sent(k->a, 1);
 	expect_recv(&k->b->rcq, 2, sge.length);
 }
 
@@ -149,7 +149,7 @@ TEST_KEYS(test_valid_requests_succeed)
 {
 	expect_good_send(k, k->local);
 	post(k, PVRDMA_WR_RDMA_WRITE);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(k->a, 1);
 	post(k, PVRDMA_WR_RDMA_READ);
 	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_READ);
 }
@@ -362,7 +362,7 @@ TEST_KEYS(test_pages_are_translated_at_registration)
 	memset(fg_buf_table(&k->b->buf, 0), 0xff, PVR_PAGE_SIZE);
 	memset(fg_buf_dir(&k->b->buf), 0xff, PVR_PAGE_SIZE);
 	post(k, PVRDMA_WR_RDMA_WRITE);
-	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(k->a, 1);
 	assert_memory_equal(k->b->buf.va + 300, k->a->buf.va + 100, LEN);
 }
 

@@ -19,7 +19,7 @@ TEST(rc_connected, test_kernel_sends_and_receives_by_bus_address)
 	fg_fill(env->a.buf.va + 100, 3000, 5);
 	t_recv_sge(&env->b, 1, dma_sge(&env->b, 7, 3000));
 	post_send(&env->a, 2, dma_sge(&env->a, 100, 3000));
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_recv(&env->b.rcq, 1, 3000);
 	assert_int_equal(fg_mismatch(env->b.buf.va + 7, 3000, 5), 3000);
 }
@@ -31,7 +31,7 @@ TEST(rc_connected, test_kernel_reads_into_bus_addresses)
 	fg_fill(env->b.buf.va, 2000, 6);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_READ, .sge = &to, .num_sge = 1,
 	       T_REMOTE(&env->b.mr, 0));
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_READ);
+	await_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(env->a.buf.va, 2000, 6), 2000);
 }
 
@@ -41,12 +41,12 @@ TEST(rc_connected, test_kernel_srq_takes_bus_addresses)
 	struct fg_srq srq;
 
 	expect_ok(fg_srq_create(&env->b.pd, 64, 1, &srq));
-	t_replace_qp(&env->b, (struct fg_qp_spec){ .type = PVR_QPT_RC, .srq = &srq });
+	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = &srq });
 	t_reconnect(env);
 	assert_true(fg_post_srq_recv(&srq, 1, &sge, 1));
 	fg_fill(env->a.buf.va, 500, 7);
 	t_send(&env->a, 2, 0, 500);
-	run_recv(&env->b, 1, 500);
+	await_recv(&env->b.rcq, 1, 500);
 	assert_int_equal(fg_mismatch(env->b.buf.va + 50, 500, 7), 500);
 }
 
@@ -56,7 +56,7 @@ static const struct t_case no_ram[] = { T_CASE(0), T_CASE(FG_MMIO_HOLE), T_CASE(
 TEST_CASES(rc_connected, test_addresses_that_are_no_ram_are_refused, no_ram)
 {
 	post_send(&env->a, 2, (struct pvrdma_sge){ row->value, 8, PVR_LOCAL_DMA_LKEY });
-	run_cqe(&env->a, 2, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 TEST(rc_connected, test_read_only_memory_is_not_written)
@@ -66,7 +66,7 @@ TEST(rc_connected, test_read_only_memory_is_not_written)
 	t_recv_sge(&env->b, 1, (struct pvrdma_sge){ T_ROM_GPA, 8, PVR_LOCAL_DMA_LKEY });
 	env->a.mr.va[0] = 1;
 	t_send(&env->a, 2, 0, 8);
-	run_cqe(&env->a, 2, PVRDMA_WC_REM_OP_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_REM_OP_ERR);
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	assert_int_equal(rom[0], 0);
 }
@@ -78,13 +78,13 @@ TEST_CASES(rc_connected, test_key_is_no_rkey, rdma_ops)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = row->value, T_SGE(&env->a.mr, 0, 8),
 	       .remote_addr = fg_buf_gpa(&env->b.buf, 0), .rkey = PVR_LOCAL_DMA_LKEY);
-	run_cqe(&env->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 TEST(rc_connected, test_key_cannot_be_invalidated)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .imm = PVR_LOCAL_DMA_LKEY);
-	run_cqe(&env->a, 1, PVRDMA_WC_MW_BIND_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
 /* A process must not reach beyond its own memory. */
@@ -97,13 +97,12 @@ TEST(guests, test_user_contexts_have_no_such_key)
 	t_open_user(&end, &ctx, env->g[0], &spec);
 	fg_end_connect(&end, &end, NULL);
 	post_send(&end, 1, dma_sge(&end, 0, 8));
-	run_cqe(&end, 1, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&end.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_ok(fg_qp_to_reset(&end.qp));
 	fg_end_connect(&end, &end, NULL);
 	t_recv_sge(&end, 2, dma_sge(&end, 0, 8));
 	t_send(&end, 3, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&end.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&end.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 TEST(host, test_key_needs_the_extension)
@@ -114,5 +113,5 @@ TEST(host, test_key_needs_the_extension)
 		    PVR_QPT_RC);
 	fg_end_connect(&end, &end, NULL);
 	post_send(&end, 1, dma_sge(&end, 0, 8));
-	run_cqe(&end, 1, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&end.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }

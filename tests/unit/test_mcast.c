@@ -22,7 +22,7 @@ static void post_to(struct fg_end *from, const uint8_t mgid[16], uint32_t qpn, u
 	t_post(from, .wr_id = 99, .opcode = PVRDMA_WR_SEND_WITH_IMM, T_SGE(&from->mr, 0, len),
 	       .imm = 0x11223344, .av = &av, .remote_qpn = qpn, .remote_qkey = FG_QKEY);
 	t_run_ud(from->guest->host);
-	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
+	expect_sent(from, 99);
 	expect_state(from, PVR_QPS_RTS);
 }
 
@@ -41,7 +41,7 @@ static void join(struct fg_end *end, const uint8_t mgid[16])
 /* Another member. */
 static void open_member(struct fg_end *end, struct fg_guest *guest)
 {
-	t_open_ready(end, guest);
+	t_open_ready(end, guest, PVR_QPT_UD);
 	join(end, group);
 }
 
@@ -263,7 +263,7 @@ TEST(ud_ready, test_roce_v1_and_v2_never_meet)
 
 	fg_guest_config_init(&config, 3);
 	config.gid_type = PVR_GID_TYPE_ROCE_V1;
-	t_open_ready(&v1, t_guest_as(env, 3, &config));
+	t_open_ready(&v1, t_guest_as(env, 3, &config), PVR_QPT_UD);
 	open_member(&near, env->g[2]);
 	join(&env->b, group);
 	send_group(&v1, group, 10);
@@ -295,7 +295,7 @@ TEST(ud_ready, test_fabrics_never_meet)
 /* Another UD QP of @like's objects, with a receive queue of one element. */
 static void open_small(struct fg_end *like, struct fg_qp *qp)
 {
-	t_add_qp(like, (struct fg_qp_spec){ .type = PVR_QPT_UD, .sq_wr = 1, .rq_wr = 1 }, qp);
+	*qp = t_qp_create(like, (struct fg_qp_spec){ .sq_wr = 1, .rq_wr = 1 });
 	expect_ok(fg_qp_connect(qp, NULL, NULL, 0));
 }
 
@@ -413,7 +413,7 @@ TEST(ud_ready, test_copies_count_as_work)
 
 TEST(ud_ready, test_without_the_extension_there_are_no_groups)
 {
-	t_open_ready(&env->a, t_guest_with_ext(env, 3, 0));
+	t_open_ready(&env->a, t_guest_with_ext(env, 3, 0), PVR_QPT_UD);
 	assert_int_equal(env->g[2]->dsr->caps.max_mcast_grp, 0);
 	assert_int_equal(fg_qp_attach(&env->a.qp, group), ENOSYS);
 	assert_int_equal(fg_qp_detach(&env->a.qp, group), ENOSYS);

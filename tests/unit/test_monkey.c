@@ -9,6 +9,7 @@
  * must get them nothing.
  */
 #include "objects.h"
+#include "rndv.h"
 
 #define STEPS 20000
 #define OBJECTS 8
@@ -666,10 +667,7 @@ static void run_monkey(struct t_env *env, uint64_t seed)
 }
 
 /* Set before the fixture boots the guests. */
-static int t_setup_extensions(void **state)
-{
-	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_guests);
-}
+T_SETUP_EXT(extensions, PVR_ENGINE_EXT, guests)
 
 #define SEED(fixture, n)                         \
 	TEST(fixture, test_monkey_with_seed_##n) \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Memory regions: CREATE_MR and DESTROY_MR. Checks of keys are in test_keys.c. */
 #include "ends.h"
-#include "fast_reg.h"
+#include "rndv.h"
 
 struct mr_env {
 	struct fg_guest *g;

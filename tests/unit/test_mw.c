@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_MW: memory windows of type 1 and 2B (IBTA vol. 1, 10.6.7). */
 #include "ends.h"
-#include "fast_reg.h"
+#include "rndv.h"
 
 #define TEST_EXPOSE_ON(fixture, flag, name) \
 	TEST_OBJECT(fixture, struct expose, l, expose_init, name, flag)
@@ -105,7 +105,7 @@ TEST_BOUND(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
 	l->b->mr.lkey = l->mw.rkey;
 	l->b->mr.start = l->bind.addr;
 	t_send(l->b, 3, 0, 8);
-	run_cqe(l->b, 3, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&l->b->scq, 3, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 /* -------------------------------------------------------------------- type 1 */
@@ -154,7 +154,7 @@ TEST_BOUND(PVR_MR_FLAG_MW1, test_type_1_cannot_be_invalidated)
 	expose_reconnect(l);
 	t_recv(l->b, 2, 0, 8);
 	t_post(l->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV, .imm = l->mw.rkey);
-	run_cqe(l->a, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&l->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_cqe(&l->b->rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expose_reconnect(l);
 	expose_all_ok(l);
@@ -186,7 +186,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_a_peer)
 	expose_bind(l);
 	t_recv(l->b, 2, 0, 8);
 	t_post(l->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV, .imm = l->mw.rkey);
-	run_done(l->a, 1, PVRDMA_WC_SEND);
+	await_sent(l->a, 1);
 	cqe = expect_recv(&l->b->rcq, 2, 0);
 	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	assert_memory_equal(&cqe.imm_data, &l->mw.rkey, sizeof(l->mw.rkey));
@@ -204,7 +204,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_named_by_its_index)
 	first = l->mw.rkey;
 	expose_bind(l);
 	t_post(l->b, .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .imm = l->mw.rkey);
-	run_done(l->b, 1, PVRDMA_WC_LOCAL_INV);
+	await_done(&l->b->scq, 1, PVRDMA_WC_LOCAL_INV);
 	assert_int_not_equal(l->mw.rkey, first);
 	l->bind.mw_rkey = first;
 	expose_bind(l);
@@ -234,7 +234,7 @@ static void other_pair(struct expose *l, struct fg_end *near, struct fg_end *far
 {
 	fg_end_open(far, l->a->guest, PVR_QPT_RC);
 	*near = *l->b;
-	t_add_qp(l->b, (struct fg_qp_spec){ .type = PVR_QPT_RC }, &near->qp);
+	near->qp = t_qp_create(l->b, (struct fg_qp_spec){ 0 });
 	fg_end_connect(near, far, NULL);
 }
 
@@ -244,7 +244,7 @@ static void write_from(struct expose *l, struct fg_end *near, struct fg_end *far
 {
 	l->region.rkey = rkey;
 	t_rdma(far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
-	run_cqe(far, 7, status);
+	await_cqe(&far->scq, 7, status);
 	if (status == PVRDMA_WC_SUCCESS)
 		return;
 	expect_ok(fg_qp_to_reset(&near->qp));
@@ -364,7 +364,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
 	expose_bind(l);
 	l->a->mr.va[0] = 7;
 	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
-	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(l->a, 1);
 	assert_int_equal(piece[100], 7);
 	pvr_adapter_unmap_ram(l->b->guest->adapter, gpa, sizeof(piece));
 	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
@@ -386,7 +386,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_requests_are_bound_in_order)
 	/* The first was not signaled. */
 	expect_done(&l->b->scq, 2, PVRDMA_WC_LOCAL_INV);
 	expect_done(&l->b->scq, 3, PVRDMA_WC_BIND_MW);
-	expect_done(&l->b->scq, 5, PVRDMA_WC_SEND);
+	expect_sent(l->b, 5);
 	l->mw.rkey = l->bind.new_rkey;
 	expose_all_ok(l);
 }
@@ -556,7 +556,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
 	expose_bind_refused(l);
 	/* The region is what it was. */
 	t_rdma(l->a, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->b->mr, 0, 8);
-	run_done(l->a, 7, PVRDMA_WC_RDMA_WRITE);
+	await_written(l->a, 7);
 }
 
 TEST_CASES(rc_connected, test_window_of_another_domain_is_refused, types)
@@ -586,11 +586,11 @@ TEST_EXPOSE_ON(uc_connected, PVR_MR_FLAG_MW2, test_unreliable_connections_bind_w
 	memset(l->b->buf.va, 0, l->b->buf.size);
 	l->a->mr.va[0] = 1;
 	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM - 1, 1);
-	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(l->a, 1);
 	assert_int_equal(l->b->buf.va[BOUND_FROM - 1], 0);
 	expose_invalidated(l);
 	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
-	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(l->a, 1);
 	assert_int_equal(l->b->buf.va[BOUND_FROM], 0);
 	expect_state(l->b, PVR_QPS_RTS);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_PEER_GONE: events and completions of an RC QP if its peer's guest is gone. */
 #include "deaths.h"
-#include "conn.h"
+#include "ends.h"
 
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)
@@ -89,10 +89,7 @@ TEST(rc_idle, test_drained_connection_fails)
 	expect_gone(env);
 }
 
-static int t_setup_stock(void **state)
-{
-	return t_setup_ext(state, 0, t_setup_rc_idle);
-}
+T_SETUP_EXT(stock, 0, rc_idle)
 
 TEST(stock, test_without_the_extension_no_qp_gets_an_event)
 {

@@ -54,14 +54,14 @@ TEST(narrow, test_large_messages_do_not_keep_small_ones_waiting)
 		t_send(&c, i, 0, 64);
 		for (waited = 0; !fg_cq_pending(&c.scq); waited++)
 			fg_wire_step(env->wire);
-		expect_done(&c.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&c, i);
 		expect_recv(&d.rcq, i, 64);
 		/* A turn of the other's, 256 KiB, at 4000 bytes a step. */
 		assert_true(waited < 2 * (256u << 10) / 4000);
 	}
 	expect_no_cqe(&env->a.scq);
 	fg_wire_settle(env->wire, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 1), BIG);
 }
 
@@ -80,7 +80,7 @@ TEST(narrow, test_many_queue_pairs_share_a_connection)
 	}
 	fg_wire_settle(env->wire, FG_SEC);
 	for (uint32_t i = 0; i < COUNT(a); i++) {
-		expect_done(&a[i].scq, i, PVRDMA_WC_SEND);
+		expect_sent(&a[i], i);
 		expect_recv(&b[i].rcq, i, len);
 		assert_int_equal(fg_mismatch(b[i].buf.va, len, i), len);
 	}
@@ -100,7 +100,7 @@ TEST(hosts, test_each_queue_pair_of_a_batch_is_acknowledged)
 	fg_wire_hold(env->wire, 0, 1, false);
 	fg_wire_run(env->wire);
 	for (uint32_t i = 0; i < COUNT(a); i++)
-		expect_done(&a[i].scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&a[i], i);
 }
 
 /*
@@ -121,9 +121,8 @@ TEST(ends, test_no_doorbell_is_needed_while_answers_are_on_their_way)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
 	assert_int_equal(env->g[0]->doorbells, doorbells);
 	fg_wire_hold(env->wire, 1, 0, false);
-	fg_wire_run(env->wire);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
+	expect_written(&env->a, 2);
 	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 }
 
@@ -158,7 +157,7 @@ TEST(hosts, test_more_requests_than_the_window)
 	fg_wire_run(env->wire);
 	assert_true(begun(&env->a) <= PVR_INFLIGHT_MAX);
 	hosts_release(env);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	assert_int_equal(begun(&env->a), 0);
 }
 
@@ -193,7 +192,7 @@ TEST(held, test_invalidation_waits_for_all_before_it)
 	expect_no_cqe(&env->a.scq);
 	hosts_release(env);
 	/* A bad one fails in its turn, after what was before it. */
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	expect_cqe(&env->a.scq, 9, PVRDMA_WC_MW_BIND_ERR);
 }
 
@@ -212,10 +211,9 @@ TEST(held, test_bad_request_fails_behind_those_on_their_way)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
 	env->a.mr.lkey ^= 0x10000;
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
-	fg_wire_run(env->wire);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	hosts_release(env);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 }
@@ -234,14 +232,14 @@ TEST(held, test_sqd_waits_for_what_is_on_its_way)
 	expect_ok(fg_qp_query(&env->a.qp, &attr));
 	assert_int_equal(attr.sq_draining, 1);
 	hosts_release(env);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 	expect_no_cqe(&env->a.scq);
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 	attr.qp_state = PVR_QPS_RTS;
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
 	fg_wire_settle(env->wire, FG_SEC);
-	expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 3);
 }
 
 TEST(hosts, test_psn_of_the_send_queue_is_that_of_the_next_request)
@@ -352,12 +350,11 @@ TEST(ends, test_queue_pair_begins_anew_with_answers_on_their_way)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->b.mr, 20000, 10000);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 4, 0, &env->b.mr, 40000, 10000);
 		fg_fill(env->b.buf.va + 20000, 10000, 100 + i);
-		fg_wire_run(env->wire);
-		expect_no_cqe(&env->a.scq);
+		await_no_cqe(&env->a.scq);
 		fg_wire_hold(env->wire, 1, 0, false);
 		fg_wire_settle(env->wire, FG_SEC);
 		expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_READ);
-		expect_done(&env->a.scq, 4, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&env->a, 4);
 		assert_int_equal(fg_mismatch(env->a.buf.va, 10000, 100 + i), 10000);
 	}
 }
@@ -400,7 +397,7 @@ TEST(hosts, test_message_waits_for_a_peer_that_is_not_known_yet)
 		expect_ok(fg_qp_connect(&env->b.qp, NULL, a.gid, a.qp.qpn));
 		t_recv(&env->b, 2, 0, 8);
 		fg_wire_settle(env->wire, 10 * FG_SEC);
-		expect_done(&a.scq, 1, PVRDMA_WC_SEND);
+		expect_sent(&a, 1);
 		expect_recv(&env->b.rcq, 2, 8);
 		fg_end_close(&a);
 	}
@@ -423,14 +420,14 @@ TEST(narrow, test_unreliable_messages_get_lost_as_a_whole)
 		fg_wire_steps(env->wire, n);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, FG_SEC);
-		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		expect_sent(&env->a, 2);
 		got = fg_cq_pending(&env->b.rcq);
 		lost += !got;
 		if (!got) {
 			/* Its receive request is for the next one. */
 			t_send(&env->a, 3, 0, 60000);
 			fg_wire_settle(env->wire, FG_SEC);
-			expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+			expect_sent(&env->a, 3);
 		}
 		expect_recv(&env->b.rcq, 1, 60000);
 		assert_int_equal(fg_mismatch(env->b.buf.va, 60000, n), 60000);

@@ -165,7 +165,7 @@ TEST(connected, test_small_messages_cut_anywhere)
 		fg_wire_steps(env->wire, steps);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, 10 * FG_SEC);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_sent(&env->a, 1);
 		expect_done(&env->a.scq, 2, PVRDMA_WC_FETCH_ADD);
 		expect_recv(&env->b.rcq, steps, 8);
 		expect_no_cqe(&env->b.rcq);
@@ -239,8 +239,7 @@ static void expect_given_up(struct t_env *env, uint64_t least, uint64_t most)
 
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 1000);
 	t_send(&env->a, 2, 0, 8);
-	fg_wire_run(env->wire);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	waited = fg_wire_settle(env->wire, 1000 * FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
@@ -341,7 +340,7 @@ TEST(connected, test_receives_come_late)
 		assert_int_equal(fg_cq_pending(&env->a.scq), 0);
 		t_recv(&env->b, i, NOTES, 64);
 		fg_wire_settle(env->wire, 5 * FG_MS);
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 64);
 	}
 	assert_true(fg_stats(env->g[1]).rnr_naks >= 20);
@@ -359,7 +358,7 @@ TEST(connected, test_connection_cut_while_receives_are_awaited)
 		expect_no_cqe(&env->a.scq);
 		t_recv(&env->b, 3, NOTES, 64);
 		fg_wire_settle(env->wire, 5 * FG_MS);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_sent(&env->a, 1);
 		expect_done(&env->a.scq, 2, PVRDMA_WC_FETCH_ADD);
 		expect_recv(&env->b.rcq, 3, 64);
 		expect_no_cqe(&env->b.rcq);
@@ -380,7 +379,7 @@ TEST(connected, test_refusal_survives_its_connection)
 		fg_wire_steps(env->wire, steps);
 		fg_wire_mend(env->wire, 0, 1, 0);
 		fg_wire_settle(env->wire, FG_SEC);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&env->a, 1);
 		expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
 		expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 		expect_state(&env->b, PVR_QPS_ERR);

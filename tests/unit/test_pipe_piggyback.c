@@ -63,7 +63,7 @@ static uint32_t steps_until_done(struct t_env *env, const struct fg_end *end)
 static void expect_done_soon(struct t_env *env, struct fg_end *end, uint8_t value)
 {
 	assert_in_range(steps_until_done(env, end), 0, SOON);
-	expect_done(&end->scq, value, PVRDMA_WC_RDMA_WRITE);
+	expect_written(end, value);
 }
 
 TEST(polling, test_acknowledgement_waits_for_no_answer_that_does_not_come)
@@ -72,7 +72,7 @@ TEST(polling, test_acknowledgement_waits_for_no_answer_that_does_not_come)
 	assert_true(owes(env, 1));
 	assert_in_range(steps_until_done(env, &env->a), 2, SOON);
 	assert_false(owes(env, 1));
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 }
 
 TEST(polling, test_responder_without_polling_acknowledges_at_once)
@@ -82,8 +82,7 @@ TEST(polling, test_responder_without_polling_acknowledges_at_once)
 		pvr_engine_enable_doorbells(fg_wire_host(env->wire, i)->engine, 0);
 	write_to(env, &env->a, &env->b, 1);
 	assert_false(owes(env, 1));
-	fg_wire_run(env->wire);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 }
 
 TEST(polling, test_answer_takes_the_acknowledgement_along)
@@ -97,7 +96,7 @@ TEST(polling, test_answer_takes_the_acknowledgement_along)
 		/* In the same bytes as the answer, and its own is still to come. */
 		assert_true(owes(env, 1));
 		fg_wire_step(env->wire);
-		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&env->a, i);
 		expect_done_soon(env, &env->b, i);
 	}
 }
@@ -109,14 +108,13 @@ TEST(polling, test_piggyback_ack_is_sent_again_by_its_own_connection)
 	write_to(env, &env->a, &env->b, 1);
 	write_to(env, &env->b, &env->a, 2);
 	fg_wire_step(env->wire);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	while (owes(env, 1)) {
 		fg_wire_step(env->wire);
 		assert_true(steps++ < LATER);
 	}
 	assert_true(steps > SOON);
-	fg_wire_run(env->wire);
-	expect_done(&env->b.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->b, 2);
 	expect_no_cqe(&env->a.scq);
 }
 
@@ -149,10 +147,9 @@ TEST(polling, test_piggyback_ack_may_get_lost)
 	fg_wire_delay(env->wire, 0);
 	assert_true(owes(env, 1));
 	assert_in_range(steps_until_done(env, &env->a), SOON, LATER);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	fg_wire_mend(env->wire, 1, 0, 0);
-	fg_wire_run(env->wire);
-	expect_done(&env->b.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->b, 2);
 }
 
 /* Nothing but good news is piggybacked. */

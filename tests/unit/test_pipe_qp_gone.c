@@ -17,9 +17,7 @@ TEST_INIT
 
 static void connect_ends(struct t_env *env)
 {
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_open_pair(&env->a, env->g[0], &env->b, env->g[1]);
 }
 
 T_SETUP_HOSTS(hosts, 3)

@@ -77,8 +77,7 @@ static void begin(struct scene *s)
 	fg_wire_run(env->wire);
 	t_rdma(&s->c, PVRDMA_WR_RDMA_WRITE, 9, 0, &s->d.mr, 0, LEN);
 	t_rdma(&s->d, PVRDMA_WR_RDMA_WRITE, 9, LEN, &s->c.mr, LEN, LEN);
-	fg_wire_run(env->wire);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	assert_true(is_source(s) ? nics_out(env, victims_host(s))
 				 : fg_wire_nic(env->wire, victims_host(s))->read);
 }
@@ -100,8 +99,8 @@ static void went(struct scene *s)
 static void expect_others_done(struct scene *s)
 {
 	assert_false(nics_are_up(s->env));
-	expect_done(&s->c.scq, 9, PVRDMA_WC_RDMA_WRITE);
-	expect_done(&s->d.scq, 9, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&s->c, 9);
+	expect_written(&s->d, 9);
 }
 
 /* Nothing was written to the victim's memory, nothing read from it. */
@@ -125,7 +124,7 @@ static void transfer(struct t_env *env, struct fg_end *from, struct fg_end *to, 
 	fg_fill(from->buf.va, LEN, seed);
 	t_rdma(from, PVRDMA_WR_RDMA_WRITE, 1, 0, &to->mr, 0, LEN);
 	fg_wire_settle(env->wire, FG_SEC);
-	expect_done(&from->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(from, 1);
 	assert_int_equal(fg_mismatch(to->buf.va, LEN, seed), LEN);
 }
 
@@ -288,40 +287,25 @@ static void bind_window_anew(struct scene *s)
 }
 
 #define FAST_PAGES 64u
-#define FAST_ADDR 0x10000000ull
 
 /* A region of a kernel consumer. */
 static void register_fast(struct scene *s)
 {
-	const struct pvr_cmd_create_mr req = {
-		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
-		.pd_handle = s->victim->pd.handle,
-		.flags = PVR_MR_FLAG_FRMR,
-		.nchunks = FAST_PAGES,
-	};
 	struct pvrdma_sq_wqe_hdr *wqe;
 
-	expect_ok(fg_mr_create_as(&s->victim->pd, &req, &s->host));
-	s->host.start = FAST_ADDR;
-	wqe = expose_put(s->victim, 900, PVRDMA_WR_FAST_REG_MR, 0);
-	memset(&wqe->wr, 0, sizeof(wqe->wr));
-	wqe->wr.fast_reg.iova_start = FAST_ADDR;
-	wqe->wr.fast_reg.pl_pdir_dma = s->victim->buf.pdir;
-	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	expect_ok(fast_mr_create(&s->victim->pd, FAST_PAGES, &s->host));
+	s->host.start = FAST_IOVA;
+	wqe = put_fast_reg(s->victim, 900, &s->victim->buf, s->host.rkey);
 	wqe->wr.fast_reg.page_list_len = FAST_PAGES;
 	wqe->wr.fast_reg.length = FAST_PAGES * PVR_PAGE_SIZE;
-	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
-	wqe->wr.fast_reg.rkey = s->host.rkey;
 	fg_ring_send(&s->victim->qp);
-	fg_wire_run(s->env->wire);
-	expect_done(&s->victim->scq, 900, PVRDMA_WC_FAST_REG_MR);
+	await_done(&s->victim->scq, 900, PVRDMA_WC_FAST_REG_MR);
 }
 
 static void invalidate_fast(struct scene *s)
 {
 	t_post(s->victim, .wr_id = 901, .opcode = PVRDMA_WR_LOCAL_INV, .imm = s->host.rkey);
-	fg_wire_run(s->env->wire);
-	expect_done(&s->victim->scq, 901, PVRDMA_WC_LOCAL_INV);
+	await_done(&s->victim->scq, 901, PVRDMA_WC_LOCAL_INV);
 }
 
 static const struct {
@@ -467,7 +451,7 @@ TEST(nics, test_queue_pair_begins_anew_when_all_is_read)
 	nics_expect_bytes(&env->b, MARK);
 	fg_end_connect(&env->a, &env->b, NULL);
 	transfer(env, &env->a, &env->b, 40);
-	expect_done(&s.c.scq, 9, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&s.c, 9);
 }
 
 /* ----------------------------------------------------------- revoking without waiting */

@@ -116,8 +116,7 @@ TEST(nics, test_send_with_invalidate_is_exposed)
 	t_recv(&env->b, 2, 0, 100000);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV, .imm = l.mw.rkey,
 	       T_SGE(&env->a.mr, 0, 100000));
-	fg_wire_run(env->wire);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	assert_true(expect_recv(&env->b.rcq, 2, 100000).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 100000, 5), 100000);
 	expect_exposed(env, PVRDMA_WR_SEND, 1, 100000);
@@ -230,8 +229,8 @@ TEST(nics, test_unreliable_connections_are_copied)
 	t_recv(&d, 2, 0, 200000);
 	t_send(&c, 3, 1000000, 200000);
 	fg_wire_settle(env->wire, FG_SEC);
-	expect_done(&c.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	expect_done(&c.scq, 3, PVRDMA_WC_SEND);
+	expect_written(&c, 1);
+	expect_sent(&c, 3);
 	expect_recv(&d.rcq, 2, 200000);
 	assert_int_equal(memcmp(d.buf.va, c.buf.va + 1000000, 200000), 0);
 	expect_copied(env);
@@ -271,7 +270,7 @@ TEST(nics, test_more_than_may_be_exposed_at_once_is_copied)
 		nics_hold(env, FG_READS_GO);
 		fg_wire_settle(env->wire, FG_SEC);
 		for (uint32_t i = 0; i < n; i++)
-			expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+			expect_written(&env->a, i);
 		/* Each was overwritten by the next, but for its beginning. */
 		for (uint32_t i = 0; i < n; i++)
 			assert_int_equal(memcmp(env->b.buf.va + 1000 * i, env->a.buf.va + 777 * i,
@@ -308,7 +307,7 @@ TEST(nics, test_both_ends_read_at_the_same_time)
 	fg_wire_settle(env->wire, FG_SEC);
 	for (uint32_t i = 0; i < 2; i++) {
 		expect_done(&end[i]->scq, 1, PVRDMA_WC_RDMA_READ);
-		expect_done(&end[i]->scq, 2, PVRDMA_WC_RDMA_WRITE);
+		expect_written(end[i], 2);
 		assert_int_equal(memcmp(end[i]->buf.va + 400000, end[!i]->buf.va, 200000), 0);
 		assert_int_equal(memcmp(end[i]->buf.va + 800000, end[!i]->buf.va, 200000), 0);
 	}
@@ -328,9 +327,9 @@ TEST(nics, test_many_queue_pairs_share_the_rndvs)
 		t_rdma(&c, PVRDMA_WR_RDMA_WRITE, 2, 0, &d.mr, 0, 1000000);
 		t_rdma(&d, PVRDMA_WR_RDMA_READ, 3, 1000000, &c.mr, 1000000, 200000);
 		fg_wire_settle(env->wire, FG_SEC);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_sent(&env->a, 1);
 		expect_recv(&env->b.rcq, 1, 1000000);
-		expect_done(&c.scq, 2, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&c, 2);
 		expect_done(&d.scq, 3, PVRDMA_WC_RDMA_READ);
 		assert_int_equal(fg_mismatch(env->b.buf.va + 5000, 1000000, i), 1000000);
 		assert_int_equal(fg_mismatch(d.buf.va, 1200000, 100 + i), 1200000);
@@ -344,14 +343,13 @@ TEST(nics, test_send_without_a_receive_is_not_read)
 {
 	fg_fill(env->a.buf.va, 100000, 9);
 	t_send(&env->a, 1, 0, 100000);
-	fg_wire_run(env->wire);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	assert_int_equal(fg_wire_nic(env->wire, 0)->exposed, 1);
 	assert_int_equal(nics_out(env, 0), 0);
 	assert_int_equal(fg_wire_nic(env->wire, 1)->read + fg_wire_nic(env->wire, 1)->read_own, 0);
 	t_recv(&env->b, 2, 300, 100000);
 	fg_wire_settle(env->wire, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 100000);
 	assert_int_equal(fg_mismatch(env->b.buf.va + 300, 100000, 9), 100000);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 1);
@@ -430,8 +428,8 @@ TEST(nics, test_connection_cut_anywhere)
 		fg_wire_steps(env->wire, steps);
 		nics_up(env, steps % 3);
 		fg_wire_settle(env->wire, 10 * FG_SEC);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		expect_written(&env->a, 1);
+		expect_sent(&env->a, 2);
 		expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_READ);
 		expect_recv(&env->b.rcq, 2, 100000);
 		expect_no_cqe(&env->b.rcq);

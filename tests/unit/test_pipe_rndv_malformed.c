@@ -370,7 +370,7 @@ TEST_ACCEPT(true, test_rndvs_come_back_in_their_order)
 	expect_no_cqe(&env->a.scq);
 	send_ack(s);
 	for (uint32_t i = 0; i < 10; i++)
-		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&env->a, i);
 	assert_false(fg_malformed_is_closed(s->malformed));
 }
 
@@ -426,7 +426,7 @@ TEST_CASES(nics, test_returns_of_what_was_not_exposed_end_the_connection, bad_re
 	/* Nothing is lost: the requests use another connection. */
 	fg_wire_settle(env->wire, FG_SEC);
 	for (uint32_t i = 0; i < 3; i++)
-		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_written(&env->a, i);
 }
 
 TEST(nics, test_returns_without_rndvs_end_the_connection)
@@ -559,7 +559,7 @@ TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 	other = s.malformed;
 	write_some(&s, 1);
 	send_ack(&s);
-	expect_done(&env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 0);
 	answer = ask(&s, env, true);
 	nics_hold(env, FG_READS_HALF);
 	send_answer(&s, &answer);

@@ -27,8 +27,8 @@ T_SETUP_HOSTS(hosts, 3, .buffer = 65536)
 {
 	const struct type *row = t_row();
 
-	hosts_open_ready(&env->a, env->g[0], row ? row->type : PVR_QPT_UD);
-	hosts_open_ready(&env->b, env->g[1], row ? row->type : PVR_QPT_UD);
+	t_open_ready(&env->a, env->g[0], row ? row->type : PVR_QPT_UD);
+	t_open_ready(&env->b, env->g[1], row ? row->type : PVR_QPT_UD);
 }
 
 /* The cache of a's host does not have b's GID. */
@@ -45,8 +45,7 @@ static void post_group(struct fg_end *from, uint64_t wr_id)
 static void send_group(struct t_env *env, struct fg_end *from)
 {
 	post_group(from, 99);
-	fg_run(env->host);
-	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
+	await_sent(from, 99);
 }
 
 /* A datagram, or a MAD, from a to b. */
@@ -60,7 +59,7 @@ static void post(struct t_env *env, uint64_t wr_id)
 static void ping(struct t_env *env, uint64_t wr_id)
 {
 	post(env, wr_id);
-	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
+	expect_sent(&env->a, wr_id);
 }
 
 /* The datagram is not sent yet. */
@@ -74,7 +73,7 @@ static void ping_waits(struct t_env *env, uint64_t wr_id)
 /* The datagram of ping_waits() is. */
 static void expect_ping(struct t_env *env, uint64_t wr_id)
 {
-	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
+	expect_sent(&env->a, wr_id);
 	expect_recv(&env->b.rcq, wr_id, LEN + GRH);
 	expect_no_cqe(&env->b.rcq);
 }
@@ -108,7 +107,7 @@ TEST(hidden, test_all_that_waits_is_sent_in_order)
 	fg_wire_directory(env->wire, true);
 	fg_run(env->host);
 	for (unsigned int i = 0; i < 20; i++) {
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, i);
 		expect_recv(&env->b.rcq, i, 20 + i + GRH);
 	}
 }
@@ -123,7 +122,7 @@ TEST(hidden, test_waits_in_vain_become_rare)
 		fg_settle(env->host, 190 * FG_MS);
 		expect_no_cqe(&env->a.scq);
 		fg_settle(env->host, 15 * FG_MS);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_sent(&env->a, 1);
 		expect_state(&env->a, PVR_QPS_RTS);
 		/* All others get lost at once. */
 		ping(env, 2);
@@ -134,8 +133,7 @@ TEST(hidden, test_waits_in_vain_become_rare)
 	}
 	ping_waits(env, 4);
 	fg_wire_directory(env->wire, true);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
+	await_sent(&env->a, 4);
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 	/* That one was worth it, and so may be the next. */
 	fg_wire_cut(env->wire, 0, 1, 0);
@@ -149,7 +147,7 @@ TEST(hosts, test_absent_gid_is_not_queried_again)
 	fg_gid_from_ipv4(env->b.gid, 10, 9, 9, 9);
 	t_send_ud(&env->a, &env->b, 1, 0, 100);
 	fg_settle(env->host, 5 * FG_MS);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	asked = fg_wire_resolves(env->wire, 0);
 	fg_advance(env->host, FG_SEC);
 	ping(env, 2);
@@ -171,8 +169,7 @@ TEST(hidden, test_queue_pair_that_waits_can_be_reset_and_destroyed)
 {
 	ping_waits(env, 1);
 	expect_ok(fg_qp_to_err(&env->a.qp));
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_ok(fg_qp_destroy(&env->a.qp));
 	fg_wire_directory(env->wire, true);
 	fg_settle(env->host, FG_SEC);
@@ -186,7 +183,7 @@ TEST_CASES(hosts, test_connection_is_waited_for_200_ms_only, types)
 	fg_settle(env->host, 190 * FG_MS);
 	expect_no_cqe(&env->a.scq);
 	fg_settle(env->host, 30 * FG_MS);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	/* Later datagrams do not wait for each failed connection. */
 	ping(env, 2);
 	fg_advance(env->host, 2 * FG_SEC);
@@ -194,12 +191,12 @@ TEST_CASES(hosts, test_connection_is_waited_for_200_ms_only, types)
 	/* Nor for an absent GID. */
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_settle(env->host, 10 * FG_MS);
-	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 3);
 	fg_gid_from_ipv4(env->b.gid, 10, 9, 9, 9);
 	fg_advance(env->host, 2 * FG_SEC);
 	post(env, 4);
 	fg_settle(env->host, 10 * FG_MS);
-	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 4);
 }
 
 /* All three are in the group, and have receives for @num. */
@@ -207,7 +204,7 @@ static void join_all(struct t_env *env, struct fg_end *c, unsigned int num)
 {
 	struct fg_end *const ends[] = { &env->a, &env->b, c };
 
-	hosts_open_ready(c, env->g[2], PVR_QPT_UD);
+	t_open_ready(c, env->g[2], PVR_QPT_UD);
 	for (unsigned int i = 0; i < COUNT(ends); i++) {
 		expect_ok(fg_qp_attach(&ends[i]->qp, group));
 		for (unsigned int j = 0; j < num; j++)
@@ -261,7 +258,7 @@ TEST(hosts, test_first_datagrams_to_a_group_arrive)
 	fg_wire_directory(env->wire, true);
 	fg_run(env->host);
 	for (unsigned int i = 0; i < 20; i++)
-		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, i);
 	expect_all(env, &c, 20);
 }
 
@@ -298,8 +295,7 @@ TEST(hosts, test_members_that_can_be_reached_wait_for_no_others_for_long)
 	fg_settle(env->host, 20 * FG_MS);
 	expect_recv(&c.rcq, 0, 100 + GRH);
 	post_group(&env->a, 1);
-	fg_run(env->host);
-	expect_recv(&c.rcq, 1, 100 + GRH);
+	await_recv(&c.rcq, 1, 100 + GRH);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -310,12 +306,11 @@ TEST(hosts, test_group_without_members_elsewhere_costs_no_wait)
 
 	post_group(&env->a, 0);
 	fg_settle(env->host, 5 * FG_MS);
-	expect_done(&env->a.scq, 0, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 0);
 	asked = fg_wire_resolves(env->wire, 0);
 	fg_advance(env->host, FG_SEC);
 	post_group(&env->a, 1);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
 }
 
@@ -463,8 +458,7 @@ TEST(hosts, test_sender_that_is_not_known_yet_is_waited_for)
 	fg_wire_directory(env->wire, true);
 	fg_advance(env->host, 20 * FG_MS);
 	fg_malformed_recv(malformed, NULL, 0);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 8 + GRH);
+	await_recv(&env->b.rcq, 1, 8 + GRH);
 }
 
 static void receive_for(struct t_env *env, struct fg_malformed *malformed, unsigned int ms)
@@ -489,12 +483,10 @@ TEST(hosts, test_unknown_sender_delays_others_briefly)
 	receive_for(env, malformed, 400);
 	expect_no_cqe(&env->b.rcq);
 	receive_for(env, malformed, 200);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 8 + GRH);
+	await_recv(&env->b.rcq, 1, 8 + GRH);
 	/* The next one does not wait again at once. */
 	t_recv(&env->b, 2, 0, 200);
 	fg_malformed_send(malformed, &forged, sizeof(forged));
 	fg_malformed_send(malformed, &good, sizeof(good));
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 2, 8 + GRH);
+	await_recv(&env->b.rcq, 2, 8 + GRH);
 }

@@ -16,8 +16,8 @@ TEST_INIT
 /* Three hosts with a guest each; b's GID is not in the cache of the first one. */
 T_SETUP_HOSTS(hosts, 3)
 {
-	hosts_open_ready(&env->a, env->g[0], PVR_QPT_UD);
-	hosts_open_ready(&env->b, env->g[1], PVR_QPT_UD);
+	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
+	t_open_ready(&env->b, env->g[1], PVR_QPT_UD);
 	hosts_hide_b(env);
 }
 
@@ -127,7 +127,7 @@ TEST(hosts, test_after_a_wait_in_vain_nothing_is_kept)
 	recv_many(&env->b, 3);
 	t_send_ud(&env->a, &env->b, 1, 0, LEN);
 	fg_settle(env->host, 210 * FG_MS);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	send_and_leave(env, 2);
 	expect_after_reply(env, 0);
 }
@@ -136,7 +136,7 @@ TEST(hosts, test_no_more_than_64_are_kept)
 {
 	struct fg_end second;
 
-	hosts_open_ready(&second, env->g[0], PVR_QPT_UD);
+	t_open_ready(&second, env->g[0], PVR_QPT_UD);
 	send_and_leave(env, KEPT - 2);
 	for (unsigned int i = 0; i < 10; i++)
 		t_send_ud(&second, &env->b, i, 0, 8);
@@ -165,7 +165,7 @@ static void fill(struct t_env *env, uint32_t len)
 		t_send_ud(&env->a, &env->b, i, 0, len);
 	expect_ok(fg_qp_destroy(&env->a.qp));
 	fg_settle(env->host, 300 * FG_MS);
-	hosts_open_ready(&env->a, env->g[0], PVR_QPT_UD);
+	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
 }
 
 TEST(hosts, test_room_is_there_again_afterwards)
@@ -229,8 +229,8 @@ TEST(hosts, test_all_members_get_them_once)
 {
 	struct fg_end near, c;
 
-	hosts_open_ready(&near, env->g[0], PVR_QPT_UD);
-	hosts_open_ready(&c, env->g[2], PVR_QPT_UD);
+	t_open_ready(&near, env->g[0], PVR_QPT_UD);
+	t_open_ready(&c, env->g[2], PVR_QPT_UD);
 	join(&near, 20);
 	join(&env->b, 20);
 	join(&c, 20);
@@ -247,7 +247,7 @@ TEST(hosts, test_members_that_can_be_reached_get_them_in_the_end)
 {
 	struct fg_end c;
 
-	hosts_open_ready(&c, env->g[2], PVR_QPT_UD);
+	t_open_ready(&c, env->g[2], PVR_QPT_UD);
 	fg_wire_directory(env->wire, true);
 	join(&env->b, 2);
 	join(&c, 2);

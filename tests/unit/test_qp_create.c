@@ -157,15 +157,10 @@ TEST_QP(test_numbers_and_handles_are_not_given_out_again_soon)
 	}
 }
 
-static int t_setup_version_19(void **state)
+T_SETUP(version_19, unprobed)
 {
-	struct t_env *env;
-
-	t_setup_unprobed(state);
-	env = *state;
 	env->g[0]->config.driver_version = 19;
 	expect_ok(fg_guest_boot(env->g[0]));
-	return 0;
 }
 
 #define TEST_QP_19(name) TEST_OBJECT(version_19, struct qp_env, q, qp_env_init, name)

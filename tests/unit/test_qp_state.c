@@ -386,8 +386,7 @@ TEST(rc, test_reset_and_reconnect)
 		t_recv(&env->a, 1, 0, 8); /* left over */
 		expect_ok(fg_qp_to_reset(&env->a.qp));
 		expect_ok(fg_qp_to_reset(&env->b.qp));
-		fg_run(env->host);
-		expect_no_cqe(&env->a.rcq);
+		await_no_cqe(&env->a.rcq);
 	}
 }
 
@@ -418,11 +417,9 @@ TEST(rc, test_sqd_drains_and_raises_an_event)
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	expect_ok(modify(env, PVR_QPA_STATE, attr, PVR_QPS_RTS));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 }
 
 TEST(rc, test_sqd_lets_the_request_in_progress_finish)
@@ -445,7 +442,7 @@ TEST(rc, test_sqd_lets_the_request_in_progress_finish)
 	t_recv(&env->b, 3, 0, 8);
 	t_recv(&env->b, 4, 0, 8);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_no_cqe(&env->a.scq);
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 	expect_ok(fg_qp_query(&env->a.qp, &got));
@@ -457,8 +454,7 @@ TEST(rc, test_sqd_lets_the_request_in_progress_finish)
 	expect_no_cqe(&env->a.scq);
 	expect_no_event(env->g[0]);
 	expect_ok(modify(env, PVR_QPA_STATE, attr, PVR_QPS_RTS));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 }
 
 TEST(rc, test_draining_qp_can_go_to_reset_and_error)
@@ -473,8 +469,7 @@ TEST(rc, test_draining_qp_can_go_to_reset_and_error)
 		fg_run(env->host);
 		if (i) {
 			expect_ok(fg_qp_to_err(&env->a.qp));
-			fg_run(env->host);
-			expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+			await_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 		}
 		expect_ok(fg_qp_to_reset(&env->a.qp));
 		expect_ok(fg_qp_to_reset(&env->b.qp));

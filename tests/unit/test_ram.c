@@ -131,8 +131,7 @@ TEST_GUEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
 	unplug_spare(g);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
 	expect_ok(fg_mr_destroy(&mr));
 }
@@ -143,12 +142,10 @@ TEST(rc_connected, test_mr_over_unplugged_memory_refuses_remote_access)
 
 	spare_mr(&env->b, &mr);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 	unplug_spare(env->g[1]);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &mr, 0, 100);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_spare_untouched();
 }
 
@@ -160,8 +157,7 @@ TEST(rc_connected, test_mr_does_not_come_back_with_other_memory)
 	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
 	assert_int_equal(map(env->g[1], SPARE_GPA, sizeof(spare)), 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
 /* a writes @len bytes from @gpa, by its MR of all bus addresses. */
@@ -182,7 +178,7 @@ TEST_GUEST(rc_connected, test_dma_mr_follows_the_memory)
 	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
 	fg_fill(spare, sizeof(spare), 4);
 	write_from(env, &dma, SPARE_GPA + 1, 9000);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 1);
 	assert_memory_equal(env->b.mr.va, spare + 1, 9000);
 	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
 	write_from(env, &dma, SPARE_GPA + 1, 9000);
@@ -199,7 +195,6 @@ static void move_page(struct fg_guest *g, struct fg_buf *buf, uint32_t page)
 
 TEST_GUEST(rc, test_cq_over_unplugged_memory_fails)
 {
-	struct fg_qp_spec spec = end_spec(&env->a);
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
 	struct fg_cq cq;
@@ -210,8 +205,7 @@ TEST_GUEST(rc, test_cq_over_unplugged_memory_fails)
 	req = fg_cq_request(&g->kernel, &cq.buf, 64);
 	expect_ok(fg_create_cq(g, &req, &resp));
 	cq.handle = resp.cq_handle;
-	spec.scq = spec.rcq = &cq;
-	end_renew_qp(&env->a, &spec);
+	t_qp_replace(&env->a, (struct fg_qp_spec){ .scq = &cq, .rcq = &cq });
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_recv(&env->b, 1, 0, 8);
 	t_recv(&env->b, 1, 0, 8);
@@ -264,7 +258,6 @@ TEST_GUEST(rc, test_qp_over_unplugged_memory_fails)
 TEST_SRQ(test_srq_over_unplugged_memory_fails)
 {
 	struct fg_guest *g = env->g[1];
-	struct fg_qp_spec spec = end_spec(s->b);
 	struct pvr_cmd_create_srq req;
 	struct pvr_resp_create_srq resp;
 
@@ -274,8 +267,7 @@ TEST_SRQ(test_srq_over_unplugged_memory_fails)
 	req = fg_srq_request(&s->b->pd, &s->srq.buf, SRQ_WR, 4);
 	expect_ok(fg_create_srq(g, &req, &resp));
 	s->srq.handle = resp.srqn;
-	spec.srq = &s->srq;
-	expect_ok(fg_qp_create(&spec, &s->b->qp));
+	s->b->qp = t_qp_create(s->b, (struct fg_qp_spec){ .srq = &s->srq });
 	t_reconnect(env);
 	fg_run(env->host);
 	unplug_spare(g);

@@ -20,7 +20,7 @@ TEST(rc_connected, test_zero_length_read_needs_no_valid_key)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_READ, .remote_addr = 0xdead,
 	       .rkey = 0xbad);
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_READ);
+	await_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
 TEST(rc_connected, test_read_sees_what_was_written_before)
@@ -29,7 +29,7 @@ TEST(rc_connected, test_read_sees_what_was_written_before)
 	memset(env->a.mr.va + 20000, 0, 10000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 123, 10000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 20000, &env->b.mr, 123, 10000);
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(env->a.mr.va + 20000, 10000, 1), 10000);
 }
@@ -42,8 +42,8 @@ TEST(rc_connected, test_fenced_send_waits_for_the_read)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 4000);
 	t_post(&env->a, .wr_id = 2, .opcode = PVRDMA_WR_SEND,
 	       .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE, T_SGE(&env->a.mr, 0, 4000));
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_READ);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	expect_sent(&env->a, 2);
 	expect_recv(&env->b.rcq, 3, 4000);
 	assert_int_equal(fg_mismatch(env->b.mr.va + 8192, 4000, 1), 4000);
 }
@@ -65,14 +65,14 @@ TEST(rc, test_read_from_a_responder_without_read_resources_fails)
 {
 	t_connect_with(env, max_dest_rd_atomic, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
-	run_cqe(&env->a, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
 TEST(rc, test_read_without_initiator_depth_fails)
 {
 	t_connect_with(env, max_rd_atomic, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
-	run_cqe(&env->a, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(rc_self, test_read_from_oneself_with_overlap)

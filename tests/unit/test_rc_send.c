@@ -15,7 +15,7 @@ TEST(rc_connected, test_send_with_imm_carries_data_and_imm)
 	t_recv(&env->b, 6, 0, 100);
 	t_post(&env->a, .wr_id = 5, .opcode = PVRDMA_WR_SEND_WITH_IMM, T_SGE(&env->a.mr, 100, 50),
 	       .imm = 0xdeadbeef);
-	run_done(&env->a, 5, PVRDMA_WC_SEND);
+	await_sent(&env->a, 5);
 	cqe = expect_recv(&env->b.rcq, 6, 50);
 	assert_int_equal(cqe.imm_data, 0xdeadbeef);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
@@ -36,7 +36,7 @@ TEST(rc_connected, test_receive_buffer_may_be_larger_than_the_message)
 	memset(env->b.mr.va, 0xcc, 1000);
 	t_recv(&env->b, 1, 0, 1000);
 	t_send(&env->a, 2, 0, 100);
-	run_recv(&env->b, 1, 100);
+	await_recv(&env->b.rcq, 1, 100);
 	assert_int_equal(fg_mismatch(env->b.mr.va, 100, 1), 100);
 	for (int i = 100; i < 1000; i++)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
@@ -46,7 +46,7 @@ TEST(rc_connected, test_receive_buffer_may_be_larger_than_the_message)
 static void expect_messages(struct fg_end *from, struct fg_end *to, uint32_t num, uint32_t len)
 {
 	for (uint32_t i = 0; i < num; i++) {
-		expect_done(&from->scq, i, PVRDMA_WC_SEND);
+		expect_sent(from, i);
 		expect_recv(&to->rcq, i, len);
 	}
 }
@@ -61,7 +61,7 @@ TEST(rc_connected, test_messages_arrive_in_order)
 	}
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 60; i++) {
-		expect_done(&env->a.scq, 100 + i, PVRDMA_WC_SEND);
+		expect_sent(&env->a, 100 + i);
 		expect_recv(&env->b.rcq, i, i + 1);
 		assert_int_equal(env->b.mr.va[i * 64], i);
 	}
@@ -95,7 +95,7 @@ TEST(rc_connected, test_receives_posted_without_a_doorbell_are_found)
 
 	assert_true(fg_put_recv(&env->b.qp, 1, &sge, 1));
 	t_send(&env->a, 2, 0, 10);
-	run_recv(&env->b, 1, 10);
+	await_recv(&env->b.rcq, 1, 10);
 }
 
 TEST(rc, test_receives_posted_in_init_are_used)
@@ -106,8 +106,8 @@ TEST(rc, test_receives_posted_in_init_are_used)
 	fg_run(env->host);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	t_send(&env->a, 2, 0, 10);
-	run_recv(&env->b, 1, 10);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_recv(&env->b.rcq, 1, 10);
+	expect_sent(&env->a, 2);
 }
 
 TEST(rc_connected, test_unsignaled_sends_complete_silently)
@@ -127,7 +127,7 @@ TEST(guests, test_sq_sig_all_signals_every_send)
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_message(env, 0);
-	expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 7);
 }
 
 TEST(rc_connected, test_consumer_index_advances_so_that_the_ring_can_be_reused)
@@ -203,7 +203,7 @@ TEST(rc_self, test_overlapping_source_and_target)
 	assert_memory_equal(env->a.mr.va, want, 100);
 	t_recv(&env->a, 3, 0, sizeof(want));
 	t_send(&env->a, 4, 0, sizeof(want));
-	run_recv(&env->a, 3, sizeof(want));
+	await_recv(&env->a.rcq, 3, sizeof(want));
 }
 
 TEST(guests, test_user_contexts_send_through_their_own_pages)
@@ -267,7 +267,7 @@ static void expect_no_peer(struct t_env *env, struct fg_end *c)
 	expect_ok(fg_qp_connect(&c->qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_not_answered(env, c);
 	t_send(&env->a, 3, 0, 10);
-	run_recv(&env->b, 1, 10);
+	await_recv(&env->b.rcq, 1, 10);
 }
 
 TEST(rc_connected, test_responder_takes_messages_from_its_peer_only)

@@ -16,10 +16,10 @@ TEST(rc_connected, test_write_leaves_receive_requests_alone)
 {
 	t_recv(&env->b, 1, 0, 64);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 100, 64);
-	run_done(&env->a, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 2);
 	expect_no_cqe(&env->b.rcq);
 	t_send(&env->a, 3, 0, 8);
-	run_recv(&env->b, 1, 8);
+	await_recv(&env->b.rcq, 1, 8);
 }
 
 TEST(rc_connected, test_write_with_imm_consumes_a_receive_request)
@@ -30,7 +30,7 @@ TEST(rc_connected, test_write_with_imm_consumes_a_receive_request)
 	fg_fill(env->a.mr.va, 64, 1);
 	t_recv(&env->b, 1, 0, 64);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 5000, 64);
-	run_done(&env->a, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 2);
 	cqe = expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
 	assert_int_equal(cqe.imm_data, 0x78563412);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
@@ -44,18 +44,17 @@ TEST(rc_connected, test_write_with_imm_ignores_the_receive_buffer)
 {
 	t_recv_sge(&env->b, 1, T_BAD_SGE);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 64);
-	run_done(&env->a, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 2);
 	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
 }
 
 TEST(rc_connected, test_write_with_imm_without_receive_request_waits)
 {
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 64);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	t_recv(&env->b, 1, 0, 0);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&env->a, 2);
 	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
 }
 
@@ -65,8 +64,8 @@ TEST(rc_self, test_write_to_oneself_with_overlap)
 	for (uint32_t shift = 0; shift < 3; shift++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->a.mr, shift * 50, 20000);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, shift * 50, &env->a.mr, 0, 20000);
-		run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
-		expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+		await_written(&env->a, 1);
+		expect_written(&env->a, 2);
 	}
 }
 
@@ -74,7 +73,7 @@ TEST(rc_connected, test_zero_length_write_needs_no_valid_key)
 {
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .remote_addr = 0xdead,
 	       .rkey = 0xbad);
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 
@@ -85,8 +84,8 @@ TEST(rc_connected, test_write_then_send_keep_their_order)
 		t_recv(&env->b, i, 8192, 8);
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 4096, 100);
 		t_send(&env->a, 1000 + i, 0, 8);
-		run_done(&env->a, i, PVRDMA_WC_RDMA_WRITE);
-		expect_done(&env->a.scq, 1000 + i, PVRDMA_WC_SEND);
+		await_written(&env->a, i);
+		expect_sent(&env->a, 1000 + i);
 		expect_recv(&env->b.rcq, i, 8);
 		assert_int_equal(env->b.mr.va[4096 + 99], i);
 	}
@@ -103,7 +102,7 @@ TEST(rc_connected, test_write_through_a_dma_mr)
 		sge[i] = fg_sge(&dma, fg_buf_gpa(&env->a.buf, i * PVR_PAGE_SIZE), PVR_PAGE_SIZE);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .sge = sge, .num_sge = 3,
 	       T_REMOTE(&env->b.mr, 0));
-	run_done(&env->a, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 3 * PVR_PAGE_SIZE, 1), 3 * PVR_PAGE_SIZE);
 }
 
@@ -130,7 +129,7 @@ TEST(rc, test_ends_with_different_mtus_stay_in_step)
 	for (uint32_t i = 0; i < 10; i++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 5000);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, i, 0, &env->a.mr, 0, 9000);
-		run_done(&env->a, i, PVRDMA_WC_RDMA_WRITE);
+		await_written(&env->a, i);
 		expect_done(&env->b.scq, i, PVRDMA_WC_RDMA_READ);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Receivers that are not ready, peers that do not answer, and how long one waits. */
 #include "deaths.h"
-#include "conn.h"
+#include "ends.h"
 
 #define RNR_TIMER 12 /* of fg_conn_default */
 
@@ -23,15 +23,10 @@ static void connect_with(struct t_env *env, struct fg_conn conn)
 }
 
 /* A SEND of a waits for a receive. */
-static int t_setup_waiting(void **state)
+T_SETUP(waiting, rc_idle)
 {
-	struct t_env *env;
-
-	t_setup_rc_idle(state);
-	env = *state;
 	t_send(&env->a, 1, 0, 8);
 	await_no_cqe(&env->a.scq);
-	return 0;
 }
 
 /* a: to a queue pair that does not exist. */

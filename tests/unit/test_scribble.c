@@ -82,10 +82,7 @@ static void write_tail(struct pvr_ring *ring, uint32_t tail)
 }
 
 /* Set before the fixture boots the guests. */
-static int t_setup_extensions(void **state)
-{
-	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_rc);
-}
+T_SETUP_EXT(extensions, PVR_ENGINE_EXT, rc)
 
 TEST_GUEST(extensions, test_command_slot_rewritten_while_commands_run)
 {

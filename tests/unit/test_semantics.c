@@ -65,8 +65,7 @@ static void break_send_queue(struct t_env *env)
 	else
 		t_send(&env->a, 1, 0, 8);
 	env->a.mr.lkey ^= 0x100;
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 static void to_sqd(struct fg_end *end)
@@ -158,9 +157,8 @@ TEST(rc_connected, test_responder_continues_in_sqd)
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->b.mr, 0, 8);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 8);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	await_recv(&env->b.rcq, 1, 8);
+	expect_sent(&env->a, 2);
 	expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_READ);
 	expect_state(&env->b, PVR_QPS_SQD);
 }
@@ -175,7 +173,7 @@ TEST(rc_connected, test_attributes_stay_until_the_send_queue_has_drained)
 	assert_int_equal(fg_qp_modify(&env->a.qp, PVR_QPA_TIMEOUT, &attr), EINVAL);
 	t_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 1);
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_TIMEOUT, &attr));
 }
 
@@ -184,15 +182,12 @@ TEST(rc, test_send_queue_does_not_run_before_rts)
 	expect_ok(fg_qp_connect(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	expect_no_cqe(&env->a.scq);
+	await_no_cqe(&env->a.scq);
 	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 }
 
 /* ----------------------------------------------------------------------- wire */
@@ -275,8 +270,7 @@ TEST(rc_connected, test_errors_complete_unsignaled_requests)
 	       T_SGE(&env->a.mr, 0, 8), T_REMOTE(&env->b.mr, 0));
 	t_post(&env->a, .wr_id = 2, .opcode = PVRDMA_WR_RDMA_WRITE, .flags = 0, .sge = &bad,
 	       .num_sge = 1, T_REMOTE(&env->b.mr, 0));
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	await_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_no_cqe(&env->a.scq);
 }
 
@@ -288,11 +282,9 @@ TEST(ud_ready, test_qkey_of_the_receiver_counts_now)
 	t_recv(&env->b, 1, 0, 100);
 	expect_ok(fg_qp_modify(&env->b.qp, PVR_QPA_QKEY, &attr));
 	t_send_ud(&env->a, &env->b, 2, 0, 8);
-	fg_run(env->host);
-	expect_no_cqe(&env->b.rcq);
+	await_no_cqe(&env->b.rcq);
 	attr.qkey = FG_QKEY;
 	expect_ok(fg_qp_modify(&env->b.qp, PVR_QPA_QKEY, &attr));
 	t_send_ud(&env->a, &env->b, 3, 0, 8);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 48);
+	await_recv(&env->b.rcq, 1, 48);
 }

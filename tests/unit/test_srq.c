@@ -47,10 +47,9 @@ TEST_SRQ(test_lkeys_are_of_the_srqs_domain)
 		fg_post_srq_recv(&s->srq, 1, &(struct pvrdma_sge){ mr.start, 100, mr.lkey }, 1));
 	send(s, 2, 100);
 	expect_recv(&s->b->rcq, 1, 100);
-	expect_done(&s->a->scq, 2, PVRDMA_WC_SEND);
+	expect_sent(s->a, 2);
 	t_rdma(s->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &s->b->mr, 0, 100);
-	fg_run(env->host);
-	expect_done(&s->a->scq, 3, PVRDMA_WC_RDMA_WRITE);
+	await_written(s->a, 3);
 	post(s, 4, 0, 100);
 	send(s, 5, 100);
 	expect_cqe(&s->b->rcq, 4, PVRDMA_WC_LOC_PROT_ERR);
@@ -224,7 +223,7 @@ TEST_SRQ(test_receive_through_an_srq)
 	fg_fill(s->a->mr.va, 9000, 1);
 	post(s, 1, 500, 9000);
 	send(s, 2, 9000);
-	expect_done(&s->a->scq, 2, PVRDMA_WC_SEND);
+	expect_sent(s->a, 2);
 	cqe = expect_recv(&s->b->rcq, 1, 9000);
 	assert_int_equal(cqe.qp & 0xffff, s->b->qp.handle);
 	assert_int_equal(fg_mismatch(s->b->mr.va + 500, 9000, 1), 9000);
@@ -235,8 +234,7 @@ TEST_SRQ(test_requests_are_taken_in_order_and_the_ring_wraps)
 	for (uint32_t i = 0; i < 5 * SRQ_WR; i++) {
 		post(s, i, (i % 100) * 64, 64);
 		t_send(s->a, i, 0, 64);
-		fg_run(env->host);
-		expect_done(&s->a->scq, i, PVRDMA_WC_SEND);
+		await_sent(s->a, i);
 		expect_recv(&s->b->rcq, i, 64);
 	}
 }
@@ -244,13 +242,11 @@ TEST_SRQ(test_requests_are_taken_in_order_and_the_ring_wraps)
 TEST_SRQ(test_two_qps_share_an_srq)
 {
 	struct fg_end c, d = *s->b;
-	struct fg_qp_spec spec = end_spec(s->b);
 	uint32_t seen = 0;
 	struct pvrdma_cqe cqe;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	spec.srq = &s->srq;
-	expect_ok(fg_qp_create(&spec, &d.qp));
+	d.qp = t_qp_create(s->b, (struct fg_qp_spec){ .srq = &s->srq });
 	fg_end_connect(&c, &d, NULL);
 	for (uint32_t i = 0; i < 8; i++)
 		post(s, i, i * 64, 64);
@@ -275,7 +271,7 @@ TEST_SRQ(test_empty_srq_makes_the_sender_wait)
 	expect_no_cqe(&s->a->scq);
 	post(s, 2, 0, 64);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&s->a->scq, 1, PVRDMA_WC_SEND);
+	expect_sent(s->a, 1);
 	expect_recv(&s->b->rcq, 2, 64);
 }
 
@@ -303,8 +299,7 @@ TEST_SRQ(test_error_of_the_qp_leaves_the_srq_alone)
 	for (uint32_t i = 0; i < 4; i++)
 		post(s, i, 0, 64);
 	expect_ok(fg_qp_to_err(&s->b->qp));
-	fg_run(env->host);
-	expect_no_cqe(&s->b->rcq);
+	await_no_cqe(&s->b->rcq);
 	expect_one_event(env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s->b->qp.handle);
 	fg_ring_send(&s->b->qp);
 	fg_ring_recv(&s->b->qp);
@@ -341,10 +336,7 @@ TEST_SRQ(test_too_many_entries_in_an_srq_request_fail_it)
 	expect_cqe(&s->a->scq, 3, PVRDMA_WC_REM_OP_ERR);
 }
 
-static const struct {
-	const char *label;
-	uint32_t index;
-} wild[] = {
+static const struct t_case wild[] = {
 	{ "one beyond the queue", SRQ_WR + 1 },
 	{ "twice the queue", 2 * SRQ_WR },
 	{ "2^32 - 1", UINT32_MAX },
@@ -352,7 +344,7 @@ static const struct {
 
 TEST_SRQ_CASES(test_wild_producer_index_fails_the_srq, wild)
 {
-	s->srq.ring->prod_tail = row->index;
+	s->srq.ring->prod_tail = row->value;
 	fg_ring_srq(&s->srq);
 	send(s, 3, 8);
 	assert_true(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle) > 0);
@@ -378,8 +370,7 @@ TEST_SRQ(test_large_message_through_an_srq)
 	sge = fg_sge(&mr, 0, len);
 	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
 	t_send(&big, 2, 0, len);
-	fg_run(env->host);
-	expect_done(&big.scq, 2, PVRDMA_WC_SEND);
+	await_sent(&big, 2);
 	expect_recv(&s->b->rcq, 1, len);
 	assert_int_equal(fg_mismatch(buf.va, len, 1), len);
 }
@@ -427,18 +418,15 @@ TEST_SRQ(test_failed_srq_serves_no_qp)
 
 TEST_SRQ(test_srq_continues_after_one_of_its_qps_is_destroyed)
 {
-	struct fg_qp_spec spec = end_spec(s->b);
 	struct fg_qp other;
 
 	t_one_host_only(env, "requesters of another host wait for their timer");
-	spec.srq = &s->srq;
 	for (int i = 0; i < 3; i++) {
-		expect_ok(fg_qp_create(&spec, &other));
+		other = t_qp_create(s->b, (struct fg_qp_spec){ .srq = &s->srq });
 		send(s, 1, 64); /* waits: a doorbell of the SRQ searches its QPs */
 		expect_ok(fg_qp_destroy(&other));
 		post(s, 2, 0, 64);
-		fg_run(env->host);
-		expect_done(&s->a->scq, 1, PVRDMA_WC_SEND);
+		await_sent(s->a, 1);
 		expect_recv(&s->b->rcq, 2, 64);
 	}
 }

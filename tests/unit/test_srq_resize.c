@@ -28,8 +28,7 @@ static void receive(struct srq_pair *s, uint64_t wr_id)
 
 	fg_fill(s->a->mr.va, 300, (uint32_t)wr_id);
 	t_send(s->a, wr_id, 0, 300);
-	fg_run(s->env->host);
-	expect_done(&s->a->scq, wr_id, PVRDMA_WC_SEND);
+	await_sent(s->a, wr_id);
 	expect_recv(&s->b->rcq, wr_id, 300);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_memory_equal(to + i * 200, from + i * 100, 100);
@@ -219,7 +218,7 @@ TEST_SRQ(test_sender_that_waits_for_a_request_is_served_from_the_new_ring)
 	expect_no_cqe(&s->a->scq);
 	post(s, 2);
 	fg_settle(env->host, FG_SEC);
-	expect_done(&s->a->scq, 1, PVRDMA_WC_SEND);
+	expect_sent(s->a, 1);
 	expect_recv(&s->b->rcq, 2, 64);
 }
 
@@ -238,8 +237,7 @@ TEST_SRQ(test_request_that_a_qp_holds_is_not_touched)
 	assert_true(pvr_engine_run(env->host->engine, 0));
 	expect_ok(fg_srq_resize(&s->srq, 1));
 	assert_int_equal(s->srq.ring->prod_tail, 1); /* only 2 waits */
-	fg_run(env->host);
-	expect_done(&s->a->scq, 3, PVRDMA_WC_SEND);
+	await_sent(s->a, 3);
 	expect_recv(&s->b->rcq, 1, len);
 	receive(s, 2);
 }

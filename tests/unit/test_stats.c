@@ -157,14 +157,11 @@ TEST(uc, test_dropped_unreliable_messages_count_as_sent)
 
 TEST(rc, test_cq_overflows_count)
 {
-	struct fg_qp_spec spec = end_spec(&env->a);
 	uint64_t stat[PVR_STAT_NUM];
 	struct fg_cq small;
 
 	expect_ok(fg_cq_create(&env->g[0]->kernel, 2, &small));
-	spec.scq = &small;
-	spec.sig_all = true;
-	end_renew_qp(&env->a, &spec);
+	t_qp_replace(&env->a, (struct fg_qp_spec){ .scq = &small, .sig_all = true });
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	for (int i = 0; i < 3; i++)
 		t_send(&env->a, 1, 0, 8);
@@ -194,8 +191,7 @@ TEST(rc_connected, test_adapter_is_the_sum_of_its_qps)
 	uint64_t a[PVR_STAT_NUM], b[PVR_STAT_NUM], sum[PVR_STAT_NUM];
 	struct fg_end c;
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_connect(&c, &c, NULL);
+	t_open_self(&c, env->g[0]);
 	t_ping_pong(env->host, &c, &c);
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_ok(fg_qp_stats(&env->a.qp, a));
@@ -237,10 +233,7 @@ TEST(rc, test_unknown_handles_are_rejected)
 		assert_int_equal(fg_query_stats(env->g[0], bad[i], stat), EINVAL);
 }
 
-static int t_setup_no_extensions(void **state)
-{
-	return t_setup_ext(state, 0, t_setup_guest);
-}
+T_SETUP_EXT(no_extensions, 0, guest)
 
 TEST(no_extensions, test_without_the_extension_there_is_no_such_command)
 {

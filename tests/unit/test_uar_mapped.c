@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "conn.h"
+#include "ends.h"
 
 #define CROWD 200
 

@@ -18,7 +18,7 @@ static void open_big(struct t_env *env)
 /* a's request completes, though it was dropped: no side gets an error. */
 static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 {
-	run_done(&env->a, wr_id, opcode);
+	await_done(&env->a.scq, wr_id, opcode);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -48,7 +48,7 @@ TEST(uc_connected, test_immediate_data_arrives)
 {
 	t_recv(&env->b, 1, 0, 100);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 200, 50);
-	run_done(&env->a, 2, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 2);
 	assert_int_equal(expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM).imm_data,
 			 0x78563412);
 }
@@ -85,11 +85,11 @@ TEST(uc, test_receiver_that_is_not_ready_drops)
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	t_send(&env->a, 3, 0, 8);
-	run_recv(&env->b, 1, 8);
+	await_recv(&env->b.rcq, 1, 8);
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 }
 
@@ -104,7 +104,7 @@ TEST(uc_connected, test_a_first_packet_resynchronises_the_psn)
 	for (uint32_t i = 0; i < 5; i++) {
 		t_recv(&env->b, i, 0, 5000);
 		t_send(&env->a, i, 0, 2500); /* 3 packets */
-		run_recv(&env->b, i, 2500);
+		await_recv(&env->b.rcq, i, 2500);
 	}
 	expect_ok(fg_qp_query(&env->b.qp, &attr));
 	assert_int_equal(attr.rq_psn, 0x777 + 15);
@@ -135,7 +135,7 @@ TEST(uc_connected, test_message_that_does_not_fit_is_dropped)
 	t_send(&env->a, 2, 0, 100);
 	expect_dropped(env, 2, PVRDMA_WC_SEND);
 	t_send(&env->a, 3, 0, 99);
-	run_recv(&env->b, 1, 99);
+	await_recv(&env->b.rcq, 1, 99);
 }
 
 TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
@@ -183,11 +183,11 @@ static void interrupt_message(struct t_env *env)
 	pvr_adapter_set_link(env->g[1]->adapter, false);
 	fg_run(env->host);
 	pvr_adapter_set_link(env->g[1]->adapter, true);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 2);
 	expect_no_cqe(&env->b.rcq);
 	fg_fill(env->a.buf.va, BIG, 2);
 	t_send(&env->a, 3, 0, BIG);
-	run_done(&env->a, 3, PVRDMA_WC_SEND);
+	await_sent(&env->a, 3);
 	expect_recv(&env->b.rcq, 1, BIG);
 	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 2), BIG);
 }
@@ -208,7 +208,7 @@ TEST(guests, test_srq_request_of_a_dropped_message_is_not_lost)
 	t_one_host_only(env, "it runs one engine by hand");
 	open_big(env);
 	expect_ok(fg_srq_create(&env->b.pd, 4, 1, &srq));
-	t_replace_qp(&env->b, (struct fg_qp_spec){ .type = PVR_QPT_UC, .srq = &srq });
+	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = &srq });
 	t_reconnect(env);
 	sge = fg_sge(&env->b.mr, 0, BIG);
 	assert_true(fg_post_srq_recv(&srq, 1, &sge, 1));
@@ -223,7 +223,7 @@ TEST(uc_connected, test_responder_takes_messages_from_its_peer_only)
 	expect_ok(fg_qp_connect(&c.qp, NULL, env->b.gid, env->b.qp.qpn));
 	t_recv(&env->b, 1, 0, 10);
 	t_send(&c, 2, 0, 10);
-	run_done(&c, 2, PVRDMA_WC_SEND);
+	await_sent(&c, 2);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -236,7 +236,7 @@ TEST(uc_connected, test_rc_and_uc_do_not_connect)
 	fg_end_connect(&env->a, &c, NULL);
 	t_recv(&c, 1, 0, 10);
 	t_send(&env->a, 2, 0, 10);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_no_cqe(&c.rcq);
 	expect_no_event(env->g[1]);
 }

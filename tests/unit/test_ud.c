@@ -13,7 +13,7 @@ static uint64_t dropped(const struct fg_guest *g)
 static void expect_dropped(struct t_env *env, uint64_t wr_id)
 {
 	t_run_ud(env->host);
-	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
+	expect_sent(&env->a, wr_id);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -38,7 +38,7 @@ TEST(ud_ready, test_datagram_arrives_behind_a_grh)
 	memset(env->b.mr.va, 0xcc, 2000);
 	t_recv(&env->b, 1, 0, 2000);
 	t_send_ud(&env->a, &env->b, 2, 0, 1000);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	cqe = expect_recv(&env->b.rcq, 1, 1000 + GRH);
 	assert_int_equal(cqe.src_qp, env->a.qp.qpn);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_GRH, PVRDMA_WC_GRH);
@@ -61,7 +61,7 @@ TEST(ud_ready, test_grh_over_ipv6)
 	av.hop_limit = 33;
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, T_SGE(&env->a.mr, 0, 100), .av = &av);
-	cqe = run_recv(&env->b, 2, 140);
+	cqe = await_recv(&env->b.rcq, 2, 140);
 	assert_int_equal(grh[0] >> 4, 6);
 	assert_int_equal((grh[0] & 15) << 4 | grh[1] >> 4, 0xb4);
 	assert_int_equal((grh[1] & 15) << 16 | grh[2] << 8 | grh[3], 0x12345);
@@ -91,7 +91,7 @@ TEST(ud_ready, test_grh_over_ipv4)
 	av = fg_av(&env->a.pd, b, 5);
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, T_SGE(&env->a.mr, 0, 100), .av = &av);
-	cqe = run_recv(&env->b, 2, 140);
+	cqe = await_recv(&env->b.rcq, 2, 140);
 	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV4);
 	assert_int_equal(ip[0], 0x45);
 	assert_int_equal(ip[2] << 8 | ip[3], 20 + 8 + 12 + 8 + 100 + 4);
@@ -109,7 +109,7 @@ TEST(guests, test_user_cqs_get_no_flags_but_grh_and_imm)
 {
 	struct fg_ctx ctx;
 
-	t_open_ready(&env->a, env->g[0]);
+	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
 	t_open_user(&env->b, &ctx, env->g[1], &(struct fg_qp_spec){ .type = PVR_QPT_UD });
 	fg_end_ready(&env->b);
 	t_recv(&env->b, 1, 0, 200);
@@ -124,7 +124,7 @@ TEST(ud_ready, test_datagram_with_imm)
 
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, .opcode = PVRDMA_WR_SEND_WITH_IMM, .imm = 0xaabbccdd);
-	cqe = run_recv(&env->b, 2, GRH);
+	cqe = await_recv(&env->b.rcq, 2, GRH);
 	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
 	assert_int_equal(cqe.imm_data, 0xaabbccdd);
 }
@@ -137,7 +137,7 @@ TEST(ud_ready, test_datagrams_of_all_sizes_up_to_the_mtu)
 		fg_fill(env->a.mr.va + 77, lens[i], (uint32_t)i);
 		t_recv(&env->b, i, 4000, 5000);
 		t_send_ud(&env->a, &env->b, 100 + i, 77, lens[i]);
-		run_done(&env->a, 100 + i, PVRDMA_WC_SEND);
+		await_sent(&env->a, 100 + i);
 		expect_recv(&env->b.rcq, i, lens[i] + GRH);
 		assert_int_equal(fg_mismatch(env->b.mr.va + 4000 + GRH, lens[i], (uint32_t)i),
 				 lens[i]);
@@ -157,7 +157,7 @@ TEST(ud_ready, test_grh_may_be_split_over_entries)
 	fg_fill(env->a.mr.va, 100, 1);
 	assert_true(fg_post_recv(&env->b.qp, 1, sge, 4));
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
-	run_recv(&env->b, 1, 140);
+	await_recv(&env->b.rcq, 1, 140);
 	memcpy(flat, env->b.mr.va + 4090, 10);
 	memcpy(flat + 10, env->b.mr.va + 100, 35);
 	memcpy(flat + 45, env->b.mr.va + 8191, 2);
@@ -171,7 +171,7 @@ TEST(ud_ready, test_datagram_to_oneself)
 	fg_fill(env->a.mr.va, 100, 1);
 	t_recv(&env->a, 1, 1000, 200);
 	t_send_ud(&env->a, &env->a, 2, 0, 100);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_recv(&env->a.rcq, 1, 140);
 	assert_int_equal(fg_mismatch(env->a.mr.va + 1000 + GRH, 100, 1), 100);
 }
@@ -180,12 +180,12 @@ TEST(ud_ready, test_one_qp_sends_to_many)
 {
 	struct fg_end c;
 
-	t_open_ready(&c, env->g[1]);
+	t_open_ready(&c, env->g[1], PVR_QPT_UD);
 	t_recv(&env->b, 1, 0, 200);
 	t_recv(&c, 2, 0, 200);
 	t_send_ud(&env->a, &c, 3, 0, 10);
 	t_send_ud(&env->a, &env->b, 4, 0, 20);
-	run_recv(&c, 2, 50);
+	await_recv(&c.rcq, 2, 50);
 	expect_recv(&env->b.rcq, 1, 60);
 }
 
@@ -198,7 +198,7 @@ TEST(ud_ready, test_datagram_without_a_receive_request_is_dropped)
 	assert_int_equal(dropped(env->g[1]) - before, 1);
 	t_recv(&env->b, 1, 0, 1000);
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
-	run_recv(&env->b, 1, 100 + GRH);
+	await_recv(&env->b.rcq, 1, 100 + GRH);
 }
 
 static const struct t_case absent_qpns[] = { T_CASE(0), T_CASE(1), T_CASE(0x1234), T_CASE(0xffffff),
@@ -246,7 +246,7 @@ TEST(ud_ready, test_qkey_with_the_top_bit_means_the_qps_own)
 {
 	t_recv(&env->b, 2, 0, 200);
 	POST(env, .remote_qkey = 0xdeadbeef);
-	run_recv(&env->b, 2, GRH);
+	await_recv(&env->b.rcq, 2, GRH);
 }
 
 TEST(ud_ready, test_datagram_larger_than_the_mtu_is_dropped)
@@ -265,7 +265,7 @@ TEST(ud_ready, test_datagram_larger_than_the_mtu_is_dropped)
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
 	t_send_ud(&env->a, &env->b, 4, 0, 100);
-	run_recv(&env->b, 1, 140);
+	await_recv(&env->b.rcq, 1, 140);
 }
 
 TEST(ud_ready, test_datagram_larger_than_the_receive_buffer_is_dropped)
@@ -276,33 +276,32 @@ TEST(ud_ready, test_datagram_larger_than_the_receive_buffer_is_dropped)
 	expect_dropped(env, 2);
 	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 3), env->b.buf.size);
 	t_send_ud(&env->a, &env->b, 3, 0, 99);
-	run_recv(&env->b, 1, 139);
+	await_recv(&env->b.rcq, 1, 139);
 }
 
 TEST(ud_ready, test_receiver_that_is_not_ready_drops)
 {
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	t_send_ud(&env->a, &env->b, 1, 0, 10);
-	run_done(&env->a, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 2, 0, 100);
 	t_send_ud(&env->a, &env->b, 3, 0, 10);
-	run_done(&env->a, 3, PVRDMA_WC_SEND);
+	await_sent(&env->a, 3);
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, NULL, 0));
 	t_send_ud(&env->a, &env->b, 4, 0, 10);
-	run_recv(&env->b, 2, 50);
+	await_recv(&env->b.rcq, 2, 50);
 }
 
 TEST(ud_ready, test_rc_qp_takes_no_datagrams)
 {
 	struct fg_end rc;
 
-	fg_end_open(&rc, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&rc, &rc, NULL);
+	t_open_self(&rc, env->g[1]);
 	t_recv(&rc, 1, 0, 200);
 	t_send_ud(&env->a, &rc, 2, 0, 10);
-	run_done(&env->a, 2, PVRDMA_WC_SEND);
+	await_sent(&env->a, 2);
 	expect_no_cqe(&rc.rcq);
 }
 
@@ -360,8 +359,7 @@ TEST_CASES(ud_ready, test_source_gid_that_is_not_bound_sends_nothing, bad_source
 
 	t_recv(&env->b, 1, 0, 200);
 	POST(env, .av = &av);
-	fg_run(env->host);
-	expect_no_cqe(&env->b.rcq);
+	await_no_cqe(&env->b.rcq);
 }
 
 TEST(ud_ready, test_bad_receive_request_fails_the_receiver_alone)
@@ -372,12 +370,12 @@ TEST(ud_ready, test_bad_receive_request_fails_the_receiver_alone)
 TEST(guest, test_datagrams_do_not_cross_fabrics)
 {
 	t_guest_in_fabric(env, 2, "tenant2");
-	t_open_ready(&env->a, env->g[0]);
-	t_open_ready(&env->b, env->g[1]);
+	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
+	t_open_ready(&env->b, env->g[1], PVR_QPT_UD);
 	t_recv(&env->b, 1, 0, 200);
 	t_send_ud(&env->a, &env->b, 2, 0, 10);
 	t_run_ud(env->host);
-	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_sent(&env->a, 2);
 	expect_no_cqe(&env->b.rcq);
 }
 
@@ -392,7 +390,7 @@ TEST(ud_ready, test_flood_to_a_slow_receiver_loses_but_does_not_block)
 		t_recv(&env->b, i, 0, 200);
 	for (uint32_t i = 0; i < 1000; i++) {
 		t_send_ud(&env->a, &env->b, i, 0, 10);
-		run_done(&env->a, i, PVRDMA_WC_SEND);
+		await_sent(&env->a, i);
 	}
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 60);
 	assert_int_equal(dropped(env->g[1]), 940);
@@ -403,17 +401,17 @@ TEST(guests, test_srq_can_receive_datagrams)
 	struct fg_srq srq;
 	struct pvrdma_sge sge;
 
-	t_open_ready(&env->a, env->g[0]);
+	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
 	expect_ok(fg_srq_create(&env->b.pd, 16, 2, &srq));
-	t_replace_qp(&env->b, (struct fg_qp_spec){ .type = PVR_QPT_UD, .srq = &srq });
+	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = &srq });
 	fg_end_ready(&env->b);
 	sge = fg_sge(&env->b.mr, 0, 100);
 	for (uint32_t i = 0; i < 40; i++) {
 		assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
 		t_send_ud(&env->a, &env->b, i, 0, 61); /* one byte too long */
 		t_send_ud(&env->a, &env->b, i, 0, 60);
-		run_recv(&env->b, i, 100);
+		await_recv(&env->b.rcq, i, 100);
 		assert_int_equal(fg_cq_drain(&env->a.scq), 2);
 	}
 }

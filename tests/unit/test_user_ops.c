@@ -3,9 +3,6 @@
 #include "objects.h"
 #include "rndv.h"
 
-#define FAST_PAGES 4
-#define IOVA 0x10000000ull
-
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_USER_OPS;
@@ -42,27 +39,12 @@ static void run(struct pair *p, struct fg_end *end)
 	fg_run(p->env->host);
 }
 
-/* FAST_REG_MR of the end's buffer, not yet rung. */
-static void put_fast_reg(struct fg_end *end, uint32_t key)
-{
-	struct pvrdma_sq_wqe_hdr *wqe = put(end, PVRDMA_WR_FAST_REG_MR, 0);
-
-	memset(&wqe->wr, 0, sizeof(wqe->wr));
-	wqe->wr.fast_reg.iova_start = IOVA;
-	wqe->wr.fast_reg.pl_pdir_dma = end->buf.pdir;
-	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
-	wqe->wr.fast_reg.page_list_len = FAST_PAGES;
-	wqe->wr.fast_reg.length = FAST_PAGES * PVR_PAGE_SIZE;
-	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
-	wqe->wr.fast_reg.rkey = key;
-}
-
 /* Return: the key of a region of @end that was not registered yet. */
 static uint32_t fast_mr(struct fg_end *end)
 {
 	struct fg_mr mr;
 
-	expect_ok(fast_mr_create(&end->pd, FAST_PAGES, &mr));
+	expect_ok(fast_mr_create(&end->pd, end->buf.npages, &mr));
 	return mr.rkey;
 }
 
@@ -75,7 +57,7 @@ static void reconnect(struct pair *p)
 
 static void write_through(struct pair *p, uint32_t rkey)
 {
-	struct fg_mr mr = { .start = IOVA, .rkey = rkey };
+	struct fg_mr mr = { .start = FAST_IOVA, .rkey = rkey };
 
 	t_rdma(&p->user, PVRDMA_WR_RDMA_WRITE, 4, 0, &mr, 0, 8);
 	fg_run(p->env->host);
@@ -85,15 +67,15 @@ TEST_PAIR(PVR_QP_USER_OPS, test_send_with_invalidate_from_user_space)
 {
 	uint32_t key = fast_mr(&p->kernel);
 
-	put_fast_reg(&p->kernel, key);
+	put_fast_reg(&p->kernel, 3, &p->kernel.buf, key);
 	run(p, &p->kernel);
 	expect_done(&p->kernel.scq, 3, PVRDMA_WC_FAST_REG_MR);
 	write_through(p, key);
-	expect_done(&p->user.scq, 4, PVRDMA_WC_RDMA_WRITE);
+	expect_written(&p->user, 4);
 	t_recv(&p->kernel, 5, 0, 100);
 	put(&p->user, PVRDMA_WR_SEND_WITH_INV, key);
 	run(p, &p->user);
-	expect_done(&p->user.scq, 3, PVRDMA_WC_SEND);
+	expect_sent(&p->user, 3);
 	assert_true(expect_recv(&p->kernel.rcq, 5, 0).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	write_through(p, key);
 	expect_cqe(&p->user.scq, 4, PVRDMA_WC_REM_ACCESS_ERR);
@@ -122,7 +104,7 @@ TEST_PAIR(PVR_QP_USER_OPS, test_regions_of_user_space_cannot_be_invalidated)
 
 TEST_PAIR(PVR_QP_USER_OPS, test_fast_registration_stays_with_the_kernel)
 {
-	put_fast_reg(&p->user, fast_mr(&p->user));
+	put_fast_reg(&p->user, 3, &p->user.buf, fast_mr(&p->user));
 	run(p, &p->user);
 	expect_cqe(&p->user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_state(&p->user, PVR_QPS_ERR);
@@ -146,10 +128,7 @@ TEST_PAIR(0, test_queue_pairs_without_the_flag_have_none_of_it)
 	expect_none_of_it(p);
 }
 
-static int t_setup_other_extensions(void **state)
-{
-	return t_setup_ext(state, PVR_EXT_ALL & ~PVR_EXT_USER_OPS, t_setup_guests);
-}
+T_SETUP_EXT(other_extensions, PVR_EXT_ALL & ~PVR_EXT_USER_OPS, guests)
 
 TEST(other_extensions, test_flag_means_nothing_without_the_extension)
 {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "conn.h"
+#include "ends.h"
 
 #define MESSAGES 4000
 #define SLOTS 16 /* of SLOT bytes, for each direction */

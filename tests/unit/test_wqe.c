@@ -15,8 +15,7 @@ static void reconnect(struct t_env *env)
 /* a's request fails with @status and takes a's QP along; b does not notice. */
 static void expect_sender_fails(struct t_env *env, uint32_t status)
 {
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, status);
+	await_cqe(&env->a.scq, 1, status);
 	expect_no_cqe(&env->a.scq);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -43,8 +42,7 @@ TEST(rc_connected, test_send_with_no_entries_is_a_message_of_no_bytes)
 {
 	t_recv(&env->b, 2, 0, 64);
 	post_with_num_sge(env, 0);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 0);
 }
 
@@ -52,15 +50,11 @@ TEST(rc_connected, test_send_with_as_many_entries_as_the_queue_has)
 {
 	t_recv(&env->b, 2, 0, 1000);
 	post_with_num_sge(env, 4);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 400);
 }
 
-static const struct {
-	const char *label;
-	uint32_t num_sge;
-} too_many[] = {
+static const struct t_case too_many[] = {
 	{ "one", 5 },
 	{ "twice as many", 8 },
 	{ "the device's maximum", 32 },
@@ -75,7 +69,7 @@ static const struct {
 
 TEST_CASES(rc_connected, test_send_with_too_many_entries_fails, too_many)
 {
-	post_with_num_sge(env, row->num_sge);
+	post_with_num_sge(env, row->value);
 	expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
@@ -85,10 +79,9 @@ TEST_CASES(rc_connected, test_receive_with_too_many_entries_fails_both_ends, too
 	struct pvrdma_sge sge[4];
 
 	fill_sges(sge, &env->b.mr, 100, 100);
-	assert_true(fg_post_recv(&env->b.qp, 2, sge, row->num_sge));
+	assert_true(fg_post_recv(&env->b.qp, 2, sge, row->value));
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_QP_OP_ERR);
+	await_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
 }
@@ -98,12 +91,10 @@ TEST(rc_connected, test_receive_with_no_entries_takes_empty_messages_only)
 	assert_true(fg_post_recv(&env->b.qp, 2, NULL, 0));
 	assert_true(fg_post_recv(&env->b.qp, 3, NULL, 0));
 	post_with_num_sge(env, 0);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 0);
 	t_send(&env->a, 4, 0, 1);
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 3, PVRDMA_WC_LOC_LEN_ERR);
+	await_cqe(&env->b.rcq, 3, PVRDMA_WC_LOC_LEN_ERR);
 	expect_cqe(&env->a.scq, 4, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
@@ -114,18 +105,14 @@ TEST(rc_connected, test_receive_buffer_one_byte_too_small)
 	fg_fill(env->b.buf.va, env->b.buf.size, 3);
 	assert_true(fg_post_recv(&env->b.qp, 2, sge, 2));
 	t_send(&env->a, 1, 0, 100);
-	fg_run(env->host);
-	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_LEN_ERR);
+	await_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_LEN_ERR);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
 	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 3), env->b.buf.size);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
 }
 
-static const struct {
-	const char *label;
-	uint32_t opcode;
-} unknown_opcodes[] = {
+static const struct t_case unknown_opcodes[] = {
 	{ "LSO", PVRDMA_WR_LSO },
 	{ "RDMA_READ_WITH_INV", PVRDMA_WR_RDMA_READ_WITH_INV },
 	{ "MASKED_ATOMIC_CMP_AND_SWP", PVRDMA_WR_MASKED_ATOMIC_CMP_AND_SWP },
@@ -142,7 +129,7 @@ static const struct {
 
 TEST_CASES(rc_connected, test_unknown_opcodes_fail, unknown_opcodes)
 {
-	t_post(&env->a, .wr_id = 1, .opcode = row->opcode, T_SGE(&env->a.mr, 0, 8),
+	t_post(&env->a, .wr_id = 1, .opcode = row->value, T_SGE(&env->a.mr, 0, 8),
 	       T_REMOTE(&env->b.mr, 0));
 	expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
 }
@@ -172,8 +159,7 @@ TEST(rc_connected, test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all)
 		fg_fill(env->b.buf.va, env->b.buf.size, 4);
 		assert_true(fg_post_recv(&env->b.qp, 2, sge, 4));
 		t_send(&env->a, 1, 0, 500);
-		fg_run(env->host);
-		expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+		await_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
 		expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
 		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 4), env->b.buf.size);
 		reconnect(env);
@@ -188,8 +174,7 @@ TEST(rc_connected, test_empty_entries_need_no_key)
 
 	t_recv(&env->b, 2, 0, 10);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = sge, .num_sge = 3);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 10);
 }
 
@@ -203,8 +188,7 @@ TEST(rc_connected, test_lengths_whose_sum_wraps_32_bits_fail)
 	fill_sges(sge, &big, 0, 1u << 30);
 	t_recv(&env->b, 2, 0, 64);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = sge, .num_sge = 4);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_LEN_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_LEN_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
 	expect_no_cqe(&env->b.rcq);
 }
@@ -233,16 +217,14 @@ TEST(rc_connected, test_one_gigabyte_in_one_message)
 	t_wide_mr(&env->b, GIB_PAGES, &to);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&from, 0, 1u << 30),
 	       T_REMOTE(&to, 0));
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	await_written(&env->a, 1);
 }
 
 TEST(rc_connected, test_bad_request_is_consumed_once)
 {
 	for (int i = 0; i < 10; i++)
 		post_with_num_sge(env, 77);
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	for (int i = 1; i < 10; i++)
 		expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_no_cqe(&env->a.scq);
@@ -253,8 +235,7 @@ TEST(rc_connected, test_unknown_flags_are_ignored)
 {
 	t_recv(&env->b, 2, 0, 8);
 	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = 0xfffffff7);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	expect_recv(&env->b.rcq, 2, 0);
 }
 
@@ -273,8 +254,7 @@ TEST(rc_connected, test_garbage_in_unused_fields_is_ignored)
 	t_recv(&env->b, 2, 0, 16);
 	env->a.qp.ring->tx.prod_tail = 1;
 	fg_ring_send(&env->a.qp);
-	fg_run(env->host);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	await_sent(&env->a, 1);
 	assert_int_equal(expect_recv(&env->b.rcq, 2, 16).wc_flags & PVRDMA_WC_WITH_IMM, 0);
 }
 
