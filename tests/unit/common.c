@@ -313,3 +313,24 @@ void t_wide_mr(struct fg_end *end, uint32_t npages, struct fg_mr *mr)
 	req.pdir_dma = t_wide_pdir(end->guest, npages, &page);
 	expect_ok(fg_mr_create_as(&end->pd, &req, mr));
 }
+
+uint8_t *t_map_rom(struct fg_guest *guest)
+{
+	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+
+	memset(rom, 0, sizeof(rom));
+	expect_ok(pvr_adapter_map_ram(guest->adapter, T_ROM_GPA, sizeof(rom), rom, false));
+	return rom;
+}
+
+uint8_t t_spare[4 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+
+void t_plug_spare(struct fg_guest *guest)
+{
+	expect_ok(pvr_adapter_map_ram(guest->adapter, T_SPARE_GPA, sizeof(t_spare), t_spare, true));
+}
+
+void t_unplug_spare(struct fg_guest *guest)
+{
+	pvr_adapter_unmap_ram(guest->adapter, T_SPARE_GPA, sizeof(t_spare));
+}

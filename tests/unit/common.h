@@ -234,4 +234,14 @@ uint64_t t_wide_pdir(struct fg_guest *guest, uint32_t npages, uint32_t *page);
 /* An MR of the end's PD with all access and such a directory; it has no va. */
 void t_wide_mr(struct fg_end *end, uint32_t npages, struct fg_mr *mr);
 
+/* Maps a page of read-only memory, which the caller may write, at this bus address. */
+#define T_ROM_GPA 0xf0000000ull
+uint8_t *t_map_rom(struct fg_guest *guest);
+
+/* RAM that every guest may plug in, at a bus address behind all else. Its contents stay. */
+#define T_SPARE_GPA 0x4000000000ull
+extern uint8_t t_spare[4 * PVR_PAGE_SIZE];
+void t_plug_spare(struct fg_guest *guest);
+void t_unplug_spare(struct fg_guest *guest);
+
 #endif /* UNIT_COMMON_H */

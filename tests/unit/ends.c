@@ -54,6 +54,13 @@ void t_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type t
 	fg_end_ready(end);
 }
 
+void t_open_connected(struct t_env *env, const struct fg_qp_spec *spec, uint32_t pages)
+{
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, spec, pages);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, spec, pages);
+	fg_end_connect(&env->a, &env->b, NULL);
+}
+
 void t_open_user(struct fg_end *end, struct fg_ctx *ctx, struct fg_guest *guest,
 		 const struct fg_qp_spec *spec)
 {
@@ -77,6 +84,20 @@ void t_qp_replace(struct fg_end *end, struct fg_qp_spec spec)
 {
 	expect_ok(fg_qp_destroy(&end->qp));
 	end->qp = t_qp_create(end, spec);
+}
+
+void t_srq_use(struct fg_end *end, uint32_t wr, struct fg_srq *srq)
+{
+	expect_ok(fg_srq_create(&end->pd, wr, 1, srq));
+	t_qp_replace(end, (struct fg_qp_spec){ .srq = srq });
+}
+
+void t_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct fg_mr *mr, uint64_t offset,
+		uint32_t len)
+{
+	const struct pvrdma_sge sge = fg_sge(mr, offset, len);
+
+	assert_true(fg_post_srq_recv(srq, wr_id, &sge, 1));
 }
 
 void t_qp_set_state(struct fg_end *end, enum pvr_qp_state state)
@@ -177,16 +198,6 @@ void t_expect_recvs(struct t_env *env, uint64_t first, uint32_t n)
 {
 	for (uint64_t i = first; i < first + n; i++)
 		expect_recv(&env->b.rcq, i, 0);
-}
-
-uint8_t *t_map_rom(struct fg_guest *guest)
-{
-	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-
-	memset(rom, 0, sizeof(rom));
-	expect_ok(
-		(uint32_t)pvr_adapter_map_ram(guest->adapter, T_ROM_GPA, sizeof(rom), rom, false));
-	return rom;
 }
 
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge)

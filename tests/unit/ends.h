@@ -21,6 +21,8 @@ struct fg_guest *t_guest_as(struct t_env *env, uint32_t number,
 
 /* An end of a UD or GSI QP in RTS. */
 void t_open_ready(struct fg_end *end, struct fg_guest *guest, enum pvr_qp_type type);
+/* Opens a and b in the kernel contexts, with buffers of @pages, and connects them. */
+void t_open_connected(struct t_env *env, const struct fg_qp_spec *spec, uint32_t pages);
 /* An end of a new user context of @guest, with buffer pages as FG_END_PAGES. */
 void t_open_user(struct fg_end *end, struct fg_ctx *ctx, struct fg_guest *guest,
 		 const struct fg_qp_spec *spec);
@@ -30,6 +32,11 @@ struct fg_qp t_qp_create(struct fg_end *end, struct fg_qp_spec spec);
 void t_qp_replace(struct fg_end *end, struct fg_qp_spec spec);
 /* MODIFY_QP with the state alone. */
 void t_qp_set_state(struct fg_end *end, enum pvr_qp_state state);
+/* A new SRQ of @wr requests of one SGE on the end's PD, and a new QP that receives from it. */
+void t_srq_use(struct fg_end *end, uint32_t wr, struct fg_srq *srq);
+/* Posts a request of one SGE and rings the doorbell. */
+void t_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct fg_mr *mr, uint64_t offset,
+		uint32_t len);
 /* For a QP of @end's type on its PD and CQs. */
 struct fg_qp_spec end_spec(struct fg_end *end);
 /* Empties the CQs of @end and the event ring of its guest. */
@@ -55,10 +62,6 @@ struct fg_conn t_conn_ack(uint8_t timeout, uint8_t retry_cnt);
 		t_conn.field = (value);                        \
 		fg_end_connect(&(env)->a, &(env)->b, &t_conn); \
 	} while (0)
-
-/* Maps a page of read-only memory, which the caller may write, at this bus address. */
-#define T_ROM_GPA 0xf0000000ull
-uint8_t *t_map_rom(struct fg_guest *guest);
 
 /* As t_send() and t_recv(), without the doorbell. */
 void t_put_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);

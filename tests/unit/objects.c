@@ -4,6 +4,7 @@
 
 const struct t_bad_gpa t_bad_gpa[T_BAD_GPAS] = {
 	{ "address 0", 0 },
+	{ "address 1", 1 },
 	{ "hole of RAM", FG_MMIO_HOLE },
 	{ "own BAR", FG_BAR2_GPA },
 	{ "above RAM", FG_NOWHERE },
@@ -27,21 +28,18 @@ void t_store(void *object, const struct t_member *member)
 	memcpy((uint8_t *)object + member->offset, &member->value, member->size);
 }
 
-void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
-		     void (*refused)(void *arg), void *arg)
+bool t_next_bad_page(struct t_bad_page *bad)
 {
-	for (size_t i = 0; i < T_BAD_GPAS; i++) {
-		*pdir_dma = t_bad_gpa[i].gpa;
-		refused(arg);
-		*pdir_dma = buf->pdir;
-		for (uint32_t page = 0; page < npages; page++) {
-			uint64_t *entry = &fg_buf_table(buf, 0)[page], good = *entry;
+	const uint32_t place = bad->n % (1 + bad->npages), row = bad->n / (1 + bad->npages);
 
-			*entry = t_bad_gpa[i].gpa;
-			refused(arg);
-			*entry = good;
-		}
-	}
+	if (bad->n++)
+		memcpy(bad->place, &bad->good, sizeof(bad->good));
+	if (row == T_BAD_GPAS)
+		return false;
+	bad->place = place ? (void *)&fg_buf_table(bad->buf, 0)[place - 1] : bad->pdir_dma;
+	memcpy(&bad->good, bad->place, sizeof(bad->good));
+	memcpy(bad->place, &t_bad_gpa[row].gpa, sizeof(bad->good));
+	return true;
 }
 
 void srq_pair_init(struct srq_pair *s, struct t_env *env)

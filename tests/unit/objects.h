@@ -31,18 +31,26 @@ struct t_member {
 /* Stores nothing for a member of size 0. */
 void t_store(void *object, const struct t_member *member);
 
-/* Bus addresses without RAM behind them, as rows of TEST_CASES(), too. */
-#define T_BAD_GPAS 5
+/* Bus addresses that name no page of RAM, as rows of TEST_CASES(), too. */
+#define T_BAD_GPAS 6
 extern const struct t_bad_gpa {
 	const char *label;
 	uint64_t gpa;
 } t_bad_gpa[T_BAD_GPAS];
 /*
- * Calls @refused(@arg) with each bad address in *@pdir_dma, then in each of the first @npages
- * entries of @buf's page table. All are restored.
+ * while (t_next_bad_page(&bad)) { ... }: the body runs with each bad address in *@pdir_dma, then in
+ * each of the first @npages entries of @buf's page table. All are restored.
  */
-void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
-		     void (*refused)(void *arg), void *arg);
+struct t_bad_page {
+	struct fg_buf *buf;
+	uint32_t npages;
+	__u64 *pdir_dma;
+	/* State, 0 at first. */
+	uint32_t n;
+	void *place;
+	uint64_t good;
+};
+bool t_next_bad_page(struct t_bad_page *bad);
 
 #define SRQ_WR 32
 

@@ -327,14 +327,9 @@ TEST_GUEST(answer, test_key_is_stored_last)
 
 /* --------------------------------------- long commands, which run in several steps */
 
-#define SPARE_GPA 0x4000000000ull /* behind what the fake guest has */
 #define LONG_PAGES 60000u /* of 4 KiB: several steps */
 
-static int t_setup_long_commands(void **state)
-{
-	return t_setup_ext(state, PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT | PVR_EXT_MW,
-			   t_setup_rc_connected);
-}
+T_SETUP_EXT(long_commands, PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT | PVR_EXT_MW, rc_connected)
 
 /* b's guest registers a large region, whose pages are all the same one. */
 struct reg {
@@ -481,15 +476,14 @@ TEST_REG(test_failure_ends_a_long_command)
 /* The pointers that it has found so far lead there: the region is finished, and broken. */
 TEST_REG(test_unmap_of_ram_waits_for_the_end)
 {
-	static uint8_t spare[2 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	uint64_t *dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
 	uint64_t *table = fg_gpa_va(&r->g->ram, dir[0]); /* of all entries of the directory */
 
-	expect_ok(pvr_adapter_map_ram(r->g->adapter, SPARE_GPA, sizeof(spare), spare, true));
+	t_plug_spare(r->g);
 	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
-		table[i] = SPARE_GPA;
+		table[i] = T_SPARE_GPA;
 	begin(r);
-	pvr_adapter_unmap_ram(r->g->adapter, SPARE_GPA, sizeof(spare));
+	t_unplug_spare(r->g);
 	assert_false(pvr_adapter_busy(r->g->adapter));
 	expect_ok(end(r));
 	write_last(r, PVRDMA_WC_REM_ACCESS_ERR);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: commands, the ring, arming, overflow. */
 #include "cq_steps.h"
-#include "ends.h"
+#include "objects.h"
 #include "core/adapter.h"
 
-TEST(guest, test_create_cq_returns_the_size_asked_for)
+TEST_GUEST(guest, test_create_cq_returns_the_size_asked_for)
 {
-	struct fg_guest *g = env->g[0];
 	const uint32_t max = g->dsr->caps.max_cqe;
 	struct fg_buf buf;
 	uint32_t page;
@@ -67,9 +66,8 @@ TEST_CASES(guest, test_create_cq_rejects_bad_requests, bad_requests)
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
-TEST(guest, test_create_cq_rejects_unknown_contexts)
+TEST_GUEST(guest, test_create_cq_rejects_unknown_contexts)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
@@ -82,28 +80,17 @@ TEST(guest, test_create_cq_rejects_unknown_contexts)
 	assert_int_equal(fg_create_cq(g, &req, &resp), EINVAL);
 }
 
-TEST(guest, test_create_cq_rejects_bad_directories_and_pages)
+TEST_GUEST(guest, test_create_cq_rejects_bad_directories_and_pages)
 {
-	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
+	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
+	struct t_bad_page bad = { .buf = &buf, .npages = 3, .pdir_dma = &req.pdir_dma };
 
 	fg_buf_init(&buf, &g->ram, 3, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, 128);
-
-		req.pdir_dma = bad[i];
+	req = fg_cq_request(&g->kernel, &buf, 128);
+	while (t_next_bad_page(&bad))
 		expect_refused(fg_create_cq(g, &req, &resp));
-		req.pdir_dma = buf.pdir;
-		for (uint32_t page = 0; page < 3; page++) {
-			const uint64_t good = fg_buf_table(&buf, 0)[page];
-
-			fg_buf_table(&buf, 0)[page] = bad[i];
-			expect_refused(fg_create_cq(g, &req, &resp));
-			fg_buf_table(&buf, 0)[page] = good;
-		}
-	}
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
@@ -137,9 +124,8 @@ TEST(rc_connected, test_resize_cq_is_not_supported_and_harmless)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(guest, test_all_cqs_can_be_used_up_and_used_again)
+TEST_GUEST(guest, test_all_cqs_can_be_used_up_and_used_again)
 {
-	struct fg_guest *g = env->g[0];
 	uint32_t n = 0, max = g->dsr->caps.max_cq;
 	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
 	struct pvr_cmd_create_cq req;

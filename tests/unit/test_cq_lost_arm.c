@@ -26,12 +26,10 @@ static void arm_and_lose_it(struct t_env *env)
 }
 
 /* Such an arming, and then a completion. */
-static int t_setup_lost_arm(void **state)
+T_SETUP(lost_arm, rc_connected)
 {
-	t_setup_rc_connected(state);
-	arm_and_lose_it(*state);
-	t_message(*state, 0);
-	return 0;
+	arm_and_lose_it(env);
+	t_message(env, 0);
 }
 
 static const struct t_cq_case armings[] = {

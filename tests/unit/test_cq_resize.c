@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* RESIZE_CQ: what moves, what stays, and what happens when it fails. */
 #include "cq_steps.h"
-#include "ends.h"
+#include "objects.h"
 #include "core/adapter.h"
-
-#define SPARE_GPA 0x4000000000ull
 
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_RESIZE;
 }
-
-static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
 static void complete(struct t_env *env, uint64_t wr_id)
 {
@@ -169,23 +165,13 @@ TEST_CASES(rc_connected, test_bad_sizes_and_page_counts_are_refused, bad_sizes)
 
 TEST(rc_connected, test_bad_directories_and_pages_are_refused)
 {
-	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
 	struct fg_buf buf;
 	struct pvr_cmd_resize_cq req = ring_for(env, &buf, 3, 128);
+	struct t_bad_page bad = { .buf = &buf, .npages = 3, .pdir_dma = &req.pdir_dma };
 
 	t_fill_cq(env, 0, 5);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		req.pdir_dma = bad[i];
+	while (t_next_bad_page(&bad))
 		assert_int_equal(resize(env, &req), EFAULT);
-		req.pdir_dma = buf.pdir;
-		for (uint32_t page = 0; page < 3; page++) {
-			const uint64_t good = fg_buf_table(&buf, 0)[page];
-
-			fg_buf_table(&buf, 0)[page] = bad[i];
-			assert_int_equal(resize(env, &req), EFAULT);
-			fg_buf_table(&buf, 0)[page] = good;
-		}
-	}
 	t_expect_recvs(env, 0, 5);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
@@ -274,9 +260,9 @@ static void move_to_spare_page(struct t_env *env, struct fg_buf *buf)
 	struct fg_guest *g = env->g[1];
 	struct pvr_cmd_resize_cq req;
 
-	assert_int_equal(pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare, true), 0);
+	t_plug_spare(g);
 	req = ring_for(env, buf, 2, 64);
-	fg_buf_table(buf, 0)[1] = SPARE_GPA;
+	fg_buf_table(buf, 0)[1] = T_SPARE_GPA;
 	expect_ok(resize(env, &req));
 }
 
@@ -285,7 +271,7 @@ TEST(rc_connected, test_cq_whose_memory_was_unplugged_is_refused)
 	struct fg_buf buf;
 
 	move_to_spare_page(env, &buf);
-	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	t_unplug_spare(env->g[1]);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 128), EIO);
 }
@@ -296,7 +282,7 @@ TEST(rc_connected, test_memory_of_the_old_ring_may_go)
 
 	move_to_spare_page(env, &buf);
 	expect_ok(fg_cq_resize(&env->b.rcq, 128));
-	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	t_unplug_spare(env->g[1]);
 	expect_no_event(env->g[1]);
 	t_ping_pong(env->host, &env->a, &env->b);
 }

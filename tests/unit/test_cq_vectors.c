@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion vectors: their rings, and which interrupt and ring a CQ's notification takes. */
-#include "ends.h"
+#include "objects.h"
 
 #define LAST (PVR_CQ_VECTORS_MAX - 1)
-#define SPARE_GPA 0x4000000000ull
 
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_CQ_VECTORS | PVR_EXT_RESIZE;
 }
-
-static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
 /* A pair whose receiving CQ is on a completion vector of g[1]. */
 struct pair {
@@ -160,10 +157,9 @@ TEST(vectors, test_one_interrupt_per_vector_and_run)
 	}
 }
 
-TEST(guest, test_vector_that_is_not_there_is_refused)
+TEST_GUEST(guest, test_vector_that_is_not_there_is_refused)
 {
 	static const uint32_t bad[] = { 1, 3, PVR_CQ_VECTORS_MAX, 0x80000000, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
 
 	expect_ok(fg_vector_open(g, 2));
 	expect_ok(create_cq_on(g, 0));
@@ -211,24 +207,14 @@ TEST_PAIRS(test_ring_is_set_once)
 	expect_notified(&pairs->on[1], 1);
 }
 
-TEST(guest, test_bad_directories_and_pages_are_refused)
+TEST_GUEST(guest, test_bad_directories_and_pages_are_refused)
 {
-	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_cmd_set_cq_ring req = ring_request(g, 1, &buf);
+	struct t_bad_page bad = { .buf = &buf, .npages = 4, .pdir_dma = &req.ring.pdir_dma };
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		req.ring.pdir_dma = bad[i];
+	while (t_next_bad_page(&bad)) {
 		assert_int_equal(fg_set_cq_ring(g, &req), EFAULT);
-		req.ring.pdir_dma = buf.pdir;
-		for (uint32_t page = 0; page < 4; page++) {
-			const uint64_t good = fg_buf_table(&buf, 0)[page];
-
-			fg_buf_table(&buf, 0)[page] = bad[i];
-			assert_int_equal(fg_set_cq_ring(g, &req), EFAULT);
-			fg_buf_table(&buf, 0)[page] = good;
-		}
 		assert_int_equal(create_cq_on(g, 1), EINVAL);
 	}
 	expect_ok(fg_vector_open(g, 1));
@@ -242,9 +228,8 @@ static void boot_as_stock(struct fg_guest *g)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(guest, test_stock_drivers_have_one_vector)
+TEST_GUEST(guest, test_stock_drivers_have_one_vector)
 {
-	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
 
@@ -388,21 +373,18 @@ TEST_PAIRS(test_reset_forgets_the_rings)
 	assert_int_equal(create_cq_on(g, 1), EINVAL);
 }
 
-TEST(guest, test_ring_whose_memory_goes_fails_the_device)
+TEST_GUEST(guest, test_ring_whose_memory_goes_fails_the_device)
 {
-	struct fg_guest *g = env->g[0];
-
 	for (uint32_t page = 0; page < 2; page++) {
 		struct pvr_cmd_set_cq_ring req;
 		struct fg_buf buf;
 
-		assert_int_equal(
-			pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare, true), 0);
+		t_plug_spare(g);
 		fg_buf_init(&buf, &g->ram, 2, FG_SCATTERED);
-		fg_buf_table(&buf, 0)[page] = SPARE_GPA;
+		fg_buf_table(&buf, 0)[page] = T_SPARE_GPA;
 		req = fg_cq_ring_request(LAST, &buf);
 		expect_ok(fg_set_cq_ring(g, &req));
-		pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
+		t_unplug_spare(g);
 		assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
 		expect_ok(fg_guest_boot(g));
 	}

@@ -381,9 +381,7 @@ static void shared_open(struct shared *s, struct t_env *env)
 
 static void shared_post(struct t_env *env, struct shared *s, uint64_t wr_id)
 {
-	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
-
-	assert_true(fg_post_srq_recv(&s->srq, wr_id, &sge, 1));
+	t_srq_recv(&s->srq, wr_id, &env->b.mr, 0, 64);
 	fg_run(env->host);
 }
 

@@ -90,15 +90,15 @@ TEST_GUEST(unprobed, test_bad_table_addresses_are_refused)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void expect_guest_refused(void *opaque)
-{
-	expect_refusal(opaque);
-}
-
 TEST_GUEST(unprobed, test_bad_ring_pages_are_refused)
 {
+	struct t_bad_page bad = { .buf = &g->async_ring,
+				  .npages = 2,
+				  .pdir_dma = &g->dsr->async_ring.pdir_dma };
+
 	fg_dsr_fill(g);
-	t_each_bad_page(&g->async_ring, 2, &g->dsr->async_ring.pdir_dma, expect_guest_refused, g);
+	while (t_next_bad_page(&bad))
+		expect_refusal(g);
 	expect_ok(fg_guest_boot(g));
 }
 

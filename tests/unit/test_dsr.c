@@ -152,14 +152,12 @@ TEST_GUEST(unprobed, test_unaligned_dsr_is_refused)
 
 TEST_GUEST(unprobed, test_dsr_in_read_only_memory_is_refused)
 {
-	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	const uint64_t gpa = 0xf0000000;
+	uint8_t *rom = t_map_rom(g);
 
 	fg_dsr_fill(g);
-	memcpy(rom, g->dsr, sizeof(rom));
-	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, gpa, sizeof(rom), rom, false));
-	fg_dsr_write(g, gpa);
-	assert_memory_equal(rom, g->dsr, sizeof(rom));
+	memcpy(rom, g->dsr, PVR_PAGE_SIZE);
+	fg_dsr_write(g, T_ROM_GPA);
+	assert_memory_equal(rom, g->dsr, PVR_PAGE_SIZE);
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
 	expect_ok(fg_guest_boot(g));
 }
@@ -193,11 +191,9 @@ TEST_GUEST(unprobed, test_unaligned_slots_are_refused)
 
 TEST_GUEST(unprobed, test_read_only_response_slot_is_refused)
 {
-	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-
-	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, 0xf0000000, sizeof(rom), rom, false));
+	t_map_rom(g);
 	fg_dsr_fill(g);
-	g->dsr->resp_slot_dma = 0xf0000000;
+	g->dsr->resp_slot_dma = T_ROM_GPA;
 	t_dsr_refused(g, g->dsr_gpa);
 }
 

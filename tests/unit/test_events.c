@@ -127,8 +127,7 @@ TEST(rc_connected, test_qp_access_err_at_the_responder_of_a_forbidden_access)
 /* b receives through an SRQ of @wr requests. */
 static void open_srq(struct t_env *env, struct fg_srq *srq, uint32_t wr)
 {
-	expect_ok(fg_srq_create(&env->b.pd, wr, 1, srq));
-	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = srq });
+	t_srq_use(&env->b, wr, srq);
 	t_reconnect(env);
 }
 
@@ -150,13 +149,11 @@ TEST(rc_connected, test_srq_err_once_and_its_qps_with_it)
 
 TEST(rc_connected, test_srq_limit_once_below_the_limit)
 {
-	struct pvrdma_sge sge;
 	struct fg_srq srq;
 
 	open_srq(env, &srq, 8);
-	sge = fg_sge(&env->b.mr, 0, 8);
 	for (int i = 0; i < 6; i++)
-		assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
+		t_srq_recv(&srq, i, &env->b.mr, 0, 8);
 	expect_ok(fg_srq_set_limit(&srq, 5));
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);

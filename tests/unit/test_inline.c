@@ -143,9 +143,7 @@ TEST(guests, test_inline_and_lists_share_the_stride)
 						 .sq_sge = sges[i / COUNT(sizes)],
 						 .max_inline = sizes[i % COUNT(sizes)] };
 
-		fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
-		fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
-		fg_end_connect(&env->a, &env->b, NULL);
+		t_open_connected(env, &spec, 2);
 		for (int k = 0; k < 20; k++) {
 			t_recv(&env->b, 2, 0, 1000);
 			POST_INLINE(env, PVRDMA_WR_SEND, data, spec.max_inline);

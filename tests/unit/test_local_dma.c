@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_LOCAL_DMA_LKEY: one lkey for all of RAM, for the guest's kernel alone. */
-#include "ends.h"
+#include "objects.h"
 
 TEST_EXT(PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_USER_OPS)
 
@@ -40,8 +40,7 @@ TEST(rc_connected, test_kernel_srq_takes_bus_addresses)
 	const struct pvrdma_sge sge = dma_sge(&env->b, 50, 500);
 	struct fg_srq srq;
 
-	expect_ok(fg_srq_create(&env->b.pd, 64, 1, &srq));
-	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = &srq });
+	t_srq_use(&env->b, 64, &srq);
 	t_reconnect(env);
 	assert_true(fg_post_srq_recv(&srq, 1, &sge, 1));
 	fg_fill(env->a.buf.va, 500, 7);
@@ -50,12 +49,9 @@ TEST(rc_connected, test_kernel_srq_takes_bus_addresses)
 	assert_int_equal(fg_mismatch(env->b.buf.va + 50, 500, 7), 500);
 }
 
-static const struct t_case no_ram[] = { T_CASE(0), T_CASE(FG_MMIO_HOLE), T_CASE(FG_BAR2_GPA),
-					T_CASE(FG_NOWHERE), T_CASE(UINT64_MAX) };
-
-TEST_CASES(rc_connected, test_addresses_that_are_no_ram_are_refused, no_ram)
+TEST_CASES(rc_connected, test_addresses_that_are_no_ram_are_refused, t_bad_gpa)
 {
-	post_send(&env->a, 2, (struct pvrdma_sge){ row->value, 8, PVR_LOCAL_DMA_LKEY });
+	post_send(&env->a, 2, (struct pvrdma_sge){ row->gpa, 8, PVR_LOCAL_DMA_LKEY });
 	await_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 }
 

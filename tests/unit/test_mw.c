@@ -348,14 +348,12 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_windows_are_counted_apart)
 
 TEST_EXPOSE(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
 {
-	static uint8_t piece[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	const uint64_t gpa = 0x40000000;
+	const uint64_t gpa = T_SPARE_GPA;
 	struct pvr_cmd_create_mr req;
 
-	expect_ok((uint32_t)pvr_adapter_map_ram(l->b->guest->adapter, gpa, sizeof(piece), piece,
-						true));
+	t_plug_spare(l->b->guest);
 	req = fg_layout_request(&l->b->pd, fg_pdir(&l->b->guest->ram, 2, &gpa, 1), PVR_PAGE_SHIFT,
-				0, 0, sizeof(piece));
+				0, 0, PVR_PAGE_SIZE);
 	req.access_flags |= PVR_ACCESS_MW_BIND;
 	expect_ok(fg_mr_create_as(&l->b->pd, &req, &l->region));
 	l->bind.mr_lkey = l->region.lkey;
@@ -365,8 +363,8 @@ TEST_EXPOSE(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
 	l->a->mr.va[0] = 7;
 	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
 	expect_written(l->a, 1);
-	assert_int_equal(piece[100], 7);
-	pvr_adapter_unmap_ram(l->b->guest->adapter, gpa, sizeof(piece));
+	assert_int_equal(t_spare[100], 7);
+	t_unplug_spare(l->b->guest);
 	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
 	expose_reconnect(l);
 	l->bind.new_rkey = l->mw.rkey;

@@ -146,9 +146,7 @@ TEST(hosts, test_more_requests_than_the_window)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 4096, .sig_all = false };
 
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 16);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 16);
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_open_connected(env, &spec, 16);
 	hosts_hold(env);
 	for (uint32_t i = 0; i < 4000; i++)
 		t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,

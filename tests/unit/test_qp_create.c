@@ -354,15 +354,14 @@ TEST_OBJECTS(test_create_qp_with_an_srq)
 	expect_ok(fg_srq_destroy(&srq));
 }
 
-static void expect_creation_refused(void *opaque)
-{
-	expect_refused(create(opaque));
-}
-
 TEST_QP(test_create_qp_rejects_bad_directories_and_pages)
 {
-	t_each_bad_page(&q->buf, q->good.total_chunks, &q->req.pdir_dma, expect_creation_refused,
-			q);
+	struct t_bad_page bad = { .buf = &q->buf,
+				  .npages = q->good.total_chunks,
+				  .pdir_dma = &q->req.pdir_dma };
+
+	while (t_next_bad_page(&bad))
+		expect_refused(create(q));
 	assert_int_equal(fg_stats(q->g).qps, 0);
 	expect_ok(create(q));
 	destroy(q);

@@ -2,32 +2,28 @@
 /* Guest RAM: how it is mapped, and what breaks when it goes away. */
 #include "objects.h"
 
-#define SPARE_GPA 0x4000000000ull
-
-static uint8_t spare[4 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-
 static int map(struct fg_guest *g, uint64_t gpa, uint64_t size)
 {
-	return pvr_adapter_map_ram(g->adapter, gpa, size, spare, true);
+	return pvr_adapter_map_ram(g->adapter, gpa, size, t_spare, true);
 }
 
 /* Unplugs it, and fills it with a pattern that the device must leave alone. */
-static void unplug_spare(struct fg_guest *g)
+static void unplug_and_mark(struct fg_guest *g)
 {
-	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
-	memset(spare, 0xdd, sizeof(spare));
+	t_unplug_spare(g);
+	memset(t_spare, 0xdd, sizeof(t_spare));
 }
 
 static void expect_spare_untouched(void)
 {
-	for (size_t i = 0; i < sizeof(spare); i++)
-		assert_int_equal(spare[i], 0xdd);
+	for (size_t i = 0; i < sizeof(t_spare); i++)
+		assert_int_equal(t_spare[i], 0xdd);
 }
 
 /* The @n-th of many regions; each has a neighbor of four pages that is not mapped. */
 static uint64_t nth_gpa(uint32_t n)
 {
-	return SPARE_GPA + (uint64_t)n * 8 * PVR_PAGE_SIZE;
+	return T_SPARE_GPA + (uint64_t)n * 8 * PVR_PAGE_SIZE;
 }
 
 TEST_GUEST(guest, test_overlapping_ram_regions_are_rejected)
@@ -65,7 +61,7 @@ TEST_GUEST(unprobed, test_ram_region_at_the_end_of_the_address_space)
 
 	assert_int_equal(map(g, gpa, PVR_PAGE_SIZE), 0);
 	fg_dsr_fill(g);
-	memcpy(spare, g->dsr, PVR_PAGE_SIZE);
+	memcpy(t_spare, g->dsr, PVR_PAGE_SIZE);
 	fg_dsr_write(g, gpa);
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
 	pvr_adapter_unmap_ram(g->adapter, gpa, PVR_PAGE_SIZE);
@@ -74,12 +70,12 @@ TEST_GUEST(unprobed, test_ram_region_at_the_end_of_the_address_space)
 
 TEST_GUEST(unprobed, test_only_whole_pages_of_a_ram_region_are_used)
 {
-	assert_int_equal(map(g, SPARE_GPA, PVR_PAGE_SIZE + 100), 0);
+	assert_int_equal(map(g, T_SPARE_GPA, PVR_PAGE_SIZE + 100), 0);
 	fg_dsr_fill(g);
-	memcpy(spare, g->dsr, PVR_PAGE_SIZE);
-	fg_dsr_write(g, SPARE_GPA + PVR_PAGE_SIZE);
+	memcpy(t_spare, g->dsr, PVR_PAGE_SIZE);
+	fg_dsr_write(g, T_SPARE_GPA + PVR_PAGE_SIZE);
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
-	fg_dsr_write(g, SPARE_GPA);
+	fg_dsr_write(g, T_SPARE_GPA);
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
 }
 
@@ -101,7 +97,7 @@ TEST_GUEST(unprobed, test_many_ram_regions_can_be_mapped_and_unmapped)
 TEST_GUEST(guest, test_unmapping_what_is_not_mapped_is_harmless)
 {
 	const struct fg_ram_region *region = &g->ram.region[2];
-	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, PVR_PAGE_SIZE);
+	pvr_adapter_unmap_ram(g->adapter, T_SPARE_GPA, PVR_PAGE_SIZE);
 	pvr_adapter_unmap_ram(g->adapter, region->gpa + PVR_PAGE_SIZE, PVR_PAGE_SIZE);
 	pvr_adapter_unmap_ram(g->adapter, UINT64_MAX, UINT64_MAX);
 	t_commands_work(g);
@@ -113,12 +109,12 @@ static void spare_mr(struct fg_end *end, struct fg_mr *mr)
 	struct pvr_cmd_create_mr req;
 	struct fg_buf buf;
 
-	assert_int_equal(map(end->guest, SPARE_GPA, sizeof(spare)), 0);
+	t_plug_spare(end->guest);
 	fg_buf_init(&buf, &end->guest->ram, 1, FG_SCATTERED);
-	fg_buf_table(&buf, 0)[0] = SPARE_GPA + PVR_PAGE_SIZE;
+	fg_buf_table(&buf, 0)[0] = T_SPARE_GPA + PVR_PAGE_SIZE;
 	req = fg_mr_request(&end->pd, &buf, 0, PVR_PAGE_SIZE, FG_ACCESS_ALL);
 	expect_ok(fg_mr_create_as(&end->pd, &req, mr));
-	mr->va = spare + PVR_PAGE_SIZE;
+	mr->va = t_spare + PVR_PAGE_SIZE;
 }
 
 TEST_GUEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
@@ -128,7 +124,7 @@ TEST_GUEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
 	spare_mr(&env->a, &mr);
 	env->a.mr = mr;
 	t_ping_pong(env->host, &env->a, &env->b);
-	unplug_spare(g);
+	unplug_and_mark(g);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	await_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
@@ -143,7 +139,7 @@ TEST(rc_connected, test_mr_over_unplugged_memory_refuses_remote_access)
 	spare_mr(&env->b, &mr);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
 	await_written(&env->a, 1);
-	unplug_spare(env->g[1]);
+	unplug_and_mark(env->g[1]);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &mr, 0, 100);
 	await_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_spare_untouched();
@@ -154,8 +150,8 @@ TEST(rc_connected, test_mr_does_not_come_back_with_other_memory)
 	struct fg_mr mr;
 
 	spare_mr(&env->b, &mr);
-	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
-	assert_int_equal(map(env->g[1], SPARE_GPA, sizeof(spare)), 0);
+	t_unplug_spare(env->g[1]);
+	t_plug_spare(env->g[1]);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
 	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
@@ -175,22 +171,22 @@ TEST_GUEST(rc_connected, test_dma_mr_follows_the_memory)
 	struct fg_mr dma;
 
 	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
-	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
-	fg_fill(spare, sizeof(spare), 4);
-	write_from(env, &dma, SPARE_GPA + 1, 9000);
+	t_plug_spare(g);
+	fg_fill(t_spare, sizeof(t_spare), 4);
+	write_from(env, &dma, T_SPARE_GPA + 1, 9000);
 	expect_written(&env->a, 1);
-	assert_memory_equal(env->b.mr.va, spare + 1, 9000);
-	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
-	write_from(env, &dma, SPARE_GPA + 1, 9000);
+	assert_memory_equal(env->b.mr.va, t_spare + 1, 9000);
+	t_unplug_spare(g);
+	write_from(env, &dma, T_SPARE_GPA + 1, 9000);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 /* A CQ, QP or SRQ whose page @page is in the piece that the test unplugs. */
 static void move_page(struct fg_guest *g, struct fg_buf *buf, uint32_t page)
 {
-	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
-	memset(spare, 0, sizeof(spare));
-	fg_buf_table(buf, 0)[page] = SPARE_GPA + PVR_PAGE_SIZE;
+	t_plug_spare(g);
+	memset(t_spare, 0, sizeof(t_spare));
+	fg_buf_table(buf, 0)[page] = T_SPARE_GPA + PVR_PAGE_SIZE;
 }
 
 TEST_GUEST(rc, test_cq_over_unplugged_memory_fails)
@@ -211,7 +207,7 @@ TEST_GUEST(rc, test_cq_over_unplugged_memory_fails)
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
-	unplug_spare(g);
+	unplug_and_mark(g);
 	fg_cq_arm(&cq);
 	t_send(&env->a, 3, 0, 8);
 	fg_run(env->host);
@@ -236,7 +232,7 @@ TEST_GUEST(rc, test_qp_over_unplugged_memory_fails)
 	env->a.qp.qpn = resp.qpn;
 	fg_end_connect(&env->a, &env->b, NULL);
 	fg_run(env->host);
-	unplug_spare(g);
+	unplug_and_mark(g);
 	fg_ring_send(&env->a.qp);
 	fg_ring_recv(&env->a.qp);
 	t_send(&env->b, 1, 0, 8);
@@ -245,7 +241,7 @@ TEST_GUEST(rc, test_qp_over_unplugged_memory_fails)
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_cqe(&env->b.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 	/* It stays so, even with new memory at the place. */
-	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
+	t_plug_spare(g);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_refused(fg_qp_to_init(&env->a.qp, NULL));
 	fg_ring_send(&env->a.qp);
@@ -270,7 +266,7 @@ TEST_SRQ(test_srq_over_unplugged_memory_fails)
 	s->b->qp = t_qp_create(s->b, (struct fg_qp_spec){ .srq = &s->srq });
 	t_reconnect(env);
 	fg_run(env->host);
-	unplug_spare(g);
+	unplug_and_mark(g);
 	s->srq.ring->prod_tail = 4;
 	fg_ring_srq(&s->srq);
 	t_send(s->a, 1, 0, 8);

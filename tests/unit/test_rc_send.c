@@ -155,9 +155,7 @@ TEST(guests, test_queues_of_one_element_work)
 		.type = PVR_QPT_RC, .sq_wr = 1, .rq_wr = 1, .sq_sge = 1, .rq_sge = 1
 	};
 
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_open_connected(env, &spec, 2);
 	for (int i = 0; i < 10; i++)
 		t_ping_pong(env->host, &env->a, &env->b);
 }
@@ -217,9 +215,8 @@ TEST(guests, test_user_contexts_send_through_their_own_pages)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(guests, test_driver_of_version_19_can_talk)
+TEST_GUEST(guests, test_driver_of_version_19_can_talk)
 {
-	struct fg_guest *g = env->g[0];
 	struct fg_end *end = &env->a;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_resp_create_qp_v1 v1;

@@ -63,19 +63,15 @@ static void end_by_doorbell(struct t_env *env)
 }
 
 /* A connection with a long receive queue. */
-static int t_setup_long(void **state)
+T_SETUP(long, guests)
 {
-	t_setup_guests(state);
-	connect(*state, LONG, T_RNR_FOREVER, RNR_TIMER);
-	return 0;
+	connect(env, LONG, T_RNR_FOREVER, RNR_TIMER);
 }
 
 /* As long, and a waits for a receive. */
-static int t_setup_waiting(void **state)
+T_SETUP(waiting, long)
 {
-	t_setup_long(state);
-	meet_rnr_nak(*state);
-	return 0;
+	meet_rnr_nak(env);
 }
 
 /* Timers that expire in the next @ns. */
@@ -140,9 +136,7 @@ TEST(guests, test_unreliable_messages_are_dropped_as_ever)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_UC, .rq_wr = LONG };
 
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, FG_END_PAGES);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_open_connected(env, &spec, FG_END_PAGES);
 	t_send(&env->a, 1, 0, 8);
 	await_sent(&env->a, 1);
 	expect_no_timer(env->host);

@@ -6,9 +6,7 @@
 
 static void post(struct srq_pair *s, uint64_t wr_id, uint64_t offset, uint32_t len)
 {
-	struct pvrdma_sge sge = fg_sge(&s->b->mr, offset, len);
-
-	assert_true(fg_post_srq_recv(&s->srq, wr_id, &sge, 1));
+	t_srq_recv(&s->srq, wr_id, &s->b->mr, offset, len);
 }
 
 /* a sends @len bytes. */
@@ -43,8 +41,7 @@ TEST_SRQ(test_lkeys_are_of_the_srqs_domain)
 	expect_ok(fg_pd_create(&env->g[1]->kernel, &pd));
 	srq_pair_use(s, &pd);
 	expect_ok(fg_mr_create(&pd, &s->b->buf, FG_ACCESS_ALL, &mr));
-	assert_true(
-		fg_post_srq_recv(&s->srq, 1, &(struct pvrdma_sge){ mr.start, 100, mr.lkey }, 1));
+	t_srq_recv(&s->srq, 1, &mr, 0, 100);
 	send(s, 2, 100);
 	expect_recv(&s->b->rcq, 1, 100);
 	expect_sent(s->a, 2);
@@ -126,24 +123,14 @@ TEST_OBJECTS(test_create_srq_accepts_spare_pages)
 	expect_ok(fg_create_srq(o->g, &req, &resp));
 }
 
-struct creation {
-	struct fg_guest *g;
-	struct pvr_cmd_create_srq req;
-};
-
-static void expect_creation_refused(void *opaque)
-{
-	struct creation *creation = opaque;
-	struct pvr_resp_create_srq resp;
-
-	expect_refused(fg_create_srq(creation->g, &creation->req, &resp));
-}
-
 TEST_OBJECTS(test_create_srq_rejects_bad_directories_and_pages)
 {
-	struct creation creation = { o->g, fg_srq_request(&o->pd, &o->buf, 128, 3) };
+	struct pvr_cmd_create_srq req = fg_srq_request(&o->pd, &o->buf, 128, 3);
+	struct t_bad_page bad = { .buf = &o->buf, .npages = 3, .pdir_dma = &req.pdir_dma };
+	struct pvr_resp_create_srq resp;
 
-	t_each_bad_page(&o->buf, 3, &creation.req.pdir_dma, expect_creation_refused, &creation);
+	while (t_next_bad_page(&bad))
+		expect_refused(fg_create_srq(o->g, &req, &resp));
 	expect_ok(fg_pd_destroy(&o->pd));
 }
 
@@ -358,7 +345,6 @@ TEST_SRQ(test_large_message_through_an_srq)
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_buf buf;
 	struct fg_mr mr;
-	struct pvrdma_sge sge;
 	struct fg_end big;
 
 	fg_end_open_spec(&big, &env->g[0]->kernel, &spec, 256);
@@ -367,8 +353,7 @@ TEST_SRQ(test_large_message_through_an_srq)
 	expect_ok(fg_qp_to_reset(&s->b->qp));
 	fg_end_connect(&big, s->b, NULL);
 	fg_fill(big.mr.va, len, 1);
-	sge = fg_sge(&mr, 0, len);
-	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
+	t_srq_recv(&s->srq, 1, &mr, 0, len);
 	t_send(&big, 2, 0, len);
 	await_sent(&big, 2);
 	expect_recv(&s->b->rcq, 1, len);
@@ -379,13 +364,11 @@ TEST_SRQ(test_error_in_the_middle_of_a_message_flushes_its_request)
 {
 	const uint32_t len = 1 << 26; /* many runs long */
 	struct fg_mr from, to;
-	struct pvrdma_sge sge;
 
 	t_one_host_only(env, "it runs one engine by hand");
 	t_wide_mr(s->a, len / PVR_PAGE_SIZE, &from);
 	t_wide_mr(s->b, len / PVR_PAGE_SIZE, &to);
-	sge = fg_sge(&to, 0, len);
-	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
+	t_srq_recv(&s->srq, 1, &to, 0, len);
 	post(s, 2, 0, 64);
 	s->a->mr = from;
 	t_send(s->a, 3, 0, len);

@@ -2,14 +2,10 @@
 /* MODIFY_SRQ with PVR_SRQ_MAX_WR: what moves, what stays, and what happens when it fails. */
 #include "objects.h"
 
-#define SPARE_GPA 0x4000000000ull
-
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_RESIZE;
 }
-
-static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
 /* A request of three SGEs with unique values. */
 static void post(struct srq_pair *s, uint64_t wr_id)
@@ -135,27 +131,14 @@ TEST_SRQ_CASES(test_bad_sizes_and_page_counts_are_refused, bad_sizes)
 	receive(s, 1);
 }
 
-struct resize {
-	struct srq_pair *s;
-	struct pvr_cmd_modify_srq req;
-};
-
-static void expect_resize_refused(void *opaque)
-{
-	struct resize *resize = opaque;
-
-	assert_int_equal(modify(resize->s, &resize->req), EFAULT);
-}
-
 TEST_SRQ(test_bad_directories_and_pages_are_refused)
 {
-	struct resize resize = { .s = s };
+	struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &s->buf, 64);
+	struct t_bad_page bad = { .buf = &s->buf, .npages = 3, .pdir_dma = &req.pdir_dma };
 
 	post(s, 1);
-	resize.req = fg_srq_resize_request(&s->srq, &s->buf, 64);
-	t_each_bad_page(&s->buf, 3, &resize.req.pdir_dma, expect_resize_refused, &resize);
-	resize.req.pdir_dma = 1;
-	expect_resize_refused(&resize);
+	while (t_next_bad_page(&bad))
+		assert_int_equal(modify(s, &req), EFAULT);
 	receive(s, 1);
 }
 
@@ -272,8 +255,8 @@ static void move_to_spare_page(struct srq_pair *s)
 	struct fg_guest *g = s->env->g[1];
 	struct pvr_cmd_modify_srq req;
 
-	assert_int_equal(pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare, true), 0);
-	fg_buf_table(&s->buf, 0)[1] = SPARE_GPA;
+	t_plug_spare(g);
+	fg_buf_table(&s->buf, 0)[1] = T_SPARE_GPA;
 	req = fg_srq_resize_request(&s->srq, &s->buf, SRQ_WR);
 	expect_ok(modify(s, &req));
 }
@@ -281,7 +264,7 @@ static void move_to_spare_page(struct srq_pair *s)
 TEST_SRQ(test_srq_whose_memory_was_unplugged_is_refused)
 {
 	move_to_spare_page(s);
-	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	t_unplug_spare(env->g[1]);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle), 1);
 	assert_int_equal(fg_srq_resize(&s->srq, 64), EIO);
 }
@@ -290,7 +273,7 @@ TEST_SRQ(test_memory_of_the_old_ring_may_go)
 {
 	move_to_spare_page(s);
 	expect_ok(fg_srq_resize(&s->srq, 64));
-	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	t_unplug_spare(env->g[1]);
 	expect_no_event(env->g[1]);
 	post(s, 1);
 	receive(s, 1);

@@ -177,8 +177,7 @@ TEST(rc_connected, test_other_contexts_are_not_swept)
 	struct fg_end user;
 	struct fg_ctx ctx;
 
-	expect_ok(fg_ctx_create(env->g[0], &ctx));
-	fg_end_open_spec(&user, &ctx, &spec, 2);
+	t_open_user(&user, &ctx, env->g[0], &spec);
 	fg_run(env->host);
 	put_send(&env->a, 1);
 	t_recv(&env->b, 1, 0, 8);
@@ -292,10 +291,8 @@ TEST(rc_connected, test_contexts_go_in_the_middle_of_a_sweep)
 	struct fg_end ends[8];
 	struct fg_ctx ctx[8];
 
-	for (uint32_t i = 0; i < 8; i++) {
-		expect_ok(fg_ctx_create(env->g[0], &ctx[i]));
-		fg_end_open_spec(&ends[i], &ctx[i], &spec, 2);
-	}
+	for (uint32_t i = 0; i < 8; i++)
+		t_open_user(&ends[i], &ctx[i], env->g[0], &spec);
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 8; i++)
 		fg_ring_send(&ends[i].qp);

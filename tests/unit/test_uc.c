@@ -10,9 +10,7 @@ static void open_big(struct t_env *env)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_UC, .sq_sge = 32, .rq_sge = 32 };
 
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, T_BIG_PAGES);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, T_BIG_PAGES);
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_open_connected(env, &spec, T_BIG_PAGES);
 }
 
 /* a's request completes, though it was dropped: no side gets an error. */
@@ -203,15 +201,12 @@ TEST(guests, test_interrupted_message_is_dropped_as_a_whole)
 TEST(guests, test_srq_request_of_a_dropped_message_is_not_lost)
 {
 	struct fg_srq srq;
-	struct pvrdma_sge sge;
 
 	t_one_host_only(env, "it runs one engine by hand");
 	open_big(env);
-	expect_ok(fg_srq_create(&env->b.pd, 4, 1, &srq));
-	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = &srq });
+	t_srq_use(&env->b, 4, &srq);
 	t_reconnect(env);
-	sge = fg_sge(&env->b.mr, 0, BIG);
-	assert_true(fg_post_srq_recv(&srq, 1, &sge, 1));
+	t_srq_recv(&srq, 1, &env->b.mr, 0, BIG);
 	interrupt_message(env);
 }
 

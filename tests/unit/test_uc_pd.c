@@ -106,8 +106,7 @@ TEST_GUEST(guest, test_destroy_uc_destroys_what_belongs_to_it)
 	struct fg_ctx ctx;
 	struct fg_srq srq;
 
-	expect_ok(fg_ctx_create(g, &ctx));
-	fg_end_open_spec(&env->a, &ctx, &spec, 4);
+	t_open_user(&env->a, &ctx, g, &spec);
 	fg_end_open(&env->b, g, PVR_QPT_RC);
 	expect_ok(fg_srq_create(&env->a.pd, 16, 1, &srq));
 	fg_end_connect(&env->a, &env->b, NULL);

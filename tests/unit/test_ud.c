@@ -399,16 +399,13 @@ TEST(ud_ready, test_flood_to_a_slow_receiver_loses_but_does_not_block)
 TEST(guests, test_srq_can_receive_datagrams)
 {
 	struct fg_srq srq;
-	struct pvrdma_sge sge;
 
 	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
-	expect_ok(fg_srq_create(&env->b.pd, 16, 2, &srq));
-	t_qp_replace(&env->b, (struct fg_qp_spec){ .srq = &srq });
+	t_srq_use(&env->b, 16, &srq);
 	fg_end_ready(&env->b);
-	sge = fg_sge(&env->b.mr, 0, 100);
 	for (uint32_t i = 0; i < 40; i++) {
-		assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
+		t_srq_recv(&srq, i, &env->b.mr, 0, 100);
 		t_send_ud(&env->a, &env->b, i, 0, 61); /* one byte too long */
 		t_send_ud(&env->a, &env->b, i, 0, 60);
 		await_recv(&env->b.rcq, i, 100);

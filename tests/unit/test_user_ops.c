@@ -20,8 +20,7 @@ static void pair_init(struct pair *p, struct t_env *env, uint8_t flags)
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .flags = flags };
 
 	p->env = env;
-	expect_ok(fg_ctx_create(p->env->g[0], &p->ctx));
-	fg_end_open_spec(&p->user, &p->ctx, &spec, 4);
+	t_open_user(&p->user, &p->ctx, p->env->g[0], &spec);
 	fg_end_open(&p->kernel, p->env->g[1], PVR_QPT_RC);
 	fg_end_connect(&p->user, &p->kernel, NULL);
 }
@@ -157,8 +156,7 @@ TEST(guests, test_datagrams_carry_no_invalidation)
 	struct fg_qp_spec spec = { .type = PVR_QPT_UD, .flags = PVR_QP_USER_OPS };
 	struct pair p = { .env = env };
 
-	expect_ok(fg_ctx_create(p.env->g[0], &p.ctx));
-	fg_end_open_spec(&p.user, &p.ctx, &spec, 4);
+	t_open_user(&p.user, &p.ctx, p.env->g[0], &spec);
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		expect_ok(fg_qp_to_reset(&p.user.qp));
 		fg_end_ready(&p.user);

@@ -328,9 +328,7 @@ TEST_POOL(test_srq_wakes_waiting_senders)
 		for (uint32_t i = 0; i < 3; i++)
 			t_send(&far[i], n, 0, 64);
 		for (uint32_t i = 0; i < 3; i++) {
-			struct pvrdma_sge sge = fg_sge(&owner.mr, 64 * i, 64);
-
-			assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
+			t_srq_recv(&srq, i, &owner.mr, 64 * i, 64);
 			if (n % 3 == i)
 				sched_yield();
 		}

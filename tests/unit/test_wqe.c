@@ -268,9 +268,7 @@ TEST(guests, test_every_stride_works)
 			.type = PVR_QPT_RC, .sq_wr = 16, .rq_wr = 16, .sq_sge = sges, .rq_sge = sges
 		};
 
-		fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
-		fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
-		fg_end_connect(&env->a, &env->b, NULL);
+		t_open_connected(env, &spec, 2);
 		for (int i = 0; i < 20; i++)
 			t_ping_pong(env->host, &env->a, &env->b);
 		fg_end_close(&env->a);

@@ -9,19 +9,13 @@ struct piece {
 	uint32_t offset, len;
 };
 
-int t_setup_rc_big(void **state)
+T_SHARED_SETUP(rc_big, guests)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC,
 					 .sq_sge = MAX_PIECES,
 					 .rq_sge = MAX_PIECES };
-	struct t_env *env;
 
-	t_setup_guests(state);
-	env = *state;
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, T_BIG_PAGES);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, T_BIG_PAGES);
-	fg_end_connect(&env->a, &env->b, NULL);
-	return 0;
+	t_open_connected(env, &spec, T_BIG_PAGES);
 }
 
 /* Uneven pieces, the last one first in memory. */
