@@ -158,11 +158,16 @@ void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct
 	fg_end_connect(c, d, NULL);
 }
 
+void t_reconnect_ends(struct fg_end *a, struct fg_end *b)
+{
+	expect_ok(fg_qp_to_reset(&a->qp));
+	expect_ok(fg_qp_to_reset(&b->qp));
+	fg_end_connect(a, b, NULL);
+}
+
 void t_reconnect(struct t_env *env)
 {
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_reconnect_ends(&env->a, &env->b);
 }
 
 struct pvr_qp *t_device_qp(struct fg_end *end)

@@ -63,7 +63,8 @@ int t_teardown(void **state);
 void t_open_self(struct fg_end *end, struct fg_guest *guest);
 /* Two more connected RC ends. */
 void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct fg_guest *gd);
-/* Takes a and b through RESET to RTS again. */
+/* Takes two ends, or a and b, through RESET to RTS again. */
+void t_reconnect_ends(struct fg_end *a, struct fg_end *b);
 void t_reconnect(struct t_env *env);
 
 /* What the device has of it, see core/objects.h. */
@@ -171,6 +172,12 @@ struct fg_cq *t_run_for(struct fg_cq *cq);
 		assert_int_equal(fg_events_count(guest, type, info), 1); \
 	} while (0)
 #define expect_no_event(guest) assert_int_equal(fg_events_pending(guest), 0)
+/* The same after the device has run until it has nothing to do. */
+#define await_no_event(guest)           \
+	do {                            \
+		fg_run((guest)->host);  \
+		expect_no_event(guest); \
+	} while (0)
 
 #define expect_state(end, qp_state) assert_int_equal(fg_qp_state(&(end)->qp), qp_state)
 #define expect_ok(err) assert_int_equal(err, 0)

@@ -42,6 +42,29 @@ bool t_next_bad_page(struct t_bad_page *bad)
 	return true;
 }
 
+bool t_use_up(struct t_use_up *use, uint32_t err, const uint32_t *handle)
+{
+	if (!use->handle)
+		use->handle = test_calloc(use->max, sizeof(*use->handle));
+	if (err) {
+		assert_false(use->again);
+		assert_in_range(use->n, 1, use->max);
+		expect_ok(fg_cmd_destroy(use->guest, use->destroy, use->handle[use->n / 2]));
+		use->handle[use->n / 2] = use->handle[use->n - 1];
+		use->n--;
+		use->again = true;
+		return true;
+	}
+	assert_in_range(use->n, 0, use->max - 1);
+	use->handle[use->n++] = *handle;
+	if (!use->again)
+		return true;
+	while (use->n--)
+		expect_ok(fg_cmd_destroy(use->guest, use->destroy, use->handle[use->n]));
+	test_free(use->handle);
+	return false;
+}
+
 void srq_pair_init(struct srq_pair *s, struct t_env *env)
 {
 	*s = (struct srq_pair){ .env = env, .a = &env->a, .b = &env->b };

@@ -52,6 +52,20 @@ struct t_bad_page {
 };
 bool t_next_bad_page(struct t_bad_page *bad);
 
+/*
+ * while (t_use_up(&use, create(&handle), &handle)): creates objects until the device refuses one,
+ * destroys one, creates another in its place, and destroys all.
+ */
+struct t_use_up {
+	struct fg_guest *guest;
+	uint32_t max; /* handles, and so objects, that the device may give */
+	enum pvr_cmd destroy;
+	/* State, 0 at first. */
+	uint32_t *handle, n;
+	bool again;
+};
+bool t_use_up(struct t_use_up *use, uint32_t err, const uint32_t *handle);
+
 #define SRQ_WR 32
 
 /* Connected RC ends; b receives through an SRQ of SRQ_WR requests of 4 SGEs. */

@@ -126,26 +126,18 @@ TEST(rc_connected, test_resize_cq_is_not_supported_and_harmless)
 
 TEST_GUEST(guest, test_all_cqs_can_be_used_up_and_used_again)
 {
-	uint32_t n = 0, max = g->dsr->caps.max_cq;
-	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
+	struct t_use_up use = { .guest = g,
+				.max = g->dsr->caps.max_cq,
+				.destroy = PVR_CMD_DESTROY_CQ };
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &g->ram, 2, FG_SCATTERED);
 	req = fg_cq_request(&g->kernel, &buf, 64);
-	while (n <= max && !fg_create_cq(g, &req, &resp)) {
-		assert_true(resp.cq_handle < max);
-		handle[n++] = resp.cq_handle;
-	}
-	assert_in_range(n, 1, max);
-	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, handle[n / 2]));
-	expect_ok(fg_create_cq(g, &req, &resp));
-	handle[n / 2] = resp.cq_handle;
-	while (n--)
-		expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, handle[n]));
+	while (t_use_up(&use, fg_create_cq(g, &req, &resp), &resp.cq_handle))
+		assert_true(resp.cq_handle < use.max);
 	assert_int_equal(fg_stats(g).cqs, 0);
-	test_free(handle);
 }
 
 TEST(rc_connected, test_ring_wraps_many_times)

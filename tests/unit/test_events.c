@@ -22,8 +22,7 @@ TEST(rc, test_comm_est_with_the_first_message_in_rtr)
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
-	fg_run(env->host);
-	expect_no_event(env->g[1]);
+	await_no_event(env->g[1]);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
 	fg_run(env->host);
@@ -62,12 +61,10 @@ TEST(rc_connected, test_sq_drained_if_this_transition_asked_for_it)
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_ACCESS_FLAGS, &attr)); /* SQD to SQD */
 	t_qp_set_state(&env->a, PVR_QPS_RTS);
 	to_sqd(&env->a, true, false);
-	fg_run(env->host);
-	expect_no_event(env->g[0]);
+	await_no_event(env->g[0]);
 	t_qp_set_state(&env->a, PVR_QPS_RTS);
 	to_sqd(&env->a, false, true);
-	fg_run(env->host);
-	expect_no_event(env->g[0]);
+	await_no_event(env->g[0]);
 }
 
 TEST(rc_connected, test_sq_drained_not_before_the_request_in_progress_is_done)
@@ -75,8 +72,7 @@ TEST(rc_connected, test_sq_drained_not_before_the_request_in_progress_is_done)
 	t_send(&env->a, 1, 0, 8); /* finds no receive request */
 	fg_run(env->host);
 	to_sqd(&env->a, true, true);
-	fg_run(env->host);
-	expect_no_event(env->g[0]);
+	await_no_event(env->g[0]);
 	t_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, FG_SEC);
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
@@ -97,8 +93,7 @@ TEST(rc_connected, test_no_event_where_a_completion_has_the_error)
 	await_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_REM_OP_ERR);
 	expect_ok(fg_qp_to_err(&env->a.qp));
-	fg_run(env->host);
-	expect_no_event(env->g[0]);
+	await_no_event(env->g[0]);
 	expect_no_event(env->g[1]);
 }
 
@@ -156,8 +151,7 @@ TEST(rc_connected, test_srq_limit_once_below_the_limit)
 		t_srq_recv(&srq, i, &env->b.mr, 0, 8);
 	expect_ok(fg_srq_set_limit(&srq, 5));
 	t_send(&env->a, 1, 0, 8);
-	fg_run(env->host);
-	expect_no_event(env->g[1]); /* 5 are left: not fewer than the limit */
+	await_no_event(env->g[1]); /* 5 are left: not fewer than the limit */
 	t_send(&env->a, 2, 0, 8);
 	t_send(&env->a, 3, 0, 8);
 	fg_run(env->host);
@@ -173,8 +167,7 @@ TEST(rc_connected, test_last_wqe_once_when_a_qp_with_an_srq_is_in_error)
 	struct fg_srq srq;
 
 	open_srq(env, &srq, 8);
-	fg_run(env->host);
-	expect_no_event(env->g[1]);
+	await_no_event(env->g[1]);
 	for (int i = 0; i < 2; i++) {
 		expect_ok(fg_qp_to_err(&env->b.qp));
 		fg_run(env->host);
@@ -187,8 +180,7 @@ TEST(rc_connected, test_last_wqe_once_when_a_qp_with_an_srq_is_in_error)
 	}
 	/* Without an SRQ the flushed requests report it. */
 	expect_ok(fg_qp_to_err(&env->a.qp));
-	fg_run(env->host);
-	expect_no_event(env->g[0]);
+	await_no_event(env->g[0]);
 }
 
 /* A bind by the driver itself causes no event. */

@@ -44,10 +44,8 @@ static void reconnect(struct keys_env *k)
 {
 	t_reconnect(k->env);
 	fg_run(k->env->host);
-	fg_cq_drain(&k->a->scq);
-	fg_cq_drain(&k->b->rcq);
-	fg_events_count(k->env->g[0], 0, 0);
-	fg_events_count(k->env->g[1], 0, 0);
+	end_drain(k->a);
+	end_drain(k->b);
 	keys_init(k, k->env);
 }
 

@@ -291,22 +291,15 @@ TEST_MR(test_keys_are_not_given_out_again_at_once)
 
 TEST_MR(test_all_mrs_can_be_used_up_and_used_again)
 {
-	const uint32_t max = m->g->dsr->caps.max_mr;
-	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
-	uint32_t n = 0;
+	struct t_use_up use = { .guest = m->g,
+				.max = m->g->dsr->caps.max_mr,
+				.destroy = PVR_CMD_DESTROY_MR };
 
 	m->req.length = 1;
 	m->req.nchunks = 1;
-	while (n <= max && !fg_create_mr(m->g, &m->req, &m->resp))
-		handle[n++] = m->resp.mr_handle;
-	assert_in_range(n, 1, max);
-	expect_ok(fg_cmd_destroy(m->g, PVR_CMD_DESTROY_MR, handle[n / 2]));
-	expect_ok(fg_create_mr(m->g, &m->req, &m->resp));
-	handle[n / 2] = m->resp.mr_handle;
-	while (n--)
-		expect_ok(fg_cmd_destroy(m->g, PVR_CMD_DESTROY_MR, handle[n]));
+	while (t_use_up(&use, fg_create_mr(m->g, &m->req, &m->resp), &m->resp.mr_handle))
+		;
 	assert_int_equal(fg_stats(m->g).mrs, 0);
-	test_free(handle);
 }
 
 /* 1 GiB per request costs the guest three pages: the device must not pay without end. */

@@ -247,9 +247,7 @@ static void write_from(struct expose *l, struct fg_end *near, struct fg_end *far
 	await_cqe(&far->scq, 7, status);
 	if (status == PVRDMA_WC_SUCCESS)
 		return;
-	expect_ok(fg_qp_to_reset(&near->qp));
-	expect_ok(fg_qp_to_reset(&far->qp));
-	fg_end_connect(near, far, NULL);
+	t_reconnect_ends(near, far);
 }
 
 TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
@@ -264,9 +262,7 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 	expose_all_ok(l);
 	/* Once free it may be the other one's. */
 	expose_invalidated(l);
-	expect_ok(fg_qp_to_reset(&near.qp));
-	expect_ok(fg_qp_to_reset(&far.qp));
-	fg_end_connect(&near, &far, NULL);
+	t_reconnect_ends(&near, &far);
 	expose_put_bind(&near, BIND_ID, &l->bind);
 	expose_run(l, &near);
 	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);

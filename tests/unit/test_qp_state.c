@@ -433,8 +433,7 @@ TEST(rc, test_sqd_lets_the_request_in_progress_finish)
 	fg_run(env->host);
 	attr.en_sqd_async_notify = 1;
 	expect_ok(modify(env, PVR_QPA_STATE | PVR_QPA_EN_SQD_ASYNC, attr, PVR_QPS_SQD));
-	fg_run(env->host);
-	expect_no_event(env->g[0]);
+	await_no_event(env->g[0]);
 	expect_ok(fg_qp_query(&env->a.qp, &got));
 	assert_int_equal(got.qp_state, PVR_QPS_SQD);
 	assert_int_equal(got.sq_draining, 1);

@@ -49,9 +49,7 @@ static uint32_t fast_mr(struct fg_end *end)
 
 static void reconnect(struct pair *p)
 {
-	expect_ok(fg_qp_to_reset(&p->user.qp));
-	expect_ok(fg_qp_to_reset(&p->kernel.qp));
-	fg_end_connect(&p->user, &p->kernel, NULL);
+	t_reconnect_ends(&p->user, &p->kernel);
 }
 
 static void write_through(struct pair *p, uint32_t rkey)
