@@ -9,10 +9,7 @@
 #include "objects.h"
 #include "rndv.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-}
+TEST_EXT(PVR_ENGINE_EXT)
 
 static uint32_t fail_at; /* 0: never; else the call, counted from 1, that fails */
 static uint32_t calls;

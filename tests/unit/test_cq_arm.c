@@ -9,10 +9,7 @@
 
 #define EXTENSIONS (PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE)
 
-TEST_INIT
-{
-	fg_default_ext = EXTENSIONS;
-}
+TEST_EXT(EXTENSIONS)
 
 /* One completion on b's receive CQ. */
 static void complete(struct t_env *env, uint32_t flags)

@@ -4,10 +4,7 @@
 #include "objects.h"
 #include "core/adapter.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_RESIZE;
-}
+TEST_EXT(PVR_EXT_RESIZE)
 
 static void complete(struct t_env *env, uint64_t wr_id)
 {

@@ -4,10 +4,7 @@
 
 #define LAST (PVR_CQ_VECTORS_MAX - 1)
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_CQ_VECTORS | PVR_EXT_RESIZE;
-}
+TEST_EXT(PVR_EXT_CQ_VECTORS | PVR_EXT_RESIZE)
 
 /* A pair whose receiving CQ is on a completion vector of g[1]. */
 struct pair {

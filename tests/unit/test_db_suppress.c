@@ -2,10 +2,7 @@
 /* PVR_EXT_DB_SUPPRESS: the words that spare doorbells, state by state. */
 #include "db_suppress.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-}
+TEST_EXT(PVR_ENGINE_EXT)
 
 /* What the device must not overwrite. */
 static const struct pvr_db_suppress poison = { 0xabadcafeu, 0xabadcafeu };

@@ -10,10 +10,7 @@
 #define TURNS 1024 /* of others, until a queue pair that is idle is not polled any more */
 #define ROUNDS 4000
 
-TEST_INIT
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-}
+TEST_EXT(PVR_ENGINE_EXT)
 
 static bool is_polled(const struct fg_end *end)
 {

@@ -16,10 +16,7 @@
 
 /* --------------------------------------------------------------- by steps */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-}
+TEST_EXT(PVR_ENGINE_EXT)
 
 /* Runs before and after the device reads a ring, once each. */
 static struct {

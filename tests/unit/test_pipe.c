@@ -6,10 +6,7 @@
 
 #define BIG (4u << 20)
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_DB_SUPPRESS;
-}
+TEST_EXT(PVR_EXT_UC | PVR_EXT_DB_SUPPRESS)
 
 T_SETUP_HOSTS(hosts, 2)
 {

@@ -7,10 +7,7 @@
 
 /* ------------------------------------------------------------------ forged answers */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_DB_SUPPRESS;
-}
+TEST_EXT(PVR_EXT_UC | PVR_EXT_DB_SUPPRESS)
 
 T_SETUP_HOSTS(hosts, 2)
 {

@@ -10,10 +10,7 @@
 #define LATER 300
 #define FRAGMENT 64u
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_DB_SUPPRESS;
-}
+TEST_EXT(PVR_EXT_DB_SUPPRESS)
 
 static void poll_both(struct t_env *env, bool polls)
 {

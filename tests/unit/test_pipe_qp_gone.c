@@ -10,10 +10,7 @@
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_PEER_GONE;
-}
+TEST_EXT(PVR_EXT_PEER_GONE)
 
 static void connect_ends(struct t_env *env)
 {

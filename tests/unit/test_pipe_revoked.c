@@ -24,10 +24,7 @@ enum part {
 #define ALL_PARTS ((1u << PARTS) - 1)
 #define PARTS_OF_B (1u << WRITE_TARGET | 1u << READ_SOURCE)
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MW | PVR_EXT_MR_LAYOUT;
-}
+TEST_EXT(PVR_EXT_MW | PVR_EXT_MR_LAYOUT)
 
 struct scene {
 	struct t_env *env;

@@ -15,10 +15,7 @@ static const struct {
 	{ "READ", PVRDMA_WR_RDMA_READ },
 };
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS;
-}
+TEST_EXT(PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS)
 
 /*
  * Return: the host that exposes the payload of a's request; the NIC of the other host

@@ -9,10 +9,7 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MCAST;
-}
+TEST_EXT(PVR_EXT_MCAST)
 
 static const struct type {
 	const char *label;

@@ -8,10 +8,7 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MCAST;
-}
+TEST_EXT(PVR_EXT_MCAST)
 
 /* Three hosts with a guest each; b's GID is not in the cache of the first one. */
 T_SETUP_HOSTS(hosts, 3)

@@ -11,10 +11,7 @@
 #define QPS 1000
 #define LIMIT 1024 /* bytes */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-}
+TEST_EXT(PVR_ENGINE_EXT)
 
 static size_t asked_for;
 

@@ -10,10 +10,7 @@
 #define RNR (10 * FG_MS + 240 * FG_US)
 #define RNR_TIMER 20 /* RNR as a min_rnr_timer */
 
-TEST_INIT
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-}
+TEST_EXT(PVR_ENGINE_EXT)
 
 static struct fg_end open_end(struct fg_guest *guest, uint32_t recv_wr)
 {

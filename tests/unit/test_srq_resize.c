@@ -2,10 +2,7 @@
 /* MODIFY_SRQ with PVR_SRQ_MAX_WR: what moves, what stays, and what happens when it fails. */
 #include "objects.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_RESIZE;
-}
+TEST_EXT(PVR_EXT_RESIZE)
 
 /* A request of three SGEs with unique values. */
 static void post(struct srq_pair *s, uint64_t wr_id)

@@ -2,10 +2,7 @@
 /* PVR_EXT_STATS: counters that are true. */
 #include "objects.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
-}
+TEST_EXT(PVR_EXT_STATS | PVR_EXT_MCAST)
 
 struct counter {
 	enum pvr_stat stat;

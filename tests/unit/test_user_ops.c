@@ -3,10 +3,7 @@
 #include "objects.h"
 #include "rndv.h"
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_USER_OPS;
-}
+TEST_EXT(PVR_EXT_USER_OPS)
 
 /* A user process on the first guest, connected to a kernel consumer on the second. */
 struct pair {
@@ -45,11 +42,6 @@ static uint32_t fast_mr(struct fg_end *end)
 
 	expect_ok(fast_mr_create(&end->pd, end->buf.npages, &mr));
 	return mr.rkey;
-}
-
-static void reconnect(struct pair *p)
-{
-	t_reconnect_ends(&p->user, &p->kernel);
 }
 
 static void write_through(struct pair *p, uint32_t rkey)
@@ -95,7 +87,7 @@ TEST_PAIR(PVR_QP_USER_OPS, test_regions_of_user_space_cannot_be_invalidated)
 			 PVRDMA_WC_LOCAL_INV);
 	expect_state(&p->user, PVR_QPS_ERR);
 	/* The region is as it was. */
-	reconnect(p);
+	t_reconnect_ends(&p->user, &p->kernel);
 	t_ping_pong(env->host, &p->user, &p->kernel);
 }
 
@@ -113,7 +105,7 @@ static void expect_none_of_it(struct pair *p)
 						     PVRDMA_WR_FAST_REG_MR, PVRDMA_WR_BIND_MW };
 
 	for (size_t i = 0; i < COUNT(ops); i++) {
-		reconnect(p);
+		t_reconnect_ends(&p->user, &p->kernel);
 		put(&p->user, ops[i], p->user.mr.rkey);
 		run(p, &p->user);
 		expect_cqe(&p->user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);

@@ -17,10 +17,7 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 9 };
 
-TEST_INIT
-{
-	fg_default_ext = PVR_EXT_MCAST | PVR_EXT_PEER_GONE;
-}
+TEST_EXT(PVR_EXT_MCAST | PVR_EXT_PEER_GONE)
 
 /* vm1 on the first worker, vm2 and vm3 on the second. */
 struct pool_env {
