@@ -34,6 +34,7 @@ enum {
 	REGION_CONFIG = 7,
 };
 
+#define PCI_CONFIG_SIZE 256
 #define PCI_COMMAND 4
 #define PCI_COMMAND_MEMORY_MASTER 6
 
@@ -162,11 +163,23 @@ static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t siz
 	return true;
 }
 
+/* As in a VM: no access reaches the device outside of its BARs. */
+static bool is_inside(uint32_t region, uint64_t offset, size_t size)
+{
+	const uint64_t end = region == REGION_REGS  ? PVR_BAR_REGS_SIZE
+			     : region == REGION_UAR ? PVR_BAR_UAR_SIZE
+						    : PCI_CONFIG_SIZE;
+
+	return offset < end && size <= end - offset;
+}
+
 static void region_write(struct pvr_adapter *adapter, uint32_t region, uint64_t offset,
 			 const void *data, size_t size, bool posted)
 {
 	struct region_access access = { offset, region, (uint32_t)size };
 
+	if (!is_inside(region, offset, size))
+		return;
 	if (tell(adapter, CMD_REGION_WRITE, posted ? FLAG_NO_REPLY : 0, &access, sizeof(access),
 		 data, size, -1) &&
 	    !posted)
@@ -180,6 +193,8 @@ static void region_read(struct pvr_adapter *adapter, uint32_t region, uint64_t o
 
 	/* The value of a register of a device that is gone. */
 	memset(data, 0xff, size);
+	if (!is_inside(region, offset, size))
+		return;
 	if (tell(adapter, CMD_REGION_READ, 0, &access, sizeof(access), NULL, 0, -1))
 		reply(adapter, sizeof(access), data, size);
 }
@@ -258,6 +273,11 @@ void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
 	const uint16_t command = on ? PCI_COMMAND_MEMORY_MASTER : 0;
 
 	region_write(adapter, REGION_CONFIG, PCI_COMMAND, &command, sizeof(command), false);
+}
+
+/* The port state is the operator's. */
+void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
+{
 }
 
 void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf, size_t len)
