@@ -83,7 +83,8 @@ class Run:
     def stop(self):
         if self.child.poll() is None:
             self.child.kill()
-        self.child.communicate()
+        if not self.child.stdout.closed:
+            self.child.communicate()
 
 
 class Lab:

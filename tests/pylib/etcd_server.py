@@ -56,10 +56,10 @@ class EtcdServer:
     def kill(self):
         self.stop(signal.SIGKILL)
 
-    def lose_data(self):
+    def lose_data(self, prefix=()):
         self.kill()
         shutil.rmtree(self.folder / "data")
-        self.start()
+        self.start(prefix)
 
     def call(self, path, body):
         request = urllib.request.Request(self.url + path, json.dumps(body).encode())
