@@ -66,10 +66,11 @@ class Vmlab:
             shutil.copy(path, self.share)
 
     def command(self, script, *args, **options):
-        """The command line. `script` is a text or a path; options become --name value."""
+        """The command line. `script` is a text or a path; options become --name value, once for each value of a list."""
         command = [str(VMLAB), "--share", str(self.share), "--keep-logs", str(self.logs)]
         for name, value in options.items():
-            command += [f"--{name.replace('_', '-')}", str(value)]
+            for one in value if isinstance(value, list) else [value]:
+                command += [f"--{name.replace('_', '-')}", str(one)]
         return [*command, *map(str, args), "--run", str(self._script(script))]
 
     def __call__(self, script, *args, **options):

@@ -142,7 +142,8 @@ def _vm_maker(options, found, run, control, segment):
             netdev=segment.netdev(number), adapter=adapter, posted=options.posted, shares=shares,
             memory=options.memory, smp=options.smp, append=options.append,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
-            shell_path=run / f"shell{number}" if options.shell else None)
+            shell_path=run / f"shell{number}" if options.shell else None,
+            qmp=options.qmp / f"node{number}.qmp" if options.qmp else None)
 
     return make
 

@@ -34,6 +34,7 @@ class Vm:
     more: list               # MAC and socket of further adapters
     append: str = ""         # more kernel parameters
     shell_path: pathlib.Path | None = None
+    qmp: pathlib.Path | None = None  # QEMU's control socket; the adapter is in a hot-plug slot
     console_fd: int = -1
     control_fd: int = -1
     output_fd: int = -1

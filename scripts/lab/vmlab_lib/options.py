@@ -88,6 +88,8 @@ def _parser():
     add("--append", default="", metavar="WORDS", help="more kernel parameters, as in --append 'init_on_alloc=0 nosmp'")
     add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
     add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
+    add("--qmp", metavar="DIR",
+        help="QEMU's control sockets are DIR/nodeN.qmp, and the adapters, \"adapter\", are in hot-plug slots")
     add("--quiet", action="store_true", help="no progress lines")
     return parser
 
@@ -222,4 +224,9 @@ def _check_files(options):
             raise LabError(f"--share {options.share}: this user may not write there")
     if options.module and not pathlib.Path(options.module).is_file():
         raise LabError(f"--module {options.module}: there is no such file")
+    options.qmp = pathlib.Path(options.qmp).absolute() if options.qmp else None
+    if options.qmp and options.driver != "pvrdma":
+        raise LabError("--qmp wants --driver pvrdma")
+    if options.qmp and not options.qmp.is_dir():
+        raise LabError(f"--qmp {options.qmp}: there is no such folder")
     options.logs = pathlib.Path(options.keep_logs or ROOT / "build" / "vmlab" / "last").absolute()

@@ -21,6 +21,10 @@ _CMDLINE = [
 ]
 
 
+# BARs of an adapter that is plugged in later. The default of a port is 2 MiB, fewer than BAR 2 has.
+HOT_PLUG_MEMORY = 16 << 20
+
+
 def check_version(path):
     """Refuse a QEMU without -device vfio-user-pci."""
     try:
@@ -70,6 +74,8 @@ def arguments(vm):
     for name, fd in (("ctl", vm.control_fd), ("out", vm.output_fd)):
         args += ["-chardev", f"socket,id={name},fd={fd}",
                  "-device", f"virtserialport,chardev={name},name=vmlab.{name}"]
+    if vm.qmp:
+        args += ["-qmp", f"unix:{vm.qmp},server=on,wait=off"]
     if vm.shell_path:
         args += ["-chardev", f"socket,id=shell,path={vm.shell_path},server=on,wait=off",
                  "-device", "virtconsole,chardev=shell"]
@@ -95,11 +101,21 @@ def _devices(vm):
         # That driver finds its NIC at function 0 of its own slot.
         nic["multifunction"] = True
         adapter["addr"] = "6.1"
+    elif vm.qmp:
+        adapter |= {"id": "adapter", "bus": "adapter-port"}
     else:
         adapter["addr"] = "7.0"
     if not vm.posted:
         adapter["x-no-posted-writes"] = True
-    return ["-device", json.dumps(nic), "-device", json.dumps(adapter), *_more_devices(vm)]
+    return ["-device", json.dumps(nic), *_hot_plug_ports(vm), "-device", json.dumps(adapter), *_more_devices(vm)]
+
+
+def _hot_plug_ports(vm):
+    """The adapter's port, and one into which another adapter can be plugged."""
+    ports = [{"driver": "pcie-root-port", "id": name, "chassis": number, "addr": f"{6 + number:x}.0",
+              "mem-reserve": HOT_PLUG_MEMORY}
+             for number, name in enumerate(("adapter-port", "spare-port"), 1)]
+    return [word for port in ports if vm.qmp for word in ("-device", json.dumps(port))]
 
 
 def _hub(vm):
