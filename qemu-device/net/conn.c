@@ -33,6 +33,8 @@ static void run(struct pvr_conn *conn)
 		conn->ops->failed(conn, &why);
 		break;
 	default:
+		if (pvr_stream_has_more(&conn->stream))
+			pvr_loop_again(&conn->source);
 		break;
 	}
 }
@@ -164,6 +166,8 @@ static ssize_t conn_recv(void *opaque, const struct iovec *iov, int count)
 	if (conn->dry)
 		return 0;
 	n = pvr_stream_recv(&conn->stream, iov, count);
+	if (pvr_stream_has_more(&conn->stream))
+		pvr_loop_again(&conn->source);
 	/*
 	 * A short read has emptied the socket, and later data raises an event: no further
 	 * system call is needed. Exceptions: several iovecs are guest memory and can end a

@@ -120,6 +120,11 @@ ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int 
 	return n;
 }
 
+bool pvr_stream_has_more(const struct pvr_stream *stream)
+{
+	return stream->tls && pvr_tls_has_more(stream->tls);
+}
+
 bool pvr_stream_is_flushed(struct pvr_stream *stream)
 {
 	return stream->verbs || !stream->tls || pvr_tls_is_flushed(stream->tls);

@@ -31,6 +31,11 @@ struct pvr_stream {
 ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int count);
 ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int count);
 /*
+ * Return: true if the last receive stopped at a limit, not because the socket is empty. Then
+ * the socket may raise no event: receive again.
+ */
+bool pvr_stream_has_more(const struct pvr_stream *stream);
+/*
  * With a queue pair: return whether the socket's peer is still there. No data is expected
  * on it.
  */

@@ -15,13 +15,25 @@
 
 #include "net/tls.h"
 #include "net/tls_context.h"
+#include "net/tls_input.h"
 #include "pipe.h"
 
 #define RECORD (16 << 10) /* bytes of plain text per record */
 #define OUT_MAX (64 << 10) /* bytes in the buffer before a record is added */
 #define OUT_FIRST (4 << 10)
+/*
+ * Hard limit of the buffer in bytes: a flight of the handshake or a record above OUT_MAX.
+ * OpenSSL writes its answers to key updates without a check for space.
+ */
+#define OUT_LIMIT (256 << 10)
 /* RFC 8446, 5.5: AES-GCM should encrypt at most 2^24.5 records per key. */
 #define RECORDS_PER_KEY (1u << 23)
+/*
+ * Key updates and session tickets of the peer per MESSAGE_WINDOW records. A pvrdmad sends
+ * one key update per RECORDS_PER_KEY. Others send a few session tickets at first.
+ */
+#define MESSAGES_MAX 16
+#define MESSAGE_WINDOW (1u << 16)
 
 struct pvr_tls {
 	struct pvr_tls_context *context; /* may be older than the current keys */
@@ -31,7 +43,11 @@ struct pvr_tls {
 	uint8_t *out; /* records to be sent */
 	size_t out_size, out_begin, out_end;
 	bool broken;
+	bool ready; /* the handshake is done */
 	uint32_t records; /* since the last key update */
+	struct pvr_tls_input input;
+	uint64_t window; /* number of MESSAGE_WINDOW records that have arrived ... */
+	unsigned int messages; /* ... and messages without payload in the current one */
 	char dialled[PVR_HOST_NAME_MAX]; /* the dialled host; "": incoming */
 	char psk_host[PVR_HOST_NAME_MAX]; /* incoming: the host that its key proves */
 	char identity[PVR_PSK_IDENTITY]; /* identity presented to the peer */
@@ -103,11 +119,13 @@ static bool grow(struct pvr_tls *tls, size_t len)
 	return true;
 }
 
-/* Accepts all data: the caller checks for space before. */
+/* Accepts a whole record or nothing. write_locked() checks for space before. */
 static int bio_write(BIO *bio, const char *data, size_t len, size_t *written)
 {
 	struct pvr_tls *tls = BIO_get_data(bio);
 
+	if (tls->out_end - tls->out_begin + len > OUT_LIMIT)
+		return 0;
 	if (tls->out_size - tls->out_end < len && !grow(tls, len))
 		return 0;
 	memcpy(tls->out + tls->out_end, data, len);
@@ -119,14 +137,14 @@ static int bio_write(BIO *bio, const char *data, size_t len, size_t *written)
 static int bio_read(BIO *bio, char *data, size_t len, size_t *got)
 {
 	struct pvr_tls *tls = BIO_get_data(bio);
-	ssize_t n = recv(tls->fd, data, len, MSG_DONTWAIT);
+	ssize_t n = pvr_tls_input_read(&tls->input, tls->fd, (uint8_t *)data, len);
 
 	BIO_clear_retry_flags(bio);
 	if (n > 0) {
 		*got = (size_t)n;
 		return 1;
 	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (!n)
 		BIO_set_retry_read(bio);
 	return 0;
 }
@@ -146,6 +164,29 @@ BIO_METHOD *pvr_tls_bio_method(void)
 	BIO_meth_set_read_ex(method, bio_read);
 	BIO_meth_set_ctrl(method, bio_ctrl);
 	return method;
+}
+
+/*
+ * Called for each message of the TLS protocol, with the session's lock held. OpenSSL would
+ * process the remaining messages of the record before it returns: the flags stop it.
+ */
+void pvr_tls_message(int write, int version, int type, const void *data, size_t len, SSL *ssl,
+		     void *opaque)
+{
+	struct pvr_tls *tls = pvr_tls_of(ssl);
+
+	if (write || type != SSL3_RT_HANDSHAKE || !tls->ready)
+		return;
+	if (tls->window != tls->input.records / MESSAGE_WINDOW) {
+		tls->window = tls->input.records / MESSAGE_WINDOW;
+		tls->messages = 0;
+	}
+	if (++tls->messages <= MESSAGES_MAX)
+		return;
+	tls->broken = true;
+	pvr_tls_set_error(tls, "TLS: more than %d key updates or session tickets in %u records",
+			  MESSAGES_MAX, MESSAGE_WINDOW);
+	SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 }
 
 static bool flush_locked(struct pvr_tls *tls)
@@ -255,10 +296,12 @@ static enum pvr_tls_result handshake_locked(struct pvr_tls *tls, struct pvr_erro
 	int ret, want;
 
 	ERR_clear_error();
+	pvr_tls_input_begin(&tls->input);
 	ret = SSL_do_handshake(tls->ssl);
 	want = ret == 1 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, ret);
 	if (want != SSL_ERROR_NONE && want != SSL_ERROR_WANT_READ)
 		return failed(tls, err);
+	tls->ready = ret == 1;
 	if (!flush_locked(tls))
 		return failed(tls, err);
 	if (ret != 1 || tls->out_begin < tls->out_end)
@@ -390,8 +433,8 @@ static ssize_t read_one(struct pvr_tls *tls, uint8_t *data, size_t len)
 
 	pthread_mutex_lock(&tls->lock);
 	ERR_clear_error();
-	ret = SSL_read_ex(tls->ssl, data, len, &got);
-	n = ret == 1 ? (ssize_t)got : nothing_moved(tls, ret);
+	ret = tls->broken ? 0 : SSL_read_ex(tls->ssl, data, len, &got);
+	n = ret == 1 ? (ssize_t)got : tls->broken ? -ECONNRESET : nothing_moved(tls, ret);
 	pthread_mutex_unlock(&tls->lock);
 	return n;
 }
@@ -461,6 +504,7 @@ ssize_t pvr_tls_recv(struct pvr_tls *tls, const struct iovec *iov, int count)
 	ssize_t n = 0;
 	int i;
 
+	pvr_tls_input_begin(&tls->input);
 	for (i = 0; i < count; i++) {
 		for (pos = 0; pos < iov[i].iov_len; pos += (size_t)n) {
 			n = read_one(tls, (uint8_t *)iov[i].iov_base + pos, iov[i].iov_len - pos);
@@ -470,6 +514,11 @@ ssize_t pvr_tls_recv(struct pvr_tls *tls, const struct iovec *iov, int count)
 		}
 	}
 	return (ssize_t)total;
+}
+
+bool pvr_tls_has_more(const struct pvr_tls *tls)
+{
+	return tls->input.has_more;
 }
 
 /* -------------------------------------------------------------------- life cycle */
@@ -527,6 +576,7 @@ void pvr_tls_destroy(struct pvr_tls *tls)
 	SSL_free(tls->ssl);
 	pvr_tls_context_put(tls->context);
 	pthread_mutex_destroy(&tls->lock);
+	pvr_tls_input_free(&tls->input);
 	free(tls->out);
 	free(tls);
 }

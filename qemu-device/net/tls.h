@@ -21,7 +21,12 @@
  * DOC: threads
  *
  * One thread sends and one receives. OpenSSL allows one thread at a time, so a lock is
- * held for one record each.
+ * held for one record each, or for a bounded number of records without payload.
+ *
+ * DOC: limits of a peer
+ *
+ * A call handles at most PVR_TLS_RECORDS_PER_CALL records and those that OpenSSL holds. A
+ * peer that sends key updates or session tickets without end is disconnected.
  */
 #ifndef PVR_NET_TLS_H
 #define PVR_NET_TLS_H
@@ -91,6 +96,11 @@ const char *pvr_tls_describe(const struct pvr_tls *tls);
 /* As pvr_stream_send() and so on. */
 ssize_t pvr_tls_send(struct pvr_tls *tls, const struct iovec *iov, int count);
 ssize_t pvr_tls_recv(struct pvr_tls *tls, const struct iovec *iov, int count);
+/*
+ * For the receiving thread. Return: true if the last handshake() or recv() has stopped at its
+ * limit of records: call it again, as the socket may raise no event.
+ */
+bool pvr_tls_has_more(const struct pvr_tls *tls);
 bool pvr_tls_is_flushed(struct pvr_tls *tls);
 bool pvr_tls_flush(struct pvr_tls *tls);
 /* Nothing was sent for a while: frees the buffer. */

@@ -18,6 +18,9 @@ struct pvr_tls_context {
 
 /* In tls.c: socket access of a session. NULL without memory. */
 BIO_METHOD *pvr_tls_bio_method(void);
+/* In tls.c: a message callback of OpenSSL, which counts messages without payload. */
+void pvr_tls_message(int write, int version, int type, const void *data, size_t len, SSL *ssl,
+		     void *opaque);
 /* The session of an OpenSSL callback. */
 struct pvr_tls *pvr_tls_of(const SSL *ssl);
 const struct pvr_tls_context *pvr_tls_context_of(const struct pvr_tls *tls);

@@ -124,6 +124,8 @@ static void input(struct pvr_conn *conn)
 	case PVR_INPUT_BROKEN:
 		if (conn->verbs && pvr_verbs_error(conn->verbs)[0])
 			end_broken(conn);
+		else if (conn->stream.tls && pvr_tls_error(conn->stream.tls)[0])
+			end(conn, pvr_tls_error(conn->stream.tls));
 		else
 			end(conn, err.why);
 		return;
