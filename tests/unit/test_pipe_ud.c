@@ -487,3 +487,55 @@ TEST(hosts, test_unknown_sender_delays_others_briefly)
 	fg_malformed_send(malformed, &good, sizeof(good));
 	await_recv(&env->b.rcq, 2, 8 + GRH);
 }
+
+#define VANISHED 20u
+
+/*
+ * A guest binds GIDs, sends a datagram from each, and removes them. The directory reports each
+ * to be absent after 100 ms.
+ */
+TEST(hosts, test_gids_that_vanish_share_one_delay)
+{
+	struct forged forged = forge(env), good = forge(env);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+	unsigned int ms = 0;
+
+	fg_wire_directory(env->wire, false);
+	t_recv(&env->b, 1, 0, 200);
+	fg_malformed_send_fabric(malformed, "default");
+	for (uint8_t i = 0; i < VANISHED; i++) {
+		fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 1, i);
+		fg_malformed_send(malformed, &forged, sizeof(forged));
+	}
+	fg_malformed_send(malformed, &good, sizeof(good));
+	while (!fg_cq_pending(&env->b.rcq) && ms < 100 * VANISHED) {
+		receive_for(env, malformed, 100);
+		fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 1, (uint8_t)(ms / 100));
+		ms += 100;
+		pvr_engine_set_gid(env->g[1]->host->engine, "default", forged.dgram.sgid,
+				   PVR_GID_TYPE_ROCE_V2, PVR_GID_ABSENT, NULL);
+	}
+	assert_in_range(ms, 400, 600);
+	expect_recv(&env->b.rcq, 1, 8 + GRH);
+}
+
+/* The time for delays returns slowly. */
+TEST(hosts, test_unknown_sender_may_delay_others_again_later)
+{
+	struct forged forged = forge(env), good = forge(env);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+
+	fg_wire_directory(env->wire, false);
+	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
+	fg_malformed_send_fabric(malformed, "default");
+	fg_malformed_send(malformed, &forged, sizeof(forged));
+	receive_for(env, malformed, 600);
+	fg_advance(env->host, 4 * FG_SEC);
+	t_recv(&env->b, 1, 0, 200);
+	fg_malformed_send(malformed, &forged, sizeof(forged));
+	fg_malformed_send(malformed, &good, sizeof(good));
+	receive_for(env, malformed, 100);
+	expect_no_cqe(&env->b.rcq);
+	receive_for(env, malformed, 50);
+	await_recv(&env->b.rcq, 1, 8 + GRH);
+}

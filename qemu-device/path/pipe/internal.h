@@ -120,7 +120,8 @@ void pvr_rsp_conn_reply(struct pvr_rsp_conn *in, union pvr_any_frame *header, si
 
 /*
  * Return: true if the connection may stall (PVR_HANDLED_STALLED) until the GID of a frame's
- * sender is resolved. False after the stall has lasted its maximum.
+ * sender is resolved. False once the frames of the connection have used up their common time
+ * for stalls.
  */
 bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in);
 

@@ -9,10 +9,14 @@
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 
-/* Maximum stall until the GID of a frame's sender is resolved ... */
+/*
+ * Guests of all tenants share a connection, and one of them can send from many GIDs that are
+ * unknown here. So frames share the time that they may stall it: at most STALL_NS, of which
+ * 1 ns returns per STALL_RETURN ns. No stall begins with less than STALL_MIN_NS.
+ */
 #define STALL_NS 500000000ull
-/* ... and the time without stalls after one has failed. */
-#define NO_STALL_NS 1000000000ull
+#define STALL_MIN_NS 50000000ull
+#define STALL_RETURN 32
 /*
  * Maximum delay of an ACK in polls of the worker, about 1 us each: before it was
  * piggybacked, and after.
@@ -31,6 +35,8 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->host = host;
 	in->kind = kind;
 	in->worker = worker;
+	in->stall_left = STALL_NS;
+	in->stall_counted = pvr_now(host->engine);
 	in->qp_gone_agreed = limits->qp_gone;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
@@ -76,19 +82,35 @@ struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in)
 	return &in->acks;
 }
 
+/* Charges or returns the time since the last call. */
+static void count_stall(struct pvr_rsp_conn *in)
+{
+	uint64_t now = pvr_now(in->host->engine), passed = now - in->stall_counted;
+
+	if (in->stalled)
+		in->stall_left -= passed < in->stall_left ? passed : in->stall_left;
+	else if (passed < STALL_RETURN)
+		return; /* counted together with later time */
+	else if (passed / STALL_RETURN < STALL_NS - in->stall_left)
+		in->stall_left += passed / STALL_RETURN;
+	else
+		in->stall_left = STALL_NS;
+	in->stall_counted = now;
+}
+
 bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in)
 {
-	uint64_t now = pvr_now(in->host->engine);
+	count_stall(in);
+	in->stalled = in->stall_left > (in->stalled ? 0 : STALL_MIN_NS);
+	return in->stalled;
+}
 
-	if (now < in->stall_again)
-		return false;
-	if (!in->stall_began)
-		in->stall_began = now;
-	if (now - in->stall_began < STALL_NS)
-		return true;
-	in->stall_began = 0;
-	in->stall_again = now + NO_STALL_NS;
-	return false;
+static void end_stall(struct pvr_rsp_conn *in)
+{
+	if (!in->stalled)
+		return;
+	count_stall(in);
+	in->stalled = false;
 }
 
 int pvr_rsp_conn_recv_payload(struct pvr_rsp_conn *in, const struct pvr_qp *qp,
@@ -260,7 +282,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	}
 	handled = dispatch(in, fabric, any, payload, why);
 	if (handled != PVR_HANDLED_STALLED)
-		in->stall_began = 0;
+		end_stall(in);
 	return handled;
 }
 

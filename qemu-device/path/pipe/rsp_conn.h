@@ -26,8 +26,10 @@ struct pvr_rsp_conn {
 	unsigned int late;
 	unsigned int held; /* ... of these, since the ACK was offered for piggybacking */
 	uint32_t offered; /* acks.count at the last offer */
-	uint64_t stall_began; /* start of the stall, ns; 0: none */
-	uint64_t stall_again; /* no stall before this time, ns: the last one failed */
+	/* See pvr_rsp_conn_may_stall(). Times in ns. */
+	bool stalled; /* at the current frame */
+	uint64_t stall_left; /* time that frames may still stall the connection ... */
+	uint64_t stall_counted; /* ... at this time */
 };
 
 #endif /* PVR_RSP_CONN_H */
