@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Connections between hosts: routes, GID_QUERY and PING, the directory, and forged frames. */
+#include <endian.h>
 #include <stdio.h>
 
 #include "hosts.h"
@@ -70,6 +71,46 @@ TEST(hosts, test_gid_query_of_an_absent_gid_gets_type_0)
 	assert_int_equal(here->count, 2);
 	assert_string_equal(here->fabric, "tenant2");
 	assert_int_equal(here->gid_type, 0);
+}
+
+/* A reply of the malformed peer, which host 1 has dialled. */
+static void send_reply(struct fg_malformed *malformed)
+{
+	const struct pvr_frame_gid_query reply = {
+		.frame = { .type = PVR_FRAME_GID_REPLY,
+			   .size = htole32(sizeof(reply)),
+			   .fabric = htole16(1) },
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.gid = { 0xfe, 0x80, [15] = 1 },
+	};
+
+	fg_malformed_send(malformed, &reply, sizeof(reply));
+}
+
+TEST(hosts, test_unrequested_gid_reply_closes_the_connection)
+{
+	const struct fg_located *here = fg_wire_located(env->wire, 0);
+	struct fg_malformed *malformed;
+
+	fg_wire_cut(env->wire, 0, 1, 0);
+	malformed = fg_malformed_accept(env->wire, 0, 1, PVR_PIPE_TCP);
+	for (unsigned int i = 1; i <= 3; i++) {
+		assert_true(query(env, 0, "default", 2));
+		send_reply(malformed);
+		assert_int_equal(here->count, i);
+	}
+	assert_false(fg_malformed_is_closed(malformed));
+	send_reply(malformed);
+	assert_int_equal(here->count, 3);
+	assert_true(fg_malformed_is_closed(malformed));
+	assert_string_equal(fg_wire_why(env->wire), "GID_REPLY, but no GID was queried");
+	/* A query of a lost connection is not answered on the next one. */
+	malformed = fg_malformed_accept(env->wire, 0, 1, PVR_PIPE_TCP);
+	assert_true(query(env, 0, "default", 2));
+	fg_malformed_destroy(malformed);
+	malformed = fg_malformed_accept(env->wire, 0, 1, PVR_PIPE_TCP);
+	send_reply(malformed);
+	assert_int_equal(here->count, 3);
 }
 
 TEST(hosts, test_gid_query_needs_a_connection)

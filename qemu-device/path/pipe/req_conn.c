@@ -114,6 +114,7 @@ static void out_close(struct pvr_req_conn *out)
 	pvr_fabric_ids_forget(&out->fabrics);
 	out->refused = false;
 	out->limit_logged = false;
+	out->gid_queries = 0;
 }
 
 void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
@@ -468,6 +469,7 @@ bool pvr_req_conn_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsi
 	any.frame.fabric = htole16((uint16_t)number);
 	memcpy(any.gid_query.gid, gid, sizeof(any.gid_query.gid));
 	sent = number && send_now(out, &any, sizeof(any.gid_query));
+	out->gid_queries += sent;
 	pvr_unlock(&out->lock);
 	return sent;
 }
@@ -522,23 +524,41 @@ static void got_pong(struct pvr_req_conn *out, const struct pvr_frame_ping *pong
 				 __ATOMIC_RELAXED);
 }
 
-static void recv_gid_reply(const struct pvr_req_conn *out, const char *fabric,
-			   const struct pvr_frame_gid_query *here)
+/* Return: whether the reply has a query. */
+static bool take_gid_query(struct pvr_req_conn *out)
+{
+	bool queried;
+
+	pvr_lock(&out->lock);
+	queried = out->gid_queries;
+	out->gid_queries -= queried;
+	pvr_unlock(&out->lock);
+	return queried;
+}
+
+/*
+ * The embedder queues replies of all hosts. A query has one reply, so this host's own queries
+ * bound what another host adds to the queue.
+ */
+static void recv_gid_reply(struct pvr_req_conn *out, const char *fabric,
+			   const struct pvr_frame_gid_query *here, const char **why)
 {
 	const struct pvr_pipe *pipe = pvr_host_pipe(out->host);
 
-	if (pipe->ops && pipe->ops->located)
+	if (!take_gid_query(out))
+		*why = "GID_REPLY, but no GID was queried";
+	else if (pipe->ops && pipe->ops->located)
 		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
 }
 
 static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pvr_any_frame *any,
-					const char *fabric)
+					const char *fabric, const char **why)
 {
 	const struct pvr_route route = route_of(out);
 
 	switch (any->frame.type) {
 	case PVR_FRAME_GID_REPLY:
-		recv_gid_reply(out, fabric, &any->gid_query);
+		recv_gid_reply(out, fabric, &any->gid_query, why);
 		break;
 	case PVR_FRAME_ACK:
 		pvr_pipe_ack(&route, fabric, &any->ack);
@@ -578,7 +598,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	}
 	fabric = pvr_fabric_ids_name(&out->fabrics, le16toh(any->frame.fabric));
 	if (fabric)
-		return dispatch_answer(out, any, fabric);
+		return dispatch_answer(out, any, fabric, why);
 	*why = "fabric number was not declared";
 	return PVR_HANDLED;
 }

@@ -34,6 +34,7 @@ struct pvr_req_conn {
 	bool refused; /* a sender waits until the box is flushed */
 	bool limit_logged; /* the limit of fabrics was logged */
 	uint64_t ping; /* cookie of the last PING */
+	uint32_t gid_queries; /* without a reply */
 
 	/* Used by its thread only. */
 	uint32_t rndv_done_unflushed; /* rndv_done_count at the last flush */
