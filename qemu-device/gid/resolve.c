@@ -36,16 +36,32 @@ static struct pvr_gid_cache *cache_get(struct pvr_engine *engine)
 	return fabrics->gids;
 }
 
-/* Return: whether the caller must call resolve(). */
+static bool has_quota(struct pvr_gid_quota *quota, uint64_t now)
+{
+	uint64_t returned = (now - quota->counted) / PVR_GID_QUOTA_NS;
+
+	quota->counted += returned * PVR_GID_QUOTA_NS;
+	quota->used -= returned < quota->used ? (uint32_t)returned : quota->used;
+	return quota->used < PVR_GID_QUOTA;
+}
+
+/* @quota: or NULL. Return: whether the caller must call resolve(). */
 static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
-		    struct pvr_gid_location *location)
+		    struct pvr_gid_quota *quota, struct pvr_gid_location *location)
 {
 	struct pvr_gid_cache *cache = cache_get(engine);
+	uint64_t now;
 
 	location->state = PVR_GID_UNKNOWN;
 	if (!cache || pvr_gid_cache_find(cache, key, location))
 		return false;
-	return pvr_gid_cache_query(cache, key, pvr_now(engine), ASK_AGAIN_NS);
+	now = pvr_now(engine);
+	if ((quota && !has_quota(quota, now)) ||
+	    !pvr_gid_cache_query(cache, key, now, ASK_AGAIN_NS))
+		return false;
+	if (quota)
+		quota->used++;
+	return true;
 }
 
 /* The fabrics' lock is not held. */
@@ -72,7 +88,7 @@ enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint
 	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, &location);
+	ask = look_up(engine, &key, NULL, &location);
 	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
 		*host = location.hosts[0];
 	pvr_unlock(&engine->fabrics->lock);
@@ -92,7 +108,8 @@ struct pvr_host *pvr_gid_find_host(const struct pvr_adapter *adapter, const uint
 }
 
 enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pvr_host *host,
-				      const char *fabric, const uint8_t gid[16], uint8_t gid_type)
+				      const char *fabric, const uint8_t gid[16], uint8_t gid_type,
+				      struct pvr_gid_quota *quota)
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	enum pvr_gid_state state = PVR_GID_ABSENT;
@@ -107,7 +124,7 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 	    pvr_fabric_look_up(engine, fabric, gid, 0))
 		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, &location);
+	ask = look_up(engine, &key, quota, &location);
 	if (location.state == PVR_GID_UNKNOWN)
 		state = PVR_GID_UNKNOWN;
 	else if (location.state == PVR_GID_AT_HOST && location.hosts[0] == host &&
@@ -131,7 +148,7 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 	if (!engine->fabrics->gid_ops)
 		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, &location);
+	ask = look_up(engine, &key, NULL, &location);
 	if (location.state == PVR_GID_AT_HOST) {
 		group->count = location.count < PVR_MCAST_FANOUT ? location.count
 								 : PVR_MCAST_FANOUT;

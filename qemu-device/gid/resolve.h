@@ -28,12 +28,26 @@ enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint
 				   struct pvr_host **host);
 
 /*
- * Check whether @host may send as @gid. Return: PVR_GID_AT_HOST: yes; PVR_GID_UNKNOWN:
- * not known yet, resolve() was called; else no. The GID of a local adapter never belongs
- * to a host.
+ * Lookups that the frames of a connection may cause: PVR_GID_QUOTA at once, and one more per
+ * PVR_GID_QUOTA_NS. The embedder's own limit is common to all connections and local guests.
+ */
+#define PVR_GID_QUOTA 64
+#define PVR_GID_QUOTA_NS 10000000ull
+
+struct pvr_gid_quota {
+	uint32_t used;
+	uint64_t counted; /* when @used was last reduced, ns */
+};
+
+/*
+ * Check whether @host may send as @gid. @quota: charged for a lookup; used by one thread;
+ * initially all zero; NULL: no limit. Return: PVR_GID_AT_HOST: yes; PVR_GID_UNKNOWN: not
+ * known yet, resolve() was called unless the quota is used up; else no. The GID of a local
+ * adapter never belongs to a host.
  */
 enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pvr_host *host,
-				      const char *fabric, const uint8_t gid[16], uint8_t gid_type);
+				      const char *fabric, const uint8_t gid[16], uint8_t gid_type,
+				      struct pvr_gid_quota *quota);
 
 /* As pvr_engine_set_gid(). *wake: set if queue pairs may wait for this location. */
 int pvr_host_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

@@ -200,7 +200,8 @@ static int t_setup_wire(void **state)
 /* Whether @host may be the source of @gid. */
 static enum pvr_gid_state check(struct t_env *env, struct pvr_host *host, const uint8_t gid[16])
 {
-	return pvr_gid_check_host(env->host->engine, host, "default", gid, PVR_GID_TYPE_ROCE_V2);
+	return pvr_gid_check_host(env->host->engine, host, "default", gid, PVR_GID_TYPE_ROCE_V2,
+				  NULL);
 }
 
 TEST(wire, test_remote_is_the_source_of_its_own_gids_only)
@@ -213,11 +214,13 @@ TEST(wire, test_remote_is_the_source_of_its_own_gids_only)
 	fg_gid_from_mac(mine, env->g[0]->config.mac);
 	fg_gid_from_mac(its, env->g[1]->config.mac);
 	assert_int_equal(check(env, host, its), PVR_GID_AT_HOST);
-	assert_int_equal(pvr_gid_check_host(engine, host, "default", its, v1), PVR_GID_ABSENT);
+	assert_int_equal(pvr_gid_check_host(engine, host, "default", its, v1, NULL),
+			 PVR_GID_ABSENT);
 	assert_int_equal(check(env, host, mine), PVR_GID_ABSENT);
 	assert_int_equal(check(env, host, group), PVR_GID_ABSENT);
 	/* A fabric without local adapters answers no query. */
-	assert_int_equal(pvr_gid_check_host(engine, host, "tenant2", its, v2), PVR_GID_ABSENT);
+	assert_int_equal(pvr_gid_check_host(engine, host, "tenant2", its, v2, NULL),
+			 PVR_GID_ABSENT);
 	assert_int_equal(check(env, pvr_host_get(engine, "host9"), its), PVR_GID_ABSENT);
 	its[15] ^= 1;
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 0);

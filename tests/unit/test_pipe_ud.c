@@ -539,3 +539,31 @@ TEST(hosts, test_unknown_sender_may_delay_others_again_later)
 	receive_for(env, malformed, 50);
 	await_recv(&env->b.rcq, 1, 8 + GRH);
 }
+
+/* Lookups that the frames of a connection cause have a rate; guests of this host have their own. */
+TEST(hosts, test_lookups_of_random_senders_have_a_rate)
+{
+	struct forged forged = forge(env);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+	unsigned int before, asked;
+
+	fg_wire_directory(env->wire, false);
+	fg_malformed_send_fabric(malformed, "default");
+	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
+	fg_malformed_send(malformed, &forged, sizeof(forged));
+	receive_for(env, malformed, 600); /* no frame may stall the connection now */
+	before = fg_wire_resolves(env->wire, 1);
+	for (uint32_t i = 0; i < 1000; i++) {
+		fg_gid_from_ipv4(forged.dgram.sgid, 10, 1, (uint8_t)(i >> 8), (uint8_t)i);
+		fg_malformed_send(malformed, &forged, sizeof(forged));
+	}
+	asked = fg_wire_resolves(env->wire, 1) - before;
+	assert_in_range(asked, 1, 64);
+	/* The rate is that of the connection. */
+	fg_advance(env->host, FG_SEC);
+	before = fg_wire_resolves(env->wire, 1);
+	forged.dgram.sgid[15] ^= 0x80;
+	fg_malformed_send(malformed, &forged, sizeof(forged));
+	assert_int_equal(fg_wire_resolves(env->wire, 1), before + 1);
+	assert_false(fg_malformed_is_closed(malformed));
+}

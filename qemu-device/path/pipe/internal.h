@@ -126,6 +126,12 @@ void pvr_rsp_conn_reply(struct pvr_rsp_conn *in, union pvr_any_frame *header, si
 bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in);
 
 struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in);
+/*
+ * Checks the sender's GID of a frame, see pvr_gid_check_host(). The lookups of a connection
+ * have a rate.
+ */
+enum pvr_gid_state pvr_rsp_conn_check_sender(struct pvr_rsp_conn *in, const char *fabric,
+					     const uint8_t gid[16], uint8_t gid_type);
 
 /* State of path/pipe/responder.c for a connection. Initially all zero. */
 struct pvr_rsp_conn_acks {

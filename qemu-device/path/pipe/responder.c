@@ -502,8 +502,7 @@ enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 	struct pvr_adapter *adapter;
 	enum pvr_gid_state where;
 
-	where = pvr_gid_check_host(pvr_host_engine(host), host, fabric, frame->sgid,
-				   frame->gid_type);
+	where = pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type);
 	if (where == PVR_GID_UNKNOWN && pvr_rsp_conn_may_stall(in))
 		return PVR_HANDLED_STALLED;
 	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);

@@ -82,6 +82,12 @@ struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in)
 	return &in->acks;
 }
 
+enum pvr_gid_state pvr_rsp_conn_check_sender(struct pvr_rsp_conn *in, const char *fabric,
+					     const uint8_t gid[16], uint8_t gid_type)
+{
+	return pvr_gid_check_host(in->host->engine, in->host, fabric, gid, gid_type, &in->lookups);
+}
+
 /* Charges or returns the time since the last call. */
 static void count_stall(struct pvr_rsp_conn *in)
 {

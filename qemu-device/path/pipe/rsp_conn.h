@@ -6,6 +6,7 @@
 #ifndef PVR_RSP_CONN_H
 #define PVR_RSP_CONN_H
 
+#include "gid/resolve.h"
 #include "path/pipe/fabric_ids.h"
 #include "path/pipe/rx.h"
 #include "path/pipe/tx.h"
@@ -26,6 +27,7 @@ struct pvr_rsp_conn {
 	unsigned int late;
 	unsigned int held; /* ... of these, since the ACK was offered for piggybacking */
 	uint32_t offered; /* acks.count at the last offer */
+	struct pvr_gid_quota lookups; /* of senders */
 	/* See pvr_rsp_conn_may_stall(). Times in ns. */
 	bool stalled; /* at the current frame */
 	uint64_t stall_left; /* time that frames may still stall the connection ... */

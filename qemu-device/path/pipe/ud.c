@@ -197,7 +197,7 @@ enum pvr_handled pvr_pipe_datagram(struct pvr_rsp_conn *in, const char *fabric,
 		.payload = payload,
 	};
 
-	switch (pvr_gid_check_host(arrival.engine, host, fabric, frame->sgid, frame->gid_type)) {
+	switch (pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type)) {
 	case PVR_GID_AT_HOST:
 		break;
 	case PVR_GID_UNKNOWN:
