@@ -320,16 +320,6 @@ enum pvr_tls_result pvr_tls_handshake(struct pvr_tls *tls, struct pvr_error *err
 	return result;
 }
 
-static bool is_named(const struct pvr_tls *tls, const char *host)
-{
-	X509 *cert = SSL_get0_peer_certificate(tls->ssl);
-
-	return cert &&
-	       X509_check_host(cert, host, 0,
-			       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS,
-			       NULL) == 1;
-}
-
 /* The peer has used the key shared with psk_host or with the dialled host. */
 static bool has_key_of(const struct pvr_tls *tls, const char *host, struct pvr_error *err)
 {
@@ -345,7 +335,7 @@ bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *er
 {
 	if (tls->context->psk)
 		return has_key_of(tls, host, err);
-	if (is_named(tls, host))
+	if (pvr_tls_names(SSL_get0_peer_certificate(tls->ssl), host))
 		return true;
 	return pvr_fail(err,
 			"it claims to be host '%s', which its certificate does not name (DNS "

@@ -192,12 +192,7 @@ static bool use_private_key(SSL_CTX *ssl, const struct pvr_net_settings *setting
 static bool check_own_name(const struct pvr_tls_context *context, const char *path,
 			   struct pvr_error *err)
 {
-	X509 *cert = SSL_CTX_get0_certificate(context->ssl);
-
-	if (cert &&
-	    X509_check_host(cert, context->name, 0,
-			    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS,
-			    NULL) == 1)
+	if (pvr_tls_names(SSL_CTX_get0_certificate(context->ssl), context->name))
 		return true;
 	return pvr_fail(err,
 			"the certificate %.200s is not this host's: it lacks the subject "

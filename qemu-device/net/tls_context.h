@@ -43,6 +43,12 @@ struct pvr_tls_proof {
 
 void pvr_tls_get_proof(struct pvr_tls *tls, struct pvr_tls_proof *proof);
 void pvr_tls_put_proof(struct pvr_tls_proof *proof);
+/*
+ * Return: whether a DNS name among the subject's alternative names is exactly @host. Case
+ * counts, and wildcards and suffixes match nothing: each spelling is a host of its own, with
+ * GIDs and connections. @cert: or NULL.
+ */
+bool pvr_tls_names(const X509 *cert, const char *host);
 /* Records which certificate is refused, and why. */
 int pvr_tls_verify(int ok, X509_STORE_CTX *store);
 /* Formats the last error of OpenSSL. */

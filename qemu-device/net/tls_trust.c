@@ -8,6 +8,32 @@
 #include "net/tls.h"
 #include "net/tls_context.h"
 
+/* --------------------------------------------------------------------- names */
+
+static bool is_name(const GENERAL_NAME *name, const char *host)
+{
+	const ASN1_STRING *text;
+	int type;
+
+	text = GENERAL_NAME_get0_value(name, &type);
+	return type == GEN_DNS && (size_t)ASN1_STRING_length(text) == strlen(host) &&
+	       !memcmp(ASN1_STRING_get0_data(text), host, strlen(host));
+}
+
+bool pvr_tls_names(const X509 *cert, const char *host)
+{
+	GENERAL_NAMES *names = NULL;
+	bool found = false;
+	int i;
+
+	if (cert)
+		names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
+	for (i = 0; i < sk_GENERAL_NAME_num(names) && !found; i++)
+		found = is_name(sk_GENERAL_NAME_value(names, i), host);
+	GENERAL_NAMES_free(names);
+	return found;
+}
+
 /* ------------------------------------------------------------------- sessions */
 
 static X509_STORE_CTX *make_check(const struct pvr_tls_context *context, X509 *cert,

@@ -72,6 +72,22 @@ def test_wildcards_are_refused(tls_host, ca):
     assert peer_of(tls_host, "h2.lab.example")["conns_in"] == 0
 
 
+def test_names_in_another_spelling_are_refused(tls_host, ca):
+    """A certificate proves the exact name: each spelling would be a host of its own here."""
+    for name in ("HOST2.example.com", "HOST2.EXAMPLE.COM", ".example.com", "host2.example.com.", "example.com"):
+        with tls_peer(ca, "spelt", names=["host2.example.com"]) as conn:
+            conn.send(p.hello(name))
+            reason, text = conn.close_frame()
+        assert reason == p.CLOSE_IDENTITY, name
+        assert f"it claims to be host '{name}', which its certificate does not name" in text
+        assert peer_of(tls_host, name)["state"] == "unknown"
+
+
+def test_own_name_in_another_spelling_is_refused(refuse, ca):
+    keys = ca.options("h1", names=["H1", "other"])
+    refuse(1, "is not this host's: it lacks the subject alternative name DNS:h1", *options(1, args=keys))
+
+
 def test_no_certificate(tls_host, ca):
     with pytest.raises((ssl.SSLError, p.Closed, OSError)):
         with tls_peer(ca, None) as conn:
