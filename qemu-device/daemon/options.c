@@ -199,7 +199,7 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 	if (config && !pvr_settings_read_file(settings, config, err))
 		return PVR_OPTIONS_BAD;
 	settings->net.directory = pvr_directory_options_any(&settings->directory);
-	if (!pvr_directory_options_check(&settings->directory, err) ||
+	if (!pvr_directory_options_check(&settings->directory, settings->net.insecure, err) ||
 	    !pvr_net_settings_check(&settings->net, err))
 		return PVR_OPTIONS_BAD;
 	return PVR_OPTIONS_RUN;

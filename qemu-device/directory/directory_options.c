@@ -43,10 +43,11 @@ bool pvr_directory_options_any(const struct pvr_directory_options *options)
 	return options->peers_file[0] || options->etcd.num_urls;
 }
 
-bool pvr_directory_options_check(const struct pvr_directory_options *options, struct pvr_error *err)
+bool pvr_directory_options_check(const struct pvr_directory_options *options, bool insecure,
+				 struct pvr_error *err)
 {
 	if (options->peers_file[0] && options->etcd.num_urls)
 		return pvr_fail(err,
 				"peers and etcd: hosts are found by a file, or in etcd, not both");
-	return pvr_etcd_settings_check(&options->etcd, err);
+	return pvr_etcd_settings_check(&options->etcd, insecure, err);
 }

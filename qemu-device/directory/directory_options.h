@@ -20,8 +20,8 @@ bool pvr_directory_options_has(const char *key);
 /* An earlier value is kept: options override the file. */
 bool pvr_directory_options_set(struct pvr_directory_options *options, const char *key,
 			       const char *value, struct pvr_error *err);
-/* Checks the settings against each other. */
-bool pvr_directory_options_check(const struct pvr_directory_options *options,
+/* As pvr_etcd_settings_check(). */
+bool pvr_directory_options_check(const struct pvr_directory_options *options, bool insecure,
 				 struct pvr_error *err);
 /* Return: whether a directory is configured. */
 bool pvr_directory_options_any(const struct pvr_directory_options *options);

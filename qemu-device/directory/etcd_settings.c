@@ -2,14 +2,42 @@
 /* Settings of etcd. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/settings_text.h"
 #include "directory/etcd_settings.h"
 
 #define LEASE_MIN 2
 #define LEASE_MAX 3600
+
+/* '@' would hide the real host behind a user name, and the others end the host's part. */
+static bool is_url(const char *url)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:[]/%";
+
+	return (!strncmp(url, "http://", 7) || !strncmp(url, "https://", 8)) &&
+	       !url[strspn(url, allowed)];
+}
+
+/* Return: whether the requests to @url leave this machine unencrypted. */
+static bool is_exposed(const char *url)
+{
+	struct pvr_address address;
+	struct pvr_error err;
+	char host[256];
+
+	if (strncmp(url, "http://", 7))
+		return false;
+	snprintf(host, sizeof(host), "%s", url + 7);
+	host[strcspn(host, "/")] = '\0';
+	if (!strcmp(host, "localhost") || !strncmp(host, "localhost:", 10))
+		return false;
+	return !pvr_address_parse(&address, host, &err) || !pvr_address_is_loopback(&address);
+}
 
 static bool add_url(struct pvr_etcd_settings *settings, char *url, struct pvr_error *err)
 {
@@ -17,7 +45,7 @@ static bool add_url(struct pvr_etcd_settings *settings, char *url, struct pvr_er
 
 	while (len && url[len - 1] == '/')
 		url[--len] = '\0';
-	if (strncmp(url, "http://", 7) && strncmp(url, "https://", 8))
+	if (!is_url(url))
 		return pvr_fail(err, "etcd '%s' is not a URL such as https://192.0.2.10:2379", url);
 	if (settings->num_urls == PVR_ETCD_URLS_MAX)
 		return pvr_fail(err, "etcd: more than %d URLs", PVR_ETCD_URLS_MAX);
@@ -101,7 +129,24 @@ bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, 
 	return pvr_fail(err, "unknown setting '%s'", key);
 }
 
-bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, struct pvr_error *err)
+static bool check_exposed(const struct pvr_etcd_settings *settings, bool insecure,
+			  struct pvr_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < settings->num_urls && !insecure; i++) {
+		if (is_exposed(settings->urls[i]))
+			return pvr_fail(err,
+					"etcd %s without TLS: give an https URL (see "
+					"docs/multi-host.md), or insecure where all that can "
+					"reach it are trusted",
+					settings->urls[i]);
+	}
+	return true;
+}
+
+bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, bool insecure,
+			     struct pvr_error *err)
 {
 	bool any = settings->prefix[0] || settings->ca[0] || settings->cert[0] ||
 		   settings->user[0] || settings->password_file[0] || settings->lease;
@@ -112,5 +157,5 @@ bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, struct pv
 		return pvr_fail(err, "etcd-cert and etcd-key go together");
 	if (!settings->user[0] != !settings->password_file[0])
 		return pvr_fail(err, "etcd-user and etcd-password-file go together");
-	return true;
+	return check_exposed(settings, insecure, err);
 }

@@ -24,7 +24,11 @@ struct pvr_etcd_settings {
  */
 bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, const char *value,
 			   struct pvr_error *err);
-/* Checks the settings against each other. */
-bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, struct pvr_error *err);
+/*
+ * Checks the settings against each other. @insecure: http to other machines is allowed.
+ * False with @err filled.
+ */
+bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, bool insecure,
+			     struct pvr_error *err);
 
 #endif /* PVR_DIRECTORY_ETCD_SETTINGS_H */

@@ -346,6 +346,7 @@ static bool parse(int argc, char **argv, struct pvr_directory_env *env,
 		  struct pvr_directory_settings *settings, struct pvr_etcd_settings *etcd,
 		  struct pvr_error *err)
 {
+	bool insecure = false;
 	char *value;
 	int i;
 
@@ -360,13 +361,15 @@ static bool parse(int argc, char **argv, struct pvr_directory_env *env,
 			env->address = value;
 		else if (!strcmp(argv[i], "peers"))
 			settings->peers_file = value;
+		else if (!strcmp(argv[i], "insecure"))
+			insecure = !strcmp(value, "on");
 		else if (!strcmp(argv[i], "cache"))
 			settings->cache = strtoul(value, NULL, 10);
 		else if (!pvr_etcd_settings_set(etcd, argv[i], value, err))
 			return false;
 	}
 	settings->etcd = etcd->num_urls ? etcd : NULL;
-	return pvr_etcd_settings_check(etcd, err);
+	return pvr_etcd_settings_check(etcd, insecure, err);
 }
 
 static void serve(void)

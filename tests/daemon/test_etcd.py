@@ -520,7 +520,13 @@ def test_etcd_with_wrong_answers(checked_modes, mode):
     (["etcd=http://x", "etcd-lease=1"], "etcd-lease '1' is not a number of seconds from 2 to 3600"),
     (["etcd=http://x", "etcd-cert=/c"], "etcd-cert and etcd-key go together"),
     (["etcd=http://x", "etcd-user=u"], "etcd-user and etcd-password-file go together"),
-    (["etcd=http://x", "etcd-user=u", "etcd-password-file=/none"], "cannot read etcd-password-file /none: No such"),
+    (["etcd=http://192.0.2.1:2379"], "etcd http://192.0.2.1:2379 without TLS: give an https URL"),
+    (["etcd=https://x,http://etcd.example:2379"], "etcd http://etcd.example:2379 without TLS"),
+    (["etcd=http://[2001:db8::1]:2379"], "etcd http://[2001:db8::1]:2379 without TLS"),
+    (["etcd=http://127.0.0.1.example:2379"], "etcd http://127.0.0.1.example:2379 without TLS"),
+    (["etcd=http://127.0.0.1@192.0.2.1:2379"], "etcd 'http://127.0.0.1@192.0.2.1:2379' is not a URL"),
+    (["etcd=https://x\nlog"], "etcd 'https://x\nlog' is not a URL"),
+    (["etcd=https://x", "etcd-user=u", "etcd-password-file=/none"], "cannot read etcd-password-file /none: No such"),
     (["etcd-lease=5"], "there are settings of etcd, but not etcd = URL itself"),
 ])
 def test_mistakes(settings, says):
@@ -528,3 +534,11 @@ def test_mistakes(settings, says):
     output = host.child.communicate(timeout=PATIENCE)[0].decode()
     assert host.child.returncode == 1
     assert output.startswith(f"error {says}"), output
+
+
+@pytest.mark.parametrize("settings", [["etcd=http://192.0.2.1:2379", "insecure=on"], ["etcd=http://localhost:1"],
+                                      ["etcd=http://[::1]:1"], ["etcd=http://127.9.9.9:1/path"]])
+def test_http_to_loopback_or_by_name(start, settings):
+    """Plain http needs no word on this machine, and `insecure` to others."""
+    host = Host("a", *settings)
+    assert host.end() == 0

@@ -10,11 +10,12 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(TESTS / "pylib"), str(TESTS.parent / "scripts" / "lab")]
+sys.path[:0] = [str(TESTS / "pylib"), str(TESTS / "daemon"), str(TESTS.parent / "scripts" / "lab")]
 
 import daemon_process  # noqa: E402
 from daemon_process import PATIENCE, adapter_option, wait_until  # noqa: E402
 from etcd_server import EtcdServer  # noqa: E402
+from keys import Authority  # noqa: E402
 from vmlab_lib.hosts import Hosts, address  # noqa: E402
 
 BINARIES = Path(daemon_process.PVRDMAD).parent
@@ -95,7 +96,7 @@ class Lab:
         self.folder = folder
         self.hosts = Hosts(hosts + etcd, netem)
         self.etcd_host = hosts + 1
-        self.etcd = EtcdServer(folder, address(self.etcd_host)) if etcd else None
+        self.etcd, self.etcd_options = self._new_etcd(secure=pipe != "tcp") if etcd else (None, [])
         self.fabrics = fabrics or {}
         self.runs = []
         self.numbers = itertools.count(1)
@@ -105,9 +106,18 @@ class Lab:
             peers = [word for other in range(1, hosts + 1) if other != number
                      for word in ("--peer", f"host{other}={address(other)}")]
             if etcd:
-                peers = ["--etcd", self.etcd.url, "--etcd-lease", 2]
+                peers = ["--etcd", self.etcd.url, "--etcd-lease", 2, *self.etcd_options]
             guests = [number + hosts * nth for nth in range(guests_per_host)]
             self.daemons[number] = Daemon(self, number, guests, [*how[own], *peers, *args])
+
+    def _new_etcd(self, secure):
+        """Hosts that have keys talk to etcd by TLS, too. Return: the server, and the options of its clients."""
+        if not secure:
+            return EtcdServer(self.folder, address(self.etcd_host)), []
+        ca = Authority(self.folder, "etcd-ca")
+        cert, key = ca.sign("etcd", names=[], extra=[f"subjectAltName=IP:{address(self.etcd_host)}"])
+        args = ["--cert-file", cert, "--key-file", key]
+        return EtcdServer(self.folder, address(self.etcd_host), args, scheme="https"), ["--etcd-ca", ca.cert]
 
     def _new_key(self, name):
         """Return: the option that names the file."""
