@@ -15,13 +15,24 @@
 
 /* --------------------------------------------------------------------------- log */
 
+/* Other hosts and etcd choose parts of a line: a line end or ESC in them has no effect. */
+static void escape(char *to, size_t size, const char *from)
+{
+	size_t len = 0;
+
+	for (; *from && len + sizeof("\\x00") <= size; from++)
+		len += (size_t)snprintf(to + len, size - len,
+					*from >= ' ' && *from < 0x7f ? "%c" : "\\x%02x",
+					(unsigned char)*from);
+}
+
 void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt,
 		       ...)
 {
 	const struct pvr_directory_env *env = &directory->env;
 	static const char before[] = "directory: ";
 	uint32_t suppressed;
-	char text[600];
+	char text[600], line[700];
 	va_list ap;
 
 	if (!pvr_ratelimit_pass(&directory->ratelimit, LOG_LINES, pvr_loop_now(), &suppressed))
@@ -34,7 +45,8 @@ void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level
 	va_start(ap, fmt);
 	vsnprintf(text + strlen(before), sizeof(text) - strlen(before), fmt, ap);
 	va_end(ap);
-	env->log(env->opaque, level, text);
+	escape(line, sizeof(line), text);
+	env->log(env->opaque, level, line);
 }
 
 void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key *key,

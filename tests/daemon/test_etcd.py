@@ -510,6 +510,20 @@ def test_etcd_with_wrong_answers(checked_modes, mode):
     checked_modes[mode].result()
 
 
+def test_text_of_etcd_is_escaped(etcd, start):
+    """Control characters and newlines of an error or a key make no log lines, and no commands of a terminal."""
+    proxy = FaultyProxy(etcd)
+    try:
+        refusal = json.dumps({"error": "no\nlog 0 forged\r\x1b[2J\x7f\u202e", "code": 7}).encode()
+        proxy.mode = lambda handler: FaultyProxy.reply(handler, 403, refusal)
+        a = start("a", proxy.url)
+        a.tell("resolve red", G1)
+        a.wait("log 1 directory: etcd refuses look-ups: no\\x0alog 0 forged\\x0d\\x1b[2J\\x7f\\xe2\\x80\\xae")
+        assert not [line for line in a.lines if line.startswith("log 0")]
+    finally:
+        proxy.close()
+
+
 # --------------------------------------------------------------------------- settings
 
 @pytest.mark.parametrize("settings, says", [
