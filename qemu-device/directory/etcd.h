@@ -116,6 +116,8 @@ struct pvr_etcd_watch {
 	uint64_t serial;
 	size_t unconfirmed; /* watches requested and not confirmed */
 	struct pvr_loop_timer timer; /* for their confirmation */
+	struct pvr_loop_timer retry; /* after a refusal; armed: no stream is opened */
+	uint64_t refused_at, pause;
 	uint64_t events;
 };
 

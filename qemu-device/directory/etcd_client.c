@@ -16,6 +16,7 @@
 struct etcd_call {
 	struct pvr_etcd_client *client;
 	size_t url;
+	unsigned int login; /* number of its token */
 	pvr_etcd_done done;
 	void *opaque;
 };
@@ -96,6 +97,14 @@ static void describe(char *text, size_t size, const struct pvr_http_reply *reply
 		snprintf(text, size, "HTTP status %ld", reply->status);
 }
 
+/* Return: whether the call need only be repeated with a new token. */
+static bool token_expired(struct pvr_etcd_client *client, const struct etcd_call *call)
+{
+	if (call->login == client->logins)
+		client->token[0] = '\0';
+	return client->settings.user[0] && call->login <= client->worked;
+}
+
 static void call_done(void *opaque, const struct pvr_http_reply *reply)
 {
 	struct etcd_call *call = opaque;
@@ -105,12 +114,14 @@ static void call_done(void *opaque, const struct pvr_http_reply *reply)
 	char why[200];
 
 	describe(why, sizeof(why), reply);
-	if (reply->status == 401)
-		client->token[0] = '\0'; /* tokens expire */
-	if (!client->ending && result == PVR_ETCD_FAILED)
+	if (reply->status == 401 && token_expired(client, call))
+		result = PVR_ETCD_FAILED;
+	else if (!client->ending && result == PVR_ETCD_FAILED)
 		note_failure(client, call->url, why);
 	else if (!client->ending)
 		note_success(client);
+	if (result == PVR_ETCD_OK)
+		client->worked = call->login;
 	call->done(call->opaque, result, object);
 	json_object_put(object);
 	free(call);
@@ -134,6 +145,7 @@ static bool post(struct pvr_etcd_client *client, const char *path, const struct 
 	*call = (struct etcd_call){
 		.client = client,
 		.url = client->current,
+		.login = client->logins,
 		.done = done,
 		.opaque = opaque,
 	};
@@ -170,6 +182,11 @@ void pvr_etcd_stream_ended(struct pvr_etcd_client *client, long status, const ch
 	note_failure(client, client->current, why);
 }
 
+void pvr_etcd_client_log_out(struct pvr_etcd_client *client)
+{
+	client->token[0] = '\0';
+}
+
 void pvr_etcd_call_now(struct pvr_etcd_client *client, const char *path, const char *body)
 {
 	char url[320];
@@ -189,6 +206,7 @@ static void authenticated(void *opaque, enum pvr_etcd_result result, struct json
 	if (result == PVR_ETCD_OK && token && strlen(token) < sizeof(client->token) &&
 	    !strpbrk(token, "\r\n")) {
 		strcpy(client->token, token);
+		client->logins++;
 		return;
 	}
 	if (result != PVR_ETCD_FAILED)

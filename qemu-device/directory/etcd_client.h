@@ -26,6 +26,7 @@ struct pvr_etcd_client {
 	struct pvr_http *http;
 	struct pvr_etcd_settings settings;
 	char password[256], token[512];
+	unsigned int logins, worked; /* number of the token; of the last one that was accepted */
 	size_t current; /* index of the URL */
 	unsigned int failures; /* consecutive */
 	bool connected, authenticating, ending;
@@ -56,6 +57,8 @@ bool pvr_etcd_call(struct pvr_etcd_client *client, const char *path, struct pvr_
 struct pvr_http_call *pvr_etcd_stream(struct pvr_etcd_client *client, const char *path,
 				      const struct pvr_http_stream_ops *ops, void *opaque);
 void pvr_etcd_stream_ended(struct pvr_etcd_client *client, long status, const char *why);
+/* The token is not accepted any more: the next pvr_etcd_client_usable() logs in again. */
+void pvr_etcd_client_log_out(struct pvr_etcd_client *client);
 /* Blocks; for the end of the daemon. */
 void pvr_etcd_call_now(struct pvr_etcd_client *client, const char *path, const char *body);
 

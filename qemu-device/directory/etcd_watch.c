@@ -12,6 +12,9 @@
 #define UNSENT_LIMIT (4u << 20) /* bytes; etcd does not read: open a new stream */
 #define CONFIRM_MAX (5 * PVR_SEC)
 #define SLOT_BITS 20
+/* Pauses after a refusal, doubled up to the maximum, which is also the time of a fresh start. */
+#define PAUSE_MIN PVR_SEC
+#define PAUSE_MAX (60 * PVR_SEC)
 
 /* -------------------------------------------------------------------- slots */
 
@@ -143,15 +146,63 @@ static void confirmed(struct pvr_etcd *etcd)
 		pvr_loop_timer_arm(etcd->directory->env.loop, &watch->timer, CONFIRM_MAX);
 }
 
+static uint64_t next_pause(const struct pvr_etcd *etcd)
+{
+	const struct pvr_etcd_watch *watch = &etcd->watch;
+
+	if (!watch->refused_at || pvr_loop_now() - watch->refused_at > PAUSE_MAX)
+		return etcd->client.settings.user[0] ? PVR_MSEC : PAUSE_MIN;
+	if (watch->pause < PAUSE_MIN)
+		return PAUSE_MIN;
+	return 2 * watch->pause < PAUSE_MAX ? 2 * watch->pause : PAUSE_MAX;
+}
+
+/*
+ * The token of the stream has expired, or this host may not read the key. Newer versions
+ * of etcd do not tell which watch they refuse. So a new stream with a new token begins,
+ * and in the meantime the keys are read again: see retry_expired().
+ */
+static void refused(struct pvr_etcd *etcd, const char *why)
+{
+	struct pvr_etcd_watch *watch = &etcd->watch;
+
+	watch->pause = next_pause(etcd);
+	if (watch->pause >= PAUSE_MIN)
+		pvr_directory_log(etcd->directory, PVR_LOG_WARN,
+				  "etcd refuses watches: %.200s; keys are read again in %llu s",
+				  why ? why : "no reason given",
+				  (unsigned long long)(watch->pause / PVR_SEC));
+	watch->refused_at = pvr_loop_now();
+	pvr_etcd_watch_close(etcd);
+	pvr_etcd_client_log_out(&etcd->client);
+	pvr_loop_timer_arm(etcd->directory->env.loop, &watch->retry, watch->pause);
+}
+
+static void retry_expired(struct pvr_loop_timer *timer)
+{
+	struct pvr_etcd *etcd = pvr_container_of(timer, struct pvr_etcd, watch.retry);
+	struct pvr_etcd_item *item;
+
+	TAILQ_FOREACH(item, &etcd->watch.pending, watch_link)
+		pvr_etcd_request(etcd, item);
+	pvr_etcd_step(etcd);
+}
+
 static void take_result(struct pvr_etcd *etcd, struct json_object *result)
 {
 	struct pvr_etcd_item *item = item_of(etcd, pvr_json_number(result, "watch_id"));
+	bool created = pvr_json_true(result, "created");
+	bool canceled = pvr_json_true(result, "canceled");
 
-	if (pvr_json_true(result, "created"))
+	if (created && canceled && !pvr_json_number(result, "compact_revision")) {
+		refused(etcd, pvr_json_text(result, "cancel_reason"));
+		return;
+	}
+	if (created)
 		confirmed(etcd);
 	if (!item)
 		return; /* not watched any more */
-	if (pvr_json_true(result, "canceled")) {
+	if (canceled) {
 		/*
 		 * etcd has compacted this revision: read the item again, then watch it.
 		 */
@@ -236,7 +287,7 @@ void pvr_etcd_watch_close(struct pvr_etcd *etcd)
 
 static bool open_stream(struct pvr_etcd *etcd)
 {
-	if (!etcd->watch.stream && pvr_etcd_client_usable(&etcd->client))
+	if (!etcd->watch.stream && !etcd->watch.retry.loop && pvr_etcd_client_usable(&etcd->client))
 		etcd->watch.stream = pvr_etcd_stream(&etcd->client, "/v3/watch", &stream_ops, etcd);
 	return etcd->watch.stream;
 }
@@ -278,10 +329,12 @@ void pvr_etcd_watch_init(struct pvr_etcd *etcd)
 {
 	TAILQ_INIT(&etcd->watch.pending);
 	etcd->watch.timer.expired = timer_expired;
+	etcd->watch.retry.expired = retry_expired;
 }
 
 void pvr_etcd_watch_exit(struct pvr_etcd *etcd)
 {
 	pvr_loop_timer_disarm(&etcd->watch.timer);
+	pvr_loop_timer_disarm(&etcd->watch.retry);
 	free(etcd->watch.slots);
 }

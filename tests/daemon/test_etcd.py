@@ -312,26 +312,34 @@ def test_etcd_that_comes_later(etcd, start):
 
 # ------------------------------------------------------------------------ credentials
 
-def test_user_and_password(tmp_path, etcd, start):
-    for path, body in [
-            ("/v3/auth/user/add", {"name": "root", "password": "r"}),
-            ("/v3/auth/user/grant", {"user": "root", "role": "root"}),
-            ("/v3/auth/user/add", {"name": "pvrdma", "password": 'p"w'}),
-            ("/v3/auth/role/add", {"name": "hosts"}),
-            ("/v3/auth/role/grant", {"name": "hosts", "perm": {
-                "permType": "READWRITE", "key": encode("pvrdma/"), "range_end": encode("pvrdma0")}}),
-            ("/v3/auth/user/grant", {"user": "pvrdma", "role": "hosts"})]:
+def enable_users(etcd, folder, users, roles):
+    """`users`: the roles of each; `roles`: prefixes that each can read and write, or only read. Return: password files."""
+    calls = [("/v3/auth/user/add", {"name": "root", "password": "r"}), ("/v3/auth/user/grant", {"user": "root", "role": "root"})]
+    for role, (write, read) in roles.items():
+        calls.append(("/v3/auth/role/add", {"name": role}))
+        for kind, prefixes in (("READWRITE", write), ("READ", read)):
+            calls += [("/v3/auth/role/grant", {"name": role, "perm": {
+                "permType": kind, "key": encode(prefix), "range_end": encode(prefix[:-1] + "0")}}) for prefix in prefixes]
+    for user, own in users.items():
+        calls.append(("/v3/auth/user/add", {"name": user, "password": f'{user}"w'}))
+        calls += [("/v3/auth/user/grant", {"user": user, "role": role}) for role in own]
+        (folder / user).write_text(f'{user}"w\n')
+    for path, body in calls:
         try:
             etcd.call(path, body)
         except Exception as why:  # "root" has the role already in some versions
             assert "root" in json.dumps(body), why
     etcd.call("/v3/auth/enable", {})
-    good, bad = tmp_path / "good", tmp_path / "bad"
-    good.write_text('p"w\n')
+    return {user: (f"etcd-user={user}", f"etcd-password-file={folder / user}") for user in users}
+
+
+def test_user_and_password(tmp_path, etcd, start):
+    user = enable_users(etcd, tmp_path, {"pvrdma": ["hosts"]}, {"hosts": (["pvrdma/"], [])})["pvrdma"]
+    bad = tmp_path / "bad"
     bad.write_text("guess\n")
-    a = start("a", etcd.url, "etcd-user=pvrdma", f"etcd-password-file={good}")
+    a = start("a", etcd.url, *user)
     a.announce("red", G1)
-    b = start("b", etcd.url, "etcd-user=pvrdma", f"etcd-password-file={good}")
+    b = start("b", etcd.url, *user)
     b.resolve("red", G1, "remote 2 a")
     assert_withdrawal_arrives(a, b)
     c = start("c", etcd.url, "etcd-user=pvrdma", f"etcd-password-file={bad}")
@@ -344,6 +352,27 @@ def test_user_and_password(tmp_path, etcd, start):
     # With a wrong password or without a user there is no answer, and few requests.
     for host in (c, d):
         assert host.stats()["requests"] < 40 and not news(host.lines)
+
+
+def test_watches_after_the_token_has_expired(tmp_path, start):
+    """Its stream has the old token: etcd refuses new watches on it, although it reads keys with a new token."""
+    etcd = Etcd(tmp_path, ["--auth-token-ttl", 1])
+    try:
+        user = enable_users(etcd, tmp_path, {"pvrdma": ["hosts"]}, {"hosts": (["pvrdma/"], [])})["pvrdma"]
+        a, b = (start(name, etcd.url, *user, lease=10) for name in "ab")
+        a.announce("red", G1)
+        b.resolve("red", G1, "remote 2 a")
+        b.watch(3)
+        a.announce("red", G2)
+        b.resolve("red", G2, "remote 2 a")
+        since = b.mark()
+        a.announce("red", G2, present=False)
+        b.wait(f"set red {G2} nowhere", since)
+        assert b.stats()["requests"] < 40, b.lines
+        a.end()
+        b.end()
+    finally:
+        etcd.stop()
 
 
 def test_tls(tmp_path, start):
@@ -508,6 +537,40 @@ def fixture_checked_modes(tmp_path_factory):
 def test_etcd_with_wrong_answers(checked_modes, mode):
     """Memory, CPU time and requests are bounded, known GIDs stay, and all is well after the fault."""
     checked_modes[mode].result()
+
+
+def refuse_watches(handler):
+    """As newer versions do: they do not tell which one."""
+    if not handler.path.endswith("/watch"):
+        return FaultyProxy.FORWARD
+    result = {"watch_id": "-1", "created": True, "canceled": True, "cancel_reason": "etcdserver: permission denied"}
+    handler.send_response(200)
+    handler.end_headers()
+    handler.wfile.write(json.dumps({"result": result}).encode() + b"\n")
+    return time.sleep(0.2)
+
+
+def test_watches_that_are_refused(etcd, start):
+    """Changes arrive nevertheless, by reads that have a rate; watches return when they are permitted."""
+    proxy = FaultyProxy(etcd)
+    try:
+        a = start("a", etcd.url)
+        for gid in (G1, G2):
+            a.announce("red", gid)
+        proxy.mode = refuse_watches
+        b = start("b", proxy.url)
+        for gid in (G1, G2):
+            b.resolve("red", gid, "remote 2 a")
+        b.wait("log 1 directory: etcd refuses watches: etcdserver: permission denied; keys are read again in 1 s")
+        assert_withdrawal_arrives(a, b)
+        assert b.stats()["watches"] == 0 and b.stats()["requests"] < 60, b.stats()
+        proxy.mode = None
+        wait_until(lambda: b.stats()["watches"], "b watches")
+        since = b.mark()
+        a.announce("red", G2, present=False)
+        b.wait(f"set red {G2} nowhere", since)
+    finally:
+        proxy.close()
 
 
 def test_text_of_etcd_is_escaped(etcd, start):
