@@ -9,23 +9,33 @@
 
 /* --------------------------------------------------------------------- keys */
 
-void pvr_etcd_gid_key(const struct pvr_etcd *etcd, const struct pvr_key *key,
-		      char text[PVR_ETCD_KEY_MAX])
+static void add_gid(char text[PVR_ETCD_KEY_MAX], const struct pvr_key *key)
 {
-	bool group = pvr_key_is_group(key);
-	size_t len, i;
+	size_t len = strlen(text), i;
 
-	len = (size_t)snprintf(text, PVR_ETCD_KEY_MAX, "%s%s/%s/", etcd->prefix,
-			       group ? "mcast" : "gids", key->fabric);
 	for (i = 0; i < sizeof(key->gid); i++)
 		len += (size_t)snprintf(text + len, PVR_ETCD_KEY_MAX - len, "%02x", key->gid[i]);
-	if (group)
-		snprintf(text + len, PVR_ETCD_KEY_MAX - len, "/");
+}
+
+void pvr_etcd_index_prefix(const struct pvr_etcd *etcd, const struct pvr_key *key,
+			   char text[PVR_ETCD_KEY_MAX])
+{
+	snprintf(text, PVR_ETCD_KEY_MAX, "%s%s/%s/", etcd->prefix,
+		 pvr_key_is_group(key) ? "mcast" : "gids", key->fabric);
+	add_gid(text, key);
+	strcat(text, "/");
+}
+
+void pvr_etcd_claim_key(const struct pvr_etcd *etcd, const char *host, const struct pvr_key *key,
+			char text[PVR_ETCD_KEY_MAX])
+{
+	snprintf(text, PVR_ETCD_KEY_MAX, "%shosts/%s/gids/%s/", etcd->prefix, host, key->fabric);
+	add_gid(text, key);
 }
 
 void pvr_etcd_host_key(const struct pvr_etcd *etcd, const char *host, char text[PVR_ETCD_KEY_MAX])
 {
-	snprintf(text, PVR_ETCD_KEY_MAX, "%shosts/%s", etcd->prefix, host);
+	snprintf(text, PVR_ETCD_KEY_MAX, "%shosts/%s/address", etcd->prefix, host);
 }
 
 void pvr_etcd_item_key(const struct pvr_etcd *etcd, const struct pvr_etcd_item *item,
@@ -35,24 +45,45 @@ void pvr_etcd_item_key(const struct pvr_etcd *etcd, const struct pvr_etcd_item *
 		pvr_etcd_host_key(etcd, pvr_container_of(item, struct pvr_dir_host, private)->name,
 				  text);
 	else
-		pvr_etcd_gid_key(etcd, &pvr_container_of(item, struct pvr_entry, private)->node.key,
-				 text);
+		pvr_etcd_index_prefix(
+			etcd, &pvr_container_of(item, struct pvr_entry, private)->node.key, text);
 }
 
-void pvr_etcd_add_range(struct pvr_text *text, const struct pvr_etcd_item *item, const char *key)
+void pvr_etcd_add_range(struct pvr_text *text, const char *key)
 {
 	char end[PVR_ETCD_KEY_MAX];
+	size_t len = strlen(key);
 
 	pvr_text_add(text, "\"key\":\"");
 	pvr_text_add_base64(text, key);
 	pvr_text_add(text, "\"");
-	if (item->kind != PVR_ITEM_GROUP)
+	if (key[len - 1] != '/')
 		return;
 	strcpy(end, key);
-	end[strlen(end) - 1]++; /* the '/' */
+	end[len - 1]++;
 	pvr_text_add(text, ",\"range_end\":\"");
 	pvr_text_add_base64(text, end);
 	pvr_text_add(text, "\"");
+}
+
+struct json_object *pvr_etcd_kvs(struct json_object *responses, size_t i)
+{
+	struct json_object *response = responses ? json_object_array_get_idx(responses, i) : NULL;
+
+	return pvr_json_array(pvr_json_object(response, "response_range"), "kvs");
+}
+
+bool pvr_etcd_key_host(struct json_object *kv, char host[PVR_HOST_NAME_MAX])
+{
+	char key[PVR_ETCD_KEY_MAX], *name;
+
+	if (pvr_json_base64(kv, "key", key, sizeof(key)) < 0)
+		return false;
+	name = strrchr(key, '/');
+	if (!name || !pvr_dir_host_name_ok(name + 1))
+		return false;
+	strcpy(host, name + 1);
+	return true;
 }
 
 /* -------------------------------------------------------------------- steps */
@@ -152,6 +183,7 @@ static void drop_item(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 
 static void etcd_drop(struct pvr_directory *directory, struct pvr_entry *entry)
 {
+	pvr_etcd_drop_claimants(pvr_etcd_of(directory), entry);
 	drop_item(pvr_etcd_of(directory), (struct pvr_etcd_item *)entry->private);
 }
 

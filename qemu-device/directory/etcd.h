@@ -4,14 +4,24 @@
  *
  * DOC: keys in etcd
  *
- *	PREFIX hosts/NAME		{"address":"ADDRESS:PORT"}
- *	PREFIX gids/FABRIC/GID		{"host":"NAME","type":"v2"}
- *	PREFIX mcast/FABRIC/GID/NAME	{"host":"NAME","type":"v2"}	a member of a group
+ *	PREFIX hosts/NAME/address		{"address":"ADDRESS:PORT"}
+ *	PREFIX hosts/NAME/gids/FABRIC/GID	{"type":"v2"}	the claim of host NAME
+ *	PREFIX gids/FABRIC/GID/NAME		{"type":"v2"}	index: NAME may have a claim
+ *	PREFIX mcast/FABRIC/GID/NAME		{"type":"v2"}	a member of a group
  *
  * GIDs are 32 hexadecimal digits. All keys of a host are attached to its lease and
- * disappear when the lease expires. A host writes a GID's key only if there is none or it
- * is its own. So the first owner keeps the GID while its key exists; later claims are
- * refused.
+ * disappear when the lease expires.
+ *
+ * DOC: the owner of a GID
+ *
+ * etcd grants rights for prefixes. So each host can have a role for its own prefix
+ * hosts/NAME/, and only the host itself can write or delete its claims. The index makes a
+ * look-up independent of the number of hosts, but all hosts of the fabric can write it.
+ * So an entry of the index is only a hint: the claims that it leads to are read, too. The
+ * GID belongs to the host with the oldest claim. A younger claim is refused and logged at
+ * both ends, until the older one is withdrawn: so an adapter can move. The known owner's
+ * claim is read even if the index does not have it. So a host that deletes index entries
+ * cannot move a GID that is in use.
  *
  * DOC: outage of etcd
  *
@@ -36,6 +46,9 @@
  * An item that is looked up and watched: the key of a GID or host, or the keys of a
  * group.
  */
+/* Claims that are compared; others are younger, or later in the index. */
+#define PVR_ETCD_CLAIMS_MAX 8
+
 enum pvr_item_kind {
 	PVR_ITEM_GID,
 	PVR_ITEM_GROUP,
@@ -54,7 +67,8 @@ struct pvr_lookup_batch;
 struct pvr_etcd_item {
 	enum pvr_item_kind kind;
 	enum pvr_item_lookup lookup;
-	bool again; /* ASKED: it has changed since */
+	bool again; /* it has changed since it was read */
+	bool confirming; /* a GID: the index was read, and the next look-up reads claims */
 	TAILQ_ENTRY(pvr_etcd_item) link; /* QUEUED, LATER */
 	uint64_t due; /* LATER */
 	struct pvr_lookup_batch *batch; /* ASKED */
@@ -69,9 +83,12 @@ TAILQ_HEAD(pvr_item_list, pvr_etcd_item);
 
 struct pvr_etcd_entry {
 	struct pvr_etcd_item item; /* first */
-	uint64_t key_revision; /* mod_revision of the key when it was last read */
+	/* Hosts whose claims are read; each holds a reference. */
+	struct pvr_dir_host *claimants[PVR_ETCD_CLAIMS_MAX + 1];
+	size_t num_claimants;
+	uint64_t key_revision; /* mod_revision of the owner's claim when it was last read */
 	/*
-	 * The owner reported the GID as lost: ignore the key until it changes or the time
+	 * The owner reported the GID as lost: ignore its claim until it changes or the time
 	 * has passed.
 	 */
 	uint64_t gone_revision, gone_until;
@@ -146,24 +163,35 @@ void pvr_etcd_step(struct pvr_etcd *etcd);
 void pvr_etcd_resync(struct pvr_etcd *etcd);
 /* Checks the header of a response for a loss of etcd's data. */
 void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header);
-/* Formats the key of a GID, or the prefix of a group's member keys. */
-void pvr_etcd_gid_key(const struct pvr_etcd *etcd, const struct pvr_key *key,
-		      char text[PVR_ETCD_KEY_MAX]);
+/* Formats the prefix of a GID's index entries, or of a group's member keys. */
+void pvr_etcd_index_prefix(const struct pvr_etcd *etcd, const struct pvr_key *key,
+			   char text[PVR_ETCD_KEY_MAX]);
+void pvr_etcd_claim_key(const struct pvr_etcd *etcd, const char *host, const struct pvr_key *key,
+			char text[PVR_ETCD_KEY_MAX]);
 void pvr_etcd_host_key(const struct pvr_etcd *etcd, const char *host, char text[PVR_ETCD_KEY_MAX]);
 void pvr_etcd_item_key(const struct pvr_etcd *etcd, const struct pvr_etcd_item *item,
 		       char text[PVR_ETCD_KEY_MAX]);
-/* Adds "key":..., and for a group "range_end":... */
-void pvr_etcd_add_range(struct pvr_text *text, const struct pvr_etcd_item *item, const char *key);
+/* Adds "key":..., and "range_end":... if @key is a prefix, which ends with '/'. */
+void pvr_etcd_add_range(struct pvr_text *text, const char *key);
+/* Return: the keys of the @i-th response of a transaction, or NULL without any. */
+struct json_object *pvr_etcd_kvs(struct json_object *responses, size_t i);
+/* Reads the name of the host behind the last '/' of the key. Return: false without one. */
+bool pvr_etcd_key_host(struct json_object *kv, char host[PVR_HOST_NAME_MAX]);
 
-/* etcd_answer.c: result of a look-up. @kvs NULL: no key. */
-void pvr_etcd_answer(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct json_object *kvs);
+/* etcd_answer.c: result of a look-up, in the responses from @first on. */
+void pvr_etcd_answer(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
+		     struct json_object *responses, size_t first);
+/* Adds the read operations of a look-up behind @num others. Return: their number. */
+size_t pvr_etcd_add_reads(const struct pvr_etcd *etcd, const struct pvr_etcd_item *item,
+			  struct pvr_text *body, size_t num);
+size_t pvr_etcd_num_reads(const struct pvr_etcd_item *item);
+/* The entry is about to be freed. */
+void pvr_etcd_drop_claimants(struct pvr_etcd *etcd, struct pvr_entry *entry);
 void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due);
 void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_dir_host *host, uint8_t type);
 void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 		    struct pvr_dir_host *host);
-/* Parses {"host":NAME,"type":TYPE}. Return: false if @value is anything else. */
-bool pvr_etcd_parse_owner(const char *value, char host[PVR_HOST_NAME_MAX], uint8_t *type);
 
 /* ------------------------------------------------------------- etcd_lease.c */
 void pvr_etcd_lease_init(struct pvr_etcd *etcd);

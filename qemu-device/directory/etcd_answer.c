@@ -16,33 +16,33 @@ static struct pvr_etcd_entry *entry_part(struct pvr_entry *entry)
 	return (struct pvr_etcd_entry *)entry->private;
 }
 
-bool pvr_etcd_parse_owner(const char *value, char host[PVR_HOST_NAME_MAX], uint8_t *type)
+static uint8_t parse_type(const char *value)
 {
 	struct json_object *object = pvr_json_parse(value, strlen(value));
-	const char *name = pvr_json_text(object, "host"), *roce = pvr_json_text(object, "type");
-	bool ok = name && roce && pvr_dir_host_name_ok(name);
+	const char *roce = pvr_json_text(object, "type");
+	uint8_t type = !roce		     ? 0
+		       : !strcmp(roce, "v1") ? PVR_GID_TYPE_ROCE_V1
+		       : !strcmp(roce, "v2") ? PVR_GID_TYPE_ROCE_V2
+					     : 0;
 
-	*type = ok && !strcmp(roce, "v1")   ? PVR_GID_TYPE_ROCE_V1
-		: ok && !strcmp(roce, "v2") ? PVR_GID_TYPE_ROCE_V2
-					    : 0;
-	if (*type)
-		strcpy(host, name);
 	json_object_put(object);
-	return *type;
+	return type;
 }
 
-static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PVR_HOST_NAME_MAX],
-		     uint8_t *type)
+/* Return: PVR_GID_TYPE_*; 0, logged: the value is invalid. */
+static uint8_t type_of(struct pvr_etcd *etcd, struct json_object *kv)
 {
 	char value[PVR_ETCD_VALUE_MAX], key[PVR_ETCD_KEY_MAX];
+	uint8_t type = 0;
 
-	if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0 &&
-	    pvr_etcd_parse_owner(value, host, type))
-		return true;
+	if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0)
+		type = parse_type(value);
+	if (type)
+		return type;
 	if (pvr_json_base64(kv, "key", key, sizeof(key)) < 0)
 		strcpy(key, "a key");
 	pvr_directory_log(etcd->directory, PVR_LOG_WARN, "the value of %s in etcd is invalid", key);
-	return false;
+	return 0;
 }
 
 /* ------------------------------------------------------------------------------ a GID */
@@ -58,18 +58,12 @@ static void add_host(struct pvr_etcd *etcd, struct pvr_dir_host *host)
 	pvr_etcd_request(etcd, &part->item);
 }
 
-static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *name,
+static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, struct pvr_dir_host *host,
 		      uint8_t type)
 {
-	struct pvr_dir_host *host = pvr_dir_host_get(etcd->directory, name);
-
-	if (!host)
-		return; /* too many: it will be looked up again */
-	add_host(etcd, host);
 	entry_part(entry)->verifying = entry_part(entry)->awaited = false;
 	pvr_entry_set_due(etcd->directory, entry, PVR_DUE_NEVER);
 	pvr_entry_found(etcd->directory, entry, host, type);
-	pvr_dir_host_put(etcd->directory, host);
 	pvr_etcd_watch_add(etcd, &entry_part(entry)->item);
 }
 
@@ -108,30 +102,172 @@ static void gid_missing(struct pvr_etcd *etcd, struct pvr_entry *entry)
 		gid_absent(etcd, entry);
 }
 
-static void gid_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct json_object *kvs)
-{
-	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL;
-	struct pvr_etcd_entry *part = entry_part(entry);
-	uint64_t revision = pvr_json_number(kv, "mod_revision");
-	char host[PVR_HOST_NAME_MAX];
-	uint8_t type;
+/* ------------------------------------------------------- index and claims */
 
-	if (!kv || !owner_of(etcd, kv, host, &type)) {
+void pvr_etcd_drop_claimants(struct pvr_etcd *etcd, struct pvr_entry *entry)
+{
+	struct pvr_etcd_entry *part = entry_part(entry);
+
+	part->item.confirming = false;
+	while (part->num_claimants)
+		pvr_dir_host_put(etcd->directory, part->claimants[--part->num_claimants]);
+}
+
+static void add_claimant(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *name)
+{
+	struct pvr_etcd_entry *part = entry_part(entry);
+	struct pvr_dir_host *host;
+	size_t i;
+
+	for (i = 0; i < part->num_claimants; i++) {
+		if (!strcmp(part->claimants[i]->name, name))
+			return;
+	}
+	if (i == PVR_ETCD_CLAIMS_MAX + 1 || !strcmp(name, pvr_directory_own_name(etcd->directory)))
+		return;
+	host = pvr_dir_host_get(etcd->directory, name);
+	if (!host)
+		return; /* too many: it will be looked up again */
+	/* Its address is read in the same transaction as its claim. */
+	add_host(etcd, host);
+	part->claimants[part->num_claimants++] = host;
+}
+
+/* The owner's claim is read even if its index entry is gone. */
+static void index_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct json_object *kvs)
+{
+	struct pvr_etcd_entry *part = entry_part(entry);
+	size_t num = kvs ? json_object_array_length(kvs) : 0, i;
+	char name[PVR_HOST_NAME_MAX];
+
+	if (entry->owner)
+		add_claimant(etcd, entry, entry->owner->name);
+	for (i = 0; i < num; i++) {
+		if (pvr_etcd_key_host(json_object_array_get_idx(kvs, i), name))
+			add_claimant(etcd, entry, name);
+	}
+	if (!part->num_claimants) {
 		gid_missing(etcd, entry);
 		return;
 	}
-	/*
-	 * It is this host's, or the owner reported the loss and etcd still has the old
-	 * key.
-	 */
-	if (!strcmp(host, pvr_directory_own_name(etcd->directory)) ||
-	    (revision == part->gone_revision && pvr_loop_now() < part->gone_until)) {
-		gid_absent(etcd, entry);
-		return;
-	}
-	part->key_revision = revision;
-	gid_found(etcd, entry, host, type);
+	pvr_etcd_request(etcd, &part->item);
+	part->item.confirming = true;
 }
+
+/* A claim, as read from etcd. */
+struct claim {
+	struct pvr_dir_host *host; /* NULL: none */
+	uint64_t created, changed; /* revisions */
+	uint8_t type;
+};
+
+static struct claim claim_of(struct pvr_etcd *etcd, struct pvr_entry *entry,
+			     struct pvr_dir_host *host, struct json_object *kvs)
+{
+	const struct pvr_etcd_entry *part = entry_part(entry);
+	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL;
+	struct claim claim = {
+		.created = pvr_json_number(kv, "create_revision"),
+		.changed = pvr_json_number(kv, "mod_revision"),
+	};
+
+	if (!kv)
+		return claim;
+	/* The owner reported the loss, and etcd still has the old key. */
+	if (claim.changed == part->gone_revision && pvr_loop_now() < part->gone_until)
+		return claim;
+	claim.type = type_of(etcd, kv);
+	if (claim.type)
+		claim.host = host;
+	return claim;
+}
+
+static void refuse_claim(struct pvr_etcd *etcd, const struct pvr_entry *entry,
+			 const struct claim *claim, const struct claim *older)
+{
+	char why[128];
+
+	if (!claim->host || claim->host == older->host)
+		return;
+	snprintf(why, sizeof(why), "the claim of host %s is older", older->host->name);
+	pvr_directory_refuse(etcd->directory, &entry->node.key, claim->host->name, why);
+}
+
+static void claims_answer(struct pvr_etcd *etcd, struct pvr_entry *entry,
+			  struct json_object *responses, size_t first)
+{
+	struct pvr_etcd_entry *part = entry_part(entry);
+	struct claim claims[PVR_ETCD_CLAIMS_MAX + 1], *oldest = NULL;
+	size_t i;
+
+	for (i = 0; i < part->num_claimants; i++) {
+		claims[i] = claim_of(etcd, entry, part->claimants[i],
+				     pvr_etcd_kvs(responses, first + i));
+		if (claims[i].host && (!oldest || claims[i].created < oldest->created))
+			oldest = &claims[i];
+	}
+	if (oldest) {
+		for (i = 0; i < part->num_claimants; i++)
+			refuse_claim(etcd, entry, &claims[i], oldest);
+		part->key_revision = oldest->changed;
+		gid_found(etcd, entry, oldest->host, oldest->type);
+	} else {
+		gid_missing(etcd, entry);
+	}
+	pvr_etcd_drop_claimants(etcd, entry);
+}
+
+static void gid_answer(struct pvr_etcd *etcd, struct pvr_entry *entry,
+		       struct json_object *responses, size_t first)
+{
+	if (entry_part(entry)->item.confirming)
+		claims_answer(etcd, entry, responses, first);
+	else
+		index_answer(etcd, entry, pvr_etcd_kvs(responses, first));
+}
+
+size_t pvr_etcd_num_reads(const struct pvr_etcd_item *item)
+{
+	return item->confirming ? ((const struct pvr_etcd_entry *)item)->num_claimants : 1;
+}
+
+/* The oldest index entries come first: newer ones cannot push them out of the limit. */
+static void add_read(struct pvr_text *body, size_t num, enum pvr_item_kind kind, const char *key)
+{
+	int limit = kind == PVR_ITEM_GROUP ? PVR_ENTRY_MEMBERS_MAX
+		    : kind == PVR_ITEM_GID ? PVR_ETCD_CLAIMS_MAX
+					   : 1;
+
+	pvr_text_add(body, "%s{\"request_range\":{", num ? "," : "");
+	pvr_etcd_add_range(body, key);
+	pvr_text_add(body, ",\"limit\":\"%d\"", limit);
+	if (kind == PVR_ITEM_GID)
+		pvr_text_add(body, ",\"sort_order\":\"ASCEND\",\"sort_target\":\"CREATE\"");
+	pvr_text_add(body, "}}");
+}
+
+size_t pvr_etcd_add_reads(const struct pvr_etcd *etcd, const struct pvr_etcd_item *item,
+			  struct pvr_text *body, size_t num)
+{
+	const struct pvr_etcd_entry *part = (const struct pvr_etcd_entry *)item;
+	char key[PVR_ETCD_KEY_MAX];
+	size_t i;
+
+	if (!item->confirming) {
+		pvr_etcd_item_key(etcd, item, key);
+		add_read(body, num, item->kind, key);
+		return 1;
+	}
+	for (i = 0; i < part->num_claimants; i++) {
+		pvr_etcd_claim_key(etcd, part->claimants[i]->name,
+				   &pvr_container_of(part, struct pvr_entry, private)->node.key,
+				   key);
+		add_read(body, num + i, PVR_ITEM_HOST, key);
+	}
+	return i;
+}
+
+/* --------------------------------------------------- messages of hosts, deadlines */
 
 void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_dir_host *host, uint8_t type)
@@ -197,7 +333,10 @@ static size_t read_members(struct pvr_etcd *etcd, struct json_object *kvs,
 	size_t len = kvs ? json_object_array_length(kvs) : 0, num = 0, i;
 
 	for (i = 0; i < len && num < PVR_ENTRY_MEMBERS_MAX; i++) {
-		if (owner_of(etcd, json_object_array_get_idx(kvs, i), names[num], &types[num]) &&
+		struct json_object *kv = json_object_array_get_idx(kvs, i);
+
+		types[num] = type_of(etcd, kv);
+		if (types[num] && pvr_etcd_key_host(kv, names[num]) &&
 		    strcmp(names[num], pvr_directory_own_name(etcd->directory)))
 			num++;
 	}
@@ -277,16 +416,18 @@ static void host_answer(struct pvr_etcd *etcd, struct pvr_dir_host *host, struct
 			  host->name, err.text);
 }
 
-void pvr_etcd_answer(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct json_object *kvs)
+void pvr_etcd_answer(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
+		     struct json_object *responses, size_t first)
 {
 	switch (item->kind) {
 	case PVR_ITEM_GID:
-		gid_answer(etcd, entry_of(item), kvs);
+		gid_answer(etcd, entry_of(item), responses, first);
 		break;
 	case PVR_ITEM_GROUP:
-		group_answer(etcd, entry_of(item), kvs);
+		group_answer(etcd, entry_of(item), pvr_etcd_kvs(responses, first));
 		break;
 	case PVR_ITEM_HOST:
-		host_answer(etcd, pvr_container_of(item, struct pvr_dir_host, private), kvs);
+		host_answer(etcd, pvr_container_of(item, struct pvr_dir_host, private),
+			    pvr_etcd_kvs(responses, first));
 	}
 }

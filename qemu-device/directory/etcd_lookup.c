@@ -5,15 +5,15 @@
 
 #include "directory/etcd.h"
 
-#define BATCH_MAX 64
+#define BATCH_MAX 64 /* reads; etcd allows 128 */
 #define IN_FLIGHT_MAX 2
 #define LATER PVR_SEC
-#define GROUP_LIMIT PVR_ENTRY_MEMBERS_MAX
 
 struct pvr_lookup_batch {
 	struct pvr_etcd *etcd;
-	size_t num;
+	size_t num, num_reads;
 	struct pvr_etcd_item *items[BATCH_MAX]; /* NULL: freed since */
+	size_t reads[BATCH_MAX]; /* number of each item's */
 };
 
 /* -------------------------------------------------------------------- queue */
@@ -29,11 +29,12 @@ static void unlist(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 
 void pvr_etcd_request(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 {
-	if (item->lookup == PVR_LOOKUP_ASKED) {
+	bool asked = item->lookup == PVR_LOOKUP_ASKED;
+
+	/* The claims that are read next are those of an earlier state of the index. */
+	if (asked || (item->confirming && item->lookup != PVR_LOOKUP_NONE))
 		item->again = true;
-		return;
-	}
-	if (item->lookup == PVR_LOOKUP_QUEUED)
+	if (asked || item->lookup == PVR_LOOKUP_QUEUED)
 		return;
 	unlist(etcd, item);
 	item->lookup = PVR_LOOKUP_QUEUED;
@@ -93,21 +94,33 @@ static void give_back(struct pvr_lookup_batch *batch, bool later)
 	}
 }
 
-/* Handles the response for one item. Return: false if it is invalid. */
-static bool take_response(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
-			  struct json_object *response, uint64_t revision)
+static bool are_ranges(struct json_object *responses, size_t first, size_t num)
 {
-	struct json_object *range = pvr_json_object(response, "response_range");
+	while (num--) {
+		if (!pvr_json_object(json_object_array_get_idx(responses, first + num),
+				     "response_range"))
+			return false;
+	}
+	return true;
+}
+
+/* Handles the responses for one item. Return: false if they are invalid. */
+static bool take_responses(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
+			   struct json_object *responses, size_t first, size_t num,
+			   uint64_t revision)
+{
 	bool again = item->again;
 
-	if (!range)
+	if (!are_ranges(responses, first, num))
 		return false;
 	item->lookup = PVR_LOOKUP_NONE;
 	item->again = false;
-	item->revision = revision;
+	/* The index is watched, from the revision on at which it was read. */
+	if (!item->confirming)
+		item->revision = revision;
+	pvr_etcd_answer(etcd, item, responses, first);
 	if (again)
 		pvr_etcd_request(etcd, item);
-	pvr_etcd_answer(etcd, item, pvr_json_array(range, "kvs"));
 	return true;
 }
 
@@ -117,16 +130,16 @@ static bool take_reply(struct pvr_lookup_batch *batch, struct json_object *reply
 	struct json_object *responses = pvr_json_array(reply, "responses");
 	uint64_t revision = pvr_json_number(header, "revision");
 	struct pvr_etcd_item *item;
-	size_t i;
+	size_t i, first = 0;
 
-	if (!revision || !responses || json_object_array_length(responses) != batch->num)
+	if (!revision || !responses || json_object_array_length(responses) != batch->num_reads)
 		return false;
 	pvr_etcd_see_header(batch->etcd, header);
-	for (i = 0; i < batch->num; i++) {
+	for (i = 0; i < batch->num; first += batch->reads[i++]) {
 		item = batch->items[i]; /* an earlier response may have freed it */
 		batch->items[i] = NULL;
-		if (item && !take_response(batch->etcd, item,
-					   json_object_array_get_idx(responses, i), revision)) {
+		if (item && !take_responses(batch->etcd, item, responses, first, batch->reads[i],
+					    revision)) {
 			batch->items[i] = item;
 			return false;
 		}
@@ -160,18 +173,16 @@ static void fill(struct pvr_lookup_batch *batch, struct pvr_text *body)
 {
 	struct pvr_etcd *etcd = batch->etcd;
 	struct pvr_etcd_item *item;
-	char key[PVR_ETCD_KEY_MAX];
 
 	pvr_text_add(body, "{\"success\":[");
-	while (batch->num < BATCH_MAX && (item = TAILQ_FIRST(&etcd->lookup.queue))) {
+	while ((item = TAILQ_FIRST(&etcd->lookup.queue)) &&
+	       batch->num_reads + pvr_etcd_num_reads(item) <= BATCH_MAX) {
 		unlist(etcd, item);
 		item->lookup = PVR_LOOKUP_ASKED;
 		item->batch = batch;
 		item->index = batch->num;
-		pvr_etcd_item_key(etcd, item, key);
-		pvr_text_add(body, "%s{\"request_range\":{", batch->num ? "," : "");
-		pvr_etcd_add_range(body, item, key);
-		pvr_text_add(body, ",\"limit\":\"%d\"}}", GROUP_LIMIT);
+		batch->reads[batch->num] = pvr_etcd_add_reads(etcd, item, body, batch->num_reads);
+		batch->num_reads += batch->reads[batch->num];
 		batch->items[batch->num++] = item;
 	}
 	pvr_text_add(body, "]}");

@@ -2,10 +2,15 @@
 /*
  * This host's own keys: written while they should exist, deleted otherwise.
  *
- * A transaction puts a key if its state is as last seen; at first, if there is none. If
- * the state differs, etcd returns the current key. If that was written by an earlier run
- * of this daemon, the next transaction expects it. If another host wrote it, the key is
- * refused and retried every second: the other host may remove it.
+ * The address is put if its key is as last seen; at first, if there is none. If the key
+ * differs, etcd returns the current one. If an earlier run of this daemon wrote that, the
+ * next transaction expects it. If it has another address, a second host has this name: it
+ * is refused and retried every second.
+ *
+ * The keys of a GID have this host's name, so they are put without a condition. The same
+ * transaction reads the index. If that has other hosts, their claims are read. If one of
+ * them is older than this host's, the claim is refused, and the index is read again every
+ * second: the other host may withdraw its claim.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +20,34 @@
 #define IN_FLIGHT_MAX 8
 #define LATER PVR_SEC
 
-enum own_state {
-	OWN_ABSENT, /* as far as is known */
-	OWN_BUSY, /* a transaction is in progress */
-	OWN_PRESENT, /* with the current lease */
-};
-
 struct pvr_own_key {
-	struct pvr_key_node node; /* unused for hosts/NAME */
+	struct pvr_key_node node; /* unused for hosts/NAME/address */
 	struct pvr_etcd *etcd;
 	bool is_host;
 	uint8_t type; /* wanted type; 0: to be deleted */
 	uint8_t put_type; /* type that was or may have been written; 0: none */
-	enum own_state state;
+	bool busy; /* a transaction is in progress */
+	bool written; /* as far as is known */
 	unsigned int lease; /* number of the lease that it was written with */
-	uint64_t expect; /* mod_revision; 0: no key */
-	bool changed; /* BUSY: check it again afterwards */
+	uint64_t expect; /* hosts/NAME/address: mod_revision; 0: no key */
+	bool changed; /* busy: check it again afterwards */
 	bool refused; /* another host has it */
+	char (*rivals)[PVR_HOST_NAME_MAX]; /* other hosts in the index, to be checked */
+	size_t num_rivals;
 	enum { OWN_NOWHERE, OWN_QUEUED, OWN_LATER } list;
 	uint64_t due; /* LATER */
 	TAILQ_ENTRY(pvr_own_key) link;
 };
 
 /* Return: whether the key is as it should be, with the current lease. */
+static bool is_written(const struct pvr_own_key *own)
+{
+	return own->written && own->type == own->put_type && own->lease == own->etcd->lease.number;
+}
+
 static bool is_done(const struct pvr_own_key *own)
 {
-	return own->state == OWN_PRESENT && own->type == own->put_type &&
-	       own->lease == own->etcd->lease.number;
+	return is_written(own) && !own->refused && !own->num_rivals;
 }
 
 bool pvr_etcd_is_registered(const struct pvr_etcd *etcd)
@@ -62,7 +68,7 @@ static void unlist(struct pvr_own_key *own)
 
 static void enqueue(struct pvr_own_key *own)
 {
-	if (own->state == OWN_BUSY) {
+	if (own->busy) {
 		own->changed = true;
 		return;
 	}
@@ -98,53 +104,55 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	pvr_etcd_publish_step(etcd);
 }
 
+static void drop_rivals(struct pvr_own_key *own)
+{
+	free(own->rivals);
+	own->rivals = NULL;
+	own->num_rivals = 0;
+}
+
 static void drop(struct pvr_own_key *own)
 {
 	unlist(own);
+	drop_rivals(own);
 	pvr_key_remove(&own->etcd->publish.table, &own->node);
 	free(own);
 }
 
 /* ------------------------------------------------------------------------- key, value */
 
+/* The address, or the entry of the index or of the group. */
 static void own_key(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
 {
 	const char *name = pvr_directory_own_name(own->etcd->directory);
-	size_t len;
 
 	if (own->is_host) {
 		pvr_etcd_host_key(own->etcd, name, text);
 		return;
 	}
-	pvr_etcd_gid_key(own->etcd, &own->node.key, text);
-	if (!pvr_key_is_group(&own->node.key))
-		return;
-	len = strlen(text);
-	snprintf(text + len, PVR_ETCD_KEY_MAX - len, "%s", name);
+	pvr_etcd_index_prefix(own->etcd, &own->node.key, text);
+	strcat(text, name);
 }
 
-static void own_value(const struct pvr_own_key *own, uint8_t type, char text[PVR_ETCD_VALUE_MAX])
+/* Return: whether there is a claim besides. */
+static bool own_claim(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
+{
+	if (own->is_host || pvr_key_is_group(&own->node.key))
+		return false;
+	pvr_etcd_claim_key(own->etcd, pvr_directory_own_name(own->etcd->directory), &own->node.key,
+			   text);
+	return true;
+}
+
+static void own_value(const struct pvr_own_key *own, char text[PVR_ETCD_VALUE_MAX])
 {
 	const struct pvr_directory_env *env = &own->etcd->directory->env;
 
 	if (own->is_host)
 		snprintf(text, PVR_ETCD_VALUE_MAX, "{\"address\":\"%s\"}", env->address);
 	else
-		snprintf(text, PVR_ETCD_VALUE_MAX, "{\"host\":\"%s\",\"type\":\"%s\"}", env->name,
-			 type == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
-}
-
-/* Return: whether this host has written @value. */
-static bool is_ours(const struct pvr_own_key *own, const char *value, char owner[PVR_HOST_NAME_MAX])
-{
-	char ours[PVR_ETCD_VALUE_MAX];
-	uint8_t type;
-
-	own_value(own, own->type, ours);
-	if (own->is_host)
-		return !strcmp(value, ours);
-	return pvr_etcd_parse_owner(value, owner, &type) &&
-	       !strcmp(owner, pvr_directory_own_name(own->etcd->directory));
+		snprintf(text, PVR_ETCD_VALUE_MAX, "{\"type\":\"%s\"}",
+			 own->type == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
 }
 
 /* ----------------------------------------------------------------------- transactions */
@@ -168,48 +176,53 @@ static void refuse(struct pvr_own_key *own, const char *owner)
 	later(own);
 }
 
-/* The key was not as expected; handles the current one, if any. */
+/* This host's address was not as expected; handles the current one, if any. */
 static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 {
-	struct json_object *responses = pvr_json_array(reply, "responses");
-	struct json_object *first = responses ? json_object_array_get_idx(responses, 0) : NULL;
-	struct json_object *kvs = pvr_json_array(pvr_json_object(first, "response_range"), "kvs");
+	struct json_object *kvs = pvr_etcd_kvs(pvr_json_array(reply, "responses"), 0);
 	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL;
 	uint64_t expected = own->expect;
-	char value[PVR_ETCD_VALUE_MAX], owner[PVR_HOST_NAME_MAX] = "?";
+	char value[PVR_ETCD_VALUE_MAX], ours[PVR_ETCD_VALUE_MAX];
 
 	own->expect = 0;
+	own_value(own, ours);
 	if (!kv) {
 		if (expected)
 			enqueue(own); /* deleted since */
 		else
 			later(own); /* invalid response */
 	} else if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0 &&
-		   is_ours(own, value, owner)) {
+		   !strcmp(value, ours)) {
 		own->expect = pvr_json_number(kv, "mod_revision");
 		if (own->expect == expected)
 			later(own);
 		else
 			enqueue(own);
 	} else {
-		refuse(own, owner);
+		refuse(own, "?");
 	}
 }
 
-static void put_succeeded(struct pvr_own_key *own, struct json_object *reply)
+/* No other host has the key. */
+static void own_is_ours(struct pvr_own_key *own)
 {
 	char text[PVR_KEY_TEXT];
 
-	own->state = OWN_PRESENT;
-	own->expect = pvr_json_number(pvr_json_object(reply, "header"), "revision");
 	if (own->refused)
 		pvr_directory_log(own->etcd->directory, PVR_LOG_INFO, "%s now belongs to this host",
 				  own->is_host ? "the name" : pvr_key_text(&own->node.key, text));
 	own->refused = false;
-	if (own->is_host)
-		pvr_directory_log(own->etcd->directory, PVR_LOG_INFO, "announced as %s at %s",
-				  own->etcd->directory->env.name,
-				  own->etcd->directory->env.address);
+}
+
+static void put_succeeded(struct pvr_own_key *own, struct json_object *reply)
+{
+	own->written = true;
+	if (!own->is_host)
+		return;
+	own->expect = pvr_json_number(pvr_json_object(reply, "header"), "revision");
+	own_is_ours(own);
+	pvr_directory_log(own->etcd->directory, PVR_LOG_INFO, "announced as %s at %s",
+			  own->etcd->directory->env.name, own->etcd->directory->env.address);
 }
 
 static void finish(struct pvr_own_key *own, enum pvr_etcd_result result, struct json_object *reply)
@@ -217,8 +230,7 @@ static void finish(struct pvr_own_key *own, enum pvr_etcd_result result, struct 
 	bool changed = own->changed;
 
 	own->etcd->publish.in_flight--;
-	own->state = OWN_ABSENT;
-	own->changed = false;
+	own->busy = own->changed = false;
 	if (result == PVR_ETCD_OK)
 		pvr_etcd_see_header(own->etcd, pvr_json_object(reply, "header"));
 	if (changed || result == PVR_ETCD_FAILED)
@@ -238,9 +250,32 @@ static void log_refusal(struct pvr_own_key *own, struct json_object *reply)
 				  why ? why : "no reason given");
 }
 
+/* Other hosts that the index has for the GID may have older claims. */
+static void find_rivals(struct pvr_own_key *own, struct json_object *kvs)
+{
+	size_t num = kvs ? json_object_array_length(kvs) : 0, i;
+	char name[PVR_HOST_NAME_MAX];
+
+	drop_rivals(own);
+	for (i = 0; i < num && own->num_rivals < PVR_ETCD_CLAIMS_MAX; i++) {
+		if (!pvr_etcd_key_host(json_object_array_get_idx(kvs, i), name) ||
+		    !strcmp(name, pvr_directory_own_name(own->etcd->directory)))
+			continue;
+		if (!own->rivals)
+			own->rivals = calloc(PVR_ETCD_CLAIMS_MAX, sizeof(*own->rivals));
+		if (own->rivals)
+			strcpy(own->rivals[own->num_rivals++], name);
+	}
+	if (own->num_rivals)
+		enqueue(own);
+	else
+		own_is_ours(own);
+}
+
 static void put_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
 {
 	struct pvr_own_key *own = opaque;
+	struct json_object *responses = pvr_json_array(reply, "responses");
 
 	finish(own, result, reply);
 	if (result == PVR_ETCD_REFUSED) {
@@ -248,6 +283,10 @@ static void put_done(void *opaque, enum pvr_etcd_result result, struct json_obje
 		later(own);
 	} else if (result == PVR_ETCD_OK && pvr_json_true(reply, "succeeded")) {
 		put_succeeded(own, reply);
+		/* The last operation has read the index. */
+		if (own->list == OWN_NOWHERE && !own->is_host && responses)
+			find_rivals(own, pvr_etcd_kvs(responses,
+						      json_object_array_length(responses) - 1));
 	} else if (result == PVR_ETCD_OK && own->list == OWN_NOWHERE) {
 		put_differs(own, reply);
 	}
@@ -266,16 +305,64 @@ static void delete_done(void *opaque, enum pvr_etcd_result result, struct json_o
 	if (result != PVR_ETCD_OK)
 		return;
 	own->put_type = 0;
-	own->expect = 0;
 	if (!own->type)
 		drop(own);
 	else
 		enqueue(own);
 }
 
+/* Return: the name of the host with an older claim, or NULL. */
+static const char *older_rival(const struct pvr_own_key *own, struct json_object *responses,
+			       uint64_t created)
+{
+	struct json_object *kvs;
+	uint64_t other;
+	size_t i;
+
+	for (i = 0; i < own->num_rivals; i++) {
+		kvs = pvr_etcd_kvs(responses, i + 1);
+		other = kvs ? pvr_json_number(json_object_array_get_idx(kvs, 0), "create_revision")
+			    : 0;
+		if (other && other < created)
+			return own->rivals[i];
+	}
+	return NULL;
+}
+
+static void check_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
+{
+	struct pvr_own_key *own = opaque;
+	struct json_object *responses = pvr_json_array(reply, "responses");
+	struct json_object *kvs = pvr_etcd_kvs(responses, 0);
+	uint64_t created =
+		kvs ? pvr_json_number(json_object_array_get_idx(kvs, 0), "create_revision") : 0;
+	const char *older;
+
+	finish(own, result, reply);
+	if (result == PVR_ETCD_FAILED)
+		return;
+	if (result == PVR_ETCD_REFUSED || !responses ||
+	    json_object_array_length(responses) != own->num_rivals + 1) {
+		log_refusal(own, reply);
+		drop_rivals(own);
+		later(own);
+		return;
+	}
+	older = older_rival(own, responses, created);
+	if (!created) {
+		own->written = false; /* deleted since */
+		enqueue(own);
+	} else if (older && own->list == OWN_NOWHERE) {
+		refuse(own, older);
+	} else if (!older) {
+		own_is_ours(own);
+	}
+	drop_rivals(own);
+}
+
 static void add_compare(struct pvr_text *body, const struct pvr_own_key *own, const char *key)
 {
-	pvr_text_add(body, "{\"compare\":[{\"key\":\"");
+	pvr_text_add(body, "\"compare\":[{\"key\":\"");
 	pvr_text_add_base64(body, key);
 	if (own->expect)
 		pvr_text_add(body,
@@ -284,46 +371,125 @@ static void add_compare(struct pvr_text *body, const struct pvr_own_key *own, co
 	else
 		pvr_text_add(body, "\",\"target\":\"CREATE\",\"result\":\"EQUAL\","
 				   "\"create_revision\":\"0\"");
-	pvr_text_add(body, "}]");
+	pvr_text_add(body, "}],");
+}
+
+static void add_put(struct pvr_text *body, const struct pvr_own_key *own, const char *key)
+{
+	char value[PVR_ETCD_VALUE_MAX];
+
+	own_value(own, value);
+	pvr_text_add(body, "{\"request_put\":{\"key\":\"");
+	pvr_text_add_base64(body, key);
+	pvr_text_add(body, "\",\"value\":\"");
+	pvr_text_add_base64(body, value);
+	pvr_text_add(body, "\",\"lease\":\"%s\"}}", own->etcd->lease.id);
+}
+
+static void add_read(struct pvr_text *body, const char *key)
+{
+	pvr_text_add(body, "{\"request_range\":{");
+	pvr_etcd_add_range(body, key);
+	pvr_text_add(body,
+		     ",\"limit\":\"%d\",\"sort_order\":\"ASCEND\",\"sort_target\":\"CREATE\"}}",
+		     PVR_ETCD_CLAIMS_MAX + 1);
+}
+
+static bool send_host_put(struct pvr_own_key *own)
+{
+	struct pvr_text body = { .len = 0 };
+	char key[PVR_ETCD_KEY_MAX];
+
+	own_key(own, key);
+	pvr_text_add(&body, "{");
+	add_compare(&body, own, key);
+	pvr_text_add(&body, "\"success\":[");
+	add_put(&body, own, key);
+	pvr_text_add(&body, "],\"failure\":[");
+	add_read(&body, key);
+	pvr_text_add(&body, "]}");
+	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
+}
+
+/* Puts the keys of a GID unless they are there, and reads the index. */
+static bool send_gid_put(struct pvr_own_key *own)
+{
+	struct pvr_text body = { .len = 0 };
+	char key[PVR_ETCD_KEY_MAX];
+	bool claim = own_claim(own, key);
+
+	pvr_text_add(&body, "{\"success\":[");
+	if (!is_written(own)) {
+		if (claim) {
+			add_put(&body, own, key);
+			pvr_text_add(&body, ",");
+		}
+		own_key(own, key);
+		add_put(&body, own, key);
+		pvr_text_add(&body, claim ? "," : "");
+	}
+	if (claim) {
+		pvr_etcd_index_prefix(own->etcd, &own->node.key, key);
+		add_read(&body, key);
+	}
+	pvr_text_add(&body, "]}");
+	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
 }
 
 static bool send_put(struct pvr_own_key *own)
 {
-	struct pvr_text body = { .len = 0 };
-	char key[PVR_ETCD_KEY_MAX], value[PVR_ETCD_VALUE_MAX];
+	bool ok = own->is_host ? send_host_put(own) : send_gid_put(own);
 
-	own_key(own, key);
-	own_value(own, own->type, value);
-	add_compare(&body, own, key);
-	pvr_text_add(&body, ",\"success\":[{\"request_put\":{\"key\":\"");
-	pvr_text_add_base64(&body, key);
-	pvr_text_add(&body, "\",\"value\":\"");
-	pvr_text_add_base64(&body, value);
-	pvr_text_add(&body, "\",\"lease\":\"%s\"}}],\"failure\":[{\"request_range\":{\"key\":\"",
-		     own->etcd->lease.id);
-	pvr_text_add_base64(&body, key);
-	pvr_text_add(&body, "\"}}]}");
+	if (!is_written(own))
+		own->written = false;
 	own->put_type = own->type;
 	own->lease = own->etcd->lease.number;
-	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
+	return ok;
 }
 
-/* Deletes the key unless it is another host's now. */
 static bool send_delete(struct pvr_own_key *own)
 {
 	struct pvr_text body = { .len = 0 };
-	char key[PVR_ETCD_KEY_MAX], value[PVR_ETCD_VALUE_MAX];
+	char key[PVR_ETCD_KEY_MAX];
 
+	pvr_text_add(&body, "{\"success\":[");
+	if (own_claim(own, key)) {
+		pvr_text_add(&body, "{\"request_delete_range\":{");
+		pvr_etcd_add_range(&body, key);
+		pvr_text_add(&body, "}},");
+	}
 	own_key(own, key);
-	own_value(own, own->put_type, value);
-	pvr_text_add(&body, "{\"compare\":[{\"key\":\"");
-	pvr_text_add_base64(&body, key);
-	pvr_text_add(&body, "\",\"target\":\"VALUE\",\"result\":\"EQUAL\",\"value\":\"");
-	pvr_text_add_base64(&body, value);
-	pvr_text_add(&body, "\"}],\"success\":[{\"request_delete_range\":{\"key\":\"");
-	pvr_text_add_base64(&body, key);
-	pvr_text_add(&body, "\"}}]}");
+	pvr_text_add(&body, "{\"request_delete_range\":{");
+	pvr_etcd_add_range(&body, key);
+	pvr_text_add(&body, "}}]}");
+	own->written = false;
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, delete_done, own);
+}
+
+/* Reads this host's claim and those of the others. */
+static bool send_check(struct pvr_own_key *own)
+{
+	struct pvr_text body = { .len = 0 };
+	char key[PVR_ETCD_KEY_MAX];
+	size_t i;
+
+	own_claim(own, key);
+	pvr_text_add(&body, "{\"success\":[");
+	add_read(&body, key);
+	for (i = 0; i < own->num_rivals; i++) {
+		pvr_etcd_claim_key(own->etcd, own->rivals[i], &own->node.key, key);
+		pvr_text_add(&body, ",");
+		add_read(&body, key);
+	}
+	pvr_text_add(&body, "]}");
+	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, check_done, own);
+}
+
+static bool send_next(struct pvr_own_key *own)
+{
+	if (!own->type)
+		return send_delete(own);
+	return is_written(own) && own->num_rivals ? send_check(own) : send_put(own);
 }
 
 /* Return: false if no call is possible now. */
@@ -336,11 +502,11 @@ static bool act(struct pvr_own_key *own)
 	}
 	if (is_done(own))
 		return true;
-	if (!(own->type ? send_put(own) : send_delete(own))) {
+	if (!send_next(own)) {
 		later(own);
 		return false;
 	}
-	own->state = OWN_BUSY;
+	own->busy = true;
 	own->etcd->publish.in_flight++;
 	return true;
 }
@@ -404,11 +570,18 @@ void pvr_etcd_publish_changed(struct pvr_etcd *etcd)
 void pvr_etcd_publish_all(struct pvr_etcd *etcd)
 {
 	struct pvr_key_node *node;
+	struct pvr_own_key *own;
 	size_t i;
 
 	for (i = 0; i < etcd->publish.table.num_buckets; i++) {
-		LIST_FOREACH(node, &etcd->publish.table.buckets[i], link)
-			enqueue(pvr_container_of(node, struct pvr_own_key, node));
+		LIST_FOREACH(node, &etcd->publish.table.buckets[i], link) {
+			own = pvr_container_of(node, struct pvr_own_key, node);
+			/* The host with the older claim shall write first. */
+			if (own->refused && !own->busy)
+				later(own);
+			else
+				enqueue(own);
+		}
 	}
 }
 

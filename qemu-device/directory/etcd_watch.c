@@ -100,7 +100,7 @@ static bool send_create(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 	item->watch_from = item->revision + 1;
 	pvr_etcd_item_key(etcd, item, key);
 	pvr_text_add(&text, "{\"create_request\":{");
-	pvr_etcd_add_range(&text, item, key);
+	pvr_etcd_add_range(&text, key);
 	pvr_text_add(&text, ",\"start_revision\":\"%llu\",\"watch_id\":\"%llu\"}}\n",
 		     (unsigned long long)item->watch_from, (unsigned long long)item->watch_id);
 	if (!etcd->watch.unconfirmed++)

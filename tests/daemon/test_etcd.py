@@ -2,9 +2,15 @@
 """The directory in etcd: a correct etcd, one that fails, and one that sends wrong answers."""
 
 import json
+import os
+import re
+import shlex
 import signal
+import socket
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +21,9 @@ from keys import Authority
 
 LEASE = 2
 G1, G2, G3 = "fd00::1", "fd00::2", "fd00::3"
-KEY1 = "pvrdma/gids/red/fd000000000000000000000000000001"
+KEY1 = "pvrdma/hosts/a/gids/red/fd000000000000000000000000000001"
+INDEX1 = "pvrdma/gids/red/fd000000000000000000000000000001/a"
+V2 = '{"type":"v2"}'
 GROUP = "ff1e::1"
 
 
@@ -55,14 +63,27 @@ def assert_withdrawal_arrives(a, b):
     b.wait(f"set red {G1} nowhere", since)
 
 
+def claim(etcd, host, gid, index=True, value=V2):
+    """Keys that a client with the rights in etcd can write."""
+    etcd.put(f"pvrdma/hosts/{host}/address", '{"address":"192.0.2.66:7471"}')
+    etcd.put(f"pvrdma/hosts/{host}/gids/red/{number_of(gid)}", value)
+    if index:
+        etcd.put(f"pvrdma/gids/red/{number_of(gid)}/{host}", value)
+
+
+def number_of(gid):
+    return socket.inet_pton(socket.AF_INET6, gid).hex()
+
+
 # ------------------------------------------------------------------------- look-ups
 
 def test_finds_the_host_of_a_gid(etcd, pair):
     a, b = pair
     expected = {
-        "pvrdma/hosts/a": '{"address":"192.0.2.1:7471"}',
-        "pvrdma/hosts/b": '{"address":"192.0.2.2:7471"}',
-        KEY1: '{"host":"a","type":"v2"}',
+        "pvrdma/hosts/a/address": '{"address":"192.0.2.1:7471"}',
+        "pvrdma/hosts/b/address": '{"address":"192.0.2.2:7471"}',
+        KEY1: V2,
+        INDEX1: V2,
     }
     wait_until(lambda: etcd.keys() == expected, "both hosts and the GID are announced")
     b.resolve("blue", G1, "nowhere")
@@ -97,8 +118,9 @@ def test_second_claim_is_refused_while_the_first_lives(etcd, start, pair):
     c.announce("red", G1)
     c.wait("log 1 directory: fd00::1 in fabric red belongs to host a")
     c.watch(2 * LEASE)
-    assert etcd.keys()[KEY1] == '{"host":"a","type":"v2"}'
+    assert KEY1 in etcd.keys()
     assert not news(b.watch(0.1))
+    assert b.wait("log 1 directory: host c claims fd00::1 in fabric red: refused, the claim of host a is older")
     # One line, not one for each attempt.
     assert len([line for line in c.lines if "the claim of an adapter" in line]) == 1
     a.end(signal.SIGKILL)
@@ -110,8 +132,8 @@ def test_two_hosts_of_one_name(etcd, start, pair):
     other.announce("red", G2)
     other.wait("log 1 directory: etcd has host a at another address")
     other.watch(1.5)
-    assert etcd.keys()["pvrdma/hosts/a"] == '{"address":"192.0.2.1:7471"}'
-    assert len(etcd.keys()) == 3
+    assert etcd.keys()["pvrdma/hosts/a/address"] == '{"address":"192.0.2.1:7471"}'
+    assert len(etcd.keys()) == 4
 
 
 def test_host_that_dies_disappears_within_its_lease(etcd, pair):
@@ -122,7 +144,7 @@ def test_host_that_dies_disappears_within_its_lease(etcd, pair):
     b.wait(f"set red {G1} nowhere", since)
     assert time.monotonic() - begin > LEASE / 2
     b.wait("forget a", since)
-    assert list(etcd.keys()) == ["pvrdma/hosts/b"]
+    assert list(etcd.keys()) == ["pvrdma/hosts/b/address"]
 
 
 def test_host_that_leaves_is_gone_at_once(etcd, start, pair):
@@ -160,7 +182,7 @@ def test_keys_are_deleted_with_gids(etcd, pair):
     wait_until(lambda: f"pvrdma/mcast/red/ff1e{'0' * 27}1/a" in etcd.keys(), "the group is announced")
     a.announce("red", GROUP, present=False)
     a.announce("red", G1, present=False)
-    wait_until(lambda: list(etcd.keys()) == ["pvrdma/hosts/a", "pvrdma/hosts/b"], "the keys are gone")
+    wait_until(lambda: list(etcd.keys()) == ["pvrdma/hosts/a/address", "pvrdma/hosts/b/address"], "the keys are gone")
 
 
 def test_gid_that_comes_and_goes_quickly(etcd, pair):
@@ -199,6 +221,99 @@ def test_address_that_changes(etcd, start, pair):
     b.wait("peer a 192.0.2.11:7471", since)
 
 
+# ------------------------------------------------------------- claims and the index
+
+def test_index_entry_without_a_claim(etcd, pair):
+    """All hosts of a fabric can write the index, so an entry alone is not believed."""
+    _, b = pair
+    since = b.mark()
+    for name in ("a", "mallory", "b"):
+        etcd.put(f"pvrdma/gids/red/{number_of(G2)}/{name}", V2)
+    b.resolve("red", G2, "nowhere")
+    # A claim of another fabric, and another host's of the same GID, are none for it either.
+    etcd.put(f"pvrdma/hosts/a/gids/blue/{number_of(G2)}", V2)
+    etcd.put(f"pvrdma/hosts/c/gids/red/{number_of(G2)}", V2)
+    b.watch(1.2)
+    b.resolve("red", G2, "nowhere")
+    assert not [line for line in b.lines[since:] if line.startswith(f"set red {G2} remote")]
+
+
+def test_gid_in_use_is_not_taken_over(etcd, pair):
+    """A younger claim does not win, not even if the owner's entry of the index is deleted."""
+    _, b = pair
+    since = b.mark()
+    etcd.delete(INDEX1)
+    claim(etcd, "mallory", G1)
+    b.wait("log 1 directory: host mallory claims fd00::1 in fabric red: refused, the claim of host a is older")
+    assert not [line for line in news(b.lines[since:]) if "mallory" in line]
+
+
+@pytest.mark.parametrize("value", ["", "{", "[1]", '{"type":"v3"}', '{"type":2}', "x" * 2000, '{"type":"v2"}\x00'])
+def test_malformed_claims(etcd, pair, value):
+    _, b = pair
+    claim(etcd, "mallory", G2, value=value)
+    b.resolve("red", G2, "nowhere")
+    b.wait(f"log 1 directory: the value of pvrdma/hosts/mallory/gids/red/{number_of(G2)} in etcd is invalid")
+    claim(etcd, "c", G2)
+    b.resolve("red", G2, "remote 2 c")
+
+
+def test_index_of_very_many_hosts(etcd, pair):
+    """Newer entries do not push out older ones, and the work for a GID is bounded."""
+    a, b = pair
+    a.announce("red", G2)
+    wait_until(lambda: f"pvrdma/gids/red/{number_of(G2)}/a" in etcd.keys(), "a has claimed it")
+    for number in range(300):
+        etcd.put(f"pvrdma/gids/red/{number_of(G2)}/{number:03}-{'m' * 50}", V2)
+    b.resolve("red", G2, "remote 2 a")
+    assert b.stats()["hosts"] < 12
+
+
+DOC = (Path(__file__).resolve().parents[2] / "docs" / "multi-host.md").read_text()
+
+
+def run_documented(etcd, *also):
+    """The commands of the chapter on rights, and those of `also` instead of host1's for other hosts."""
+    commands = re.findall(r"^any\$ +(etcdctl (?:role|user|auth) .*)$", DOC, re.M)
+    assert len(commands) == 14
+    own = [command for command in commands if "host1" in command]
+    others = [command.replace("host1", name) for name in also for command in own]
+    for command in [*commands[:-3], *others, *commands[-3:]]:
+        subprocess.run([*shlex.split(command), "--endpoints", etcd.url], check=True, capture_output=True,
+                       env={**os.environ, "ETCDCTL_API": "3"})
+
+
+def etcdctl(etcd, user, *words):
+    done = subprocess.run(["etcdctl", "--endpoints", etcd.url, "--user", f"{user}:PASSWORD1", *words], check=False,
+                          capture_output=True, text=True, env={**os.environ, "ETCDCTL_API": "3"})
+    return done.returncode == 0
+
+
+def test_documented_rights(tmp_path, etcd, start):
+    """Hosts with them find each other, and none can write the keys of another one or of another fabric."""
+    run_documented(etcd, "host2", "host3")
+    (tmp_path / "password").write_text("PASSWORD1\n")
+    one, two = (start(name, etcd.url, f"etcd-user={name}", f"etcd-password-file={tmp_path / 'password'}")
+                for name in ("host1", "host2"))
+    for gid in (G1, GROUP):
+        one.announce("default", gid)
+        two.resolve("default", gid, "remote 2 host1")
+    since, number = two.mark(), number_of(G1)
+    for key in ("hosts/host1/address", f"hosts/host1/gids/default/{number}", f"hosts/host1x/gids/default/{number}",
+                f"gids/red/{number}/host3", f"mcast/red/{number_of(GROUP)}/host3"):
+        assert not etcdctl(etcd, "host3", "put", f"pvrdma/{key}", V2), key
+        assert not etcdctl(etcd, "host3", "del", f"pvrdma/{key}"), key
+    # All that it can do to this GID.
+    assert etcdctl(etcd, "host3", "del", f"pvrdma/gids/default/{number}/host1")
+    for key in (f"hosts/host3/gids/default/{number}", f"gids/default/{number}/host3"):
+        assert etcdctl(etcd, "host3", "put", f"pvrdma/{key}", V2), key
+    two.wait(f"log 1 directory: host host3 claims {G1} in fabric default: refused, the claim of host host1 is older")
+    assert not [line for line in two.lines[since:] if line.startswith("set") and "host3" in line]
+    # A fabric for which the host has no role: refused and logged there.
+    one.announce("red", G2)
+    one.wait("log 1 directory: etcd refuses this host's keys: etcdserver: permission denied")
+
+
 # ------------------------------------------------- answers of hosts against those of etcd
 
 def test_gid_that_has_left_is_absent_at_once(pair):
@@ -214,7 +329,8 @@ def lose_key(etcd, b):
     """The key of G1 is gone while its host is connected. Return: the number of the next line."""
     b.tell("up a")
     since = b.mark()
-    etcd.delete(KEY1)
+    for key in (KEY1, INDEX1):
+        etcd.delete(key)
     return since
 
 
@@ -263,7 +379,7 @@ def test_stopped_etcd_costs_nothing_that_is_known(etcd, pair):
     a.announce("red", G2)
     b.resolve("red", G2, "remote 2 a")
     assert not news(b.watch(2 * LEASE))
-    assert len(etcd.keys()) == 4
+    assert len(etcd.keys()) == 6
     # Changes arrive again.
     assert_withdrawal_arrives(a, b)
 
@@ -271,7 +387,7 @@ def test_stopped_etcd_costs_nothing_that_is_known(etcd, pair):
 def test_etcd_that_has_lost_its_data(etcd, pair):
     a, b = pair
     etcd.lose_data()
-    wait_until(lambda: len(etcd.keys()) == 3, "the keys are written again")
+    wait_until(lambda: len(etcd.keys()) == 4, "the keys are written again")
     a.wait("log 1 directory: etcd has lost this host's lease")
     assert not news(b.watch(2 * LEASE))
     assert_withdrawal_arrives(a, b)
@@ -427,8 +543,9 @@ def wrong_types(handler):
 def wrong_values(handler):
     """Correct replies, but wrong values of the keys."""
     body = json.loads(FaultyProxy.body(handler) or b"{}")
-    values = ['{"host":"../../etc","type":"v2"}', '{"host":"h","type":"v9"}', "[" * 1000, "", "\x00", '{"address":"nonsense"}']
-    responses = [{"response_range": {"kvs": [{"key": encode("k"), "value": encode(values[i % len(values)]),
+    keys = ["k", "pvrdma/gids/red/x/../../etc", "pvrdma/gids/red/x/" + "h" * 100, "pvrdma/gids/red/x/mallory", "/"]
+    values = [V2, '{"type":"v9"}', "[" * 1000, "", "\x00", '{"address":"nonsense"}']
+    responses = [{"response_range": {"kvs": [{"key": encode(keys[i % len(keys)]), "value": encode(values[i % len(values)]),
                                               "mod_revision": "5"}]}} for i in range(len(body.get("success", [])))]
     FaultyProxy.reply(handler, 200, json.dumps({"header": {"revision": "7", "raft_term": "2"}, "responses": responses,
                                          "ID": "77", "TTL": "2"}).encode())
@@ -508,7 +625,7 @@ def check_mode(etcd, number, mode):
             assert not [line for line in news(b.lines[since:]) if "unknown" in line or "nowhere" in line]
         proxy.mode = None
         b.resolve("red", G2, "remote 2 a")
-        wait_until(lambda: f"pvrdma/gids/red/fd00{gid:028x}" in etcd.keys(), "its own GID is announced")
+        wait_until(lambda: f"pvrdma/gids/red/fd00{gid:028x}/{b.name}" in etcd.keys(), "its own GID is announced")
         b.resolve("red", G1, "remote 2 a")
         assert b.end() == 0
     finally:

@@ -93,7 +93,7 @@ def test_daemon_announces_itself(start, etcd, args, announced):
     announced = announced.format(own=address(1))
     one = start(1, args=["--etcd", etcd.url, "--etcd-prefix", "lab/", "--etcd-lease", 2, *args])
     one.wait_for_log(f"directory: announced as h1 at {announced}")
-    assert etcd.keys("lab/") == {"lab/hosts/h1": f'{{"address":"{announced}"}}'}
+    assert etcd.keys("lab/") == {"lab/hosts/h1/address": f'{{"address":"{announced}"}}'}
     now = directory(one)
     assert now["backend"] == "etcd" and now["connected"] and now["registered"]
     one.stop()
@@ -103,7 +103,7 @@ def test_daemon_announces_itself(start, etcd, args, announced):
 def test_settings_in_the_configuration_file(start_daemon, etcd, write_config):
     config = write_config(f"name = h1\nlisten = {address(1)}\netcd = {etcd.url}\netcd-lease = 2\netcd-prefix = x/\n")
     start_daemon(adapters=0, args=[config]).wait_for_log("announced as h1")
-    assert list(etcd.keys("x/")) == ["x/hosts/h1"]
+    assert list(etcd.keys("x/")) == ["x/hosts/h1/address"]
 
 
 def test_daemon_without_etcd_serves(start, etcd):
@@ -118,7 +118,7 @@ def test_daemon_without_etcd_serves(start, etcd):
 
 CREATE_BIND, DESTROY_BIND, VLAN_NONE, ROCE_V2 = 15, 16, 0xfff, 2
 GID = "fd00::77"
-KEY = "pvrdma/gids/default/fd000000000000000000000000000077"
+KEY = "pvrdma/hosts/h1/gids/default/fd000000000000000000000000000077"
 
 
 @pytest.fixture(name="plug")
@@ -151,7 +151,7 @@ def test_gids_of_guests_are_announced(start, etcd, plug):
     one = start(1, args=["--etcd", etcd.url, "--etcd-lease", 2], guest=True)
     guest = plug(one)
     bind(guest, GID)
-    wait_until(lambda: etcd.keys().get(KEY) == '{"host":"h1","type":"v2"}', "the GID is announced")
+    wait_until(lambda: etcd.keys().get(KEY) == '{"type":"v2"}', "the GID is announced")
     unbind(guest, GID)
     wait_until(lambda: KEY not in etcd.keys(), "the GID is withdrawn")
     bind(guest, GID)

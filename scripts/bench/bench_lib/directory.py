@@ -43,17 +43,18 @@ def put(key, value):
 def fill(etcd, gids):
     """GID number N, as directory_host counts them, is host N mod HOSTS's."""
     def send(first):
-        requests = [put(f"pvrdma/gids/scale/fd{'0' * 22}{number:08x}", f'{{"host":"h{number % HOSTS}","type":"v2"}}')
-                    for number in range(first, min(first + BATCH, gids))]
+        requests = [put(key.format(gid=f"scale/fd{'0' * 22}{number:08x}", host=f"h{number % HOSTS}"), '{"type":"v2"}')
+                    for number in range(first, min(first + BATCH // 2, gids))
+                    for key in ("pvrdma/gids/{gid}/{host}", "pvrdma/hosts/{host}/gids/{gid}")]
         body = json.dumps({"success": requests}).encode()
         with urllib.request.urlopen(urllib.request.Request(etcd.url + "/v3/kv/txn", body), timeout=120) as answer:
             answer.read()
 
     for first in range(0, HOSTS, BATCH):
-        etcd.call("/v3/kv/txn", {"success": [put(f"pvrdma/hosts/h{number}", '{"address":"192.0.2.1:7471"}')
+        etcd.call("/v3/kv/txn", {"success": [put(f"pvrdma/hosts/h{number}/address", '{"address":"192.0.2.1:7471"}')
                                              for number in range(first, first + BATCH)]})
     with ThreadPoolExecutor(2) as pool:
-        for _ in pool.map(send, range(0, gids, BATCH)):
+        for _ in pool.map(send, range(0, gids, BATCH // 2)):
             pass
 
 
