@@ -94,6 +94,7 @@ void pvr_etcd_step(struct pvr_etcd *etcd)
 	pvr_etcd_publish_step(etcd);
 	pvr_etcd_lookup_step(etcd);
 	pvr_etcd_watch_step(etcd);
+	pvr_etcd_audit_step(etcd);
 }
 
 static void begin_grace(struct pvr_etcd *etcd)
@@ -121,22 +122,36 @@ void pvr_etcd_resync(struct pvr_etcd *etcd)
 	}
 }
 
-void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header)
+/*
+ * Reads are linearizable, so a response is never older than what was seen before its call.
+ * Otherwise etcd was restored from a snapshot, or lost its data, or is another cluster.
+ */
+static bool has_begun_anew(const struct pvr_etcd *etcd, uint64_t revision, uint64_t term,
+			   uint64_t cluster, uint64_t sent)
+{
+	return revision < sent || term < etcd->raft_term ||
+	       (etcd->cluster_id && cluster != etcd->cluster_id);
+}
+
+void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header, uint64_t sent)
 {
 	uint64_t revision = pvr_json_number(header, "revision");
 	uint64_t term = pvr_json_number(header, "raft_term");
-	/* Responses may arrive out of order, but revisions do not differ by this much. */
-	bool begun_anew = term < etcd->raft_term || revision + 100000 < etcd->revision;
+	uint64_t cluster = pvr_json_number(header, "cluster_id");
+	bool begun_anew;
 
 	if (!revision)
 		return;
+	begun_anew = has_begun_anew(etcd, revision, term, cluster, sent);
 	if (begun_anew || revision > etcd->revision)
 		etcd->revision = revision;
 	etcd->raft_term = term;
+	etcd->cluster_id = cluster;
 	if (!begun_anew)
 		return;
 	pvr_directory_log(etcd->directory, PVR_LOG_WARN,
-			  "etcd has lost its data: all keys are read again");
+			  "etcd has lost data: all keys are read again");
+	pvr_etcd_audit_all(etcd);
 	pvr_etcd_resync(etcd);
 }
 
@@ -155,6 +170,7 @@ static void client_changed(void *opaque, bool connected, const char *why)
 		if (etcd->missed)
 			begin_grace(etcd);
 		etcd->missed = false;
+		pvr_etcd_audit_all(etcd);
 	} else {
 		etcd->missed = true;
 		pvr_etcd_watch_close(etcd);
@@ -239,6 +255,7 @@ static bool etcd_create(struct pvr_directory *directory,
 	pvr_etcd_lease_init(etcd);
 	pvr_etcd_lookup_init(etcd);
 	pvr_etcd_watch_init(etcd);
+	pvr_etcd_audit_init(etcd);
 	if (!pvr_etcd_publish_init(etcd, err) ||
 	    !pvr_etcd_client_init(&etcd->client, directory->env.loop, settings->etcd, err))
 		return false;
@@ -255,6 +272,7 @@ static void etcd_destroy(struct pvr_directory *directory)
 	pvr_etcd_lease_exit(etcd);
 	pvr_etcd_lookup_exit(etcd);
 	pvr_etcd_watch_exit(etcd);
+	pvr_etcd_audit_exit(etcd);
 	pvr_etcd_publish_exit(etcd);
 	free(etcd);
 }

@@ -119,6 +119,13 @@ struct pvr_etcd_publish {
 	unsigned int in_flight;
 };
 
+struct pvr_etcd_audit {
+	struct pvr_loop_timer timer;
+	bool due, busy;
+	size_t bucket, skip; /* position in the table of own keys */
+	size_t left; /* keys to be checked without a pause */
+};
+
 struct pvr_etcd_lookup {
 	struct pvr_item_list queue, later;
 	struct pvr_loop_timer timer; /* for LATER */
@@ -145,9 +152,10 @@ struct pvr_etcd {
 	unsigned int ttl; /* in seconds */
 	struct pvr_etcd_lease lease;
 	struct pvr_etcd_publish publish;
+	struct pvr_etcd_audit audit;
 	struct pvr_etcd_lookup lookup;
 	struct pvr_etcd_watch watch;
-	uint64_t revision, raft_term; /* newest seen */
+	uint64_t revision, raft_term, cluster_id; /* newest seen */
 	bool missed; /* etcd was unreachable for a while */
 	uint64_t grace_until; /* until then, missing keys may still be written */
 };
@@ -161,8 +169,11 @@ static inline struct pvr_etcd *pvr_etcd_of(struct pvr_directory *directory)
 void pvr_etcd_step(struct pvr_etcd *etcd);
 /* Reads all keys again: changes may have been missed. */
 void pvr_etcd_resync(struct pvr_etcd *etcd);
-/* Checks the header of a response for a loss of etcd's data. */
-void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header);
+/*
+ * Checks the header of a response for a loss of etcd's data. @sent: etcd->revision when
+ * the call was sent.
+ */
+void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header, uint64_t sent);
 /* Formats the prefix of a GID's index entries, or of a group's member keys. */
 void pvr_etcd_index_prefix(const struct pvr_etcd *etcd, const struct pvr_key *key,
 			   char text[PVR_ETCD_KEY_MAX]);
@@ -209,6 +220,13 @@ void pvr_etcd_publish_changed(struct pvr_etcd *etcd);
 /* Writes all keys again with the new lease. */
 void pvr_etcd_publish_all(struct pvr_etcd *etcd);
 bool pvr_etcd_is_registered(const struct pvr_etcd *etcd);
+
+/* ------------------------------------------------------------- etcd_audit.c */
+void pvr_etcd_audit_init(struct pvr_etcd *etcd);
+void pvr_etcd_audit_exit(struct pvr_etcd *etcd);
+void pvr_etcd_audit_step(struct pvr_etcd *etcd);
+/* Checks all keys in the next steps. */
+void pvr_etcd_audit_all(struct pvr_etcd *etcd);
 
 /* ------------------------------------------------------------ etcd_lookup.c */
 void pvr_etcd_lookup_init(struct pvr_etcd *etcd);

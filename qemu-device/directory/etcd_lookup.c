@@ -11,6 +11,7 @@
 
 struct pvr_lookup_batch {
 	struct pvr_etcd *etcd;
+	uint64_t sent; /* the newest revision before */
 	size_t num, num_reads;
 	struct pvr_etcd_item *items[BATCH_MAX]; /* NULL: freed since */
 	size_t reads[BATCH_MAX]; /* number of each item's */
@@ -134,7 +135,7 @@ static bool take_reply(struct pvr_lookup_batch *batch, struct json_object *reply
 
 	if (!revision || !responses || json_object_array_length(responses) != batch->num_reads)
 		return false;
-	pvr_etcd_see_header(batch->etcd, header);
+	pvr_etcd_see_header(batch->etcd, header, batch->sent);
 	for (i = 0; i < batch->num; first += batch->reads[i++]) {
 		item = batch->items[i]; /* an earlier response may have freed it */
 		batch->items[i] = NULL;
@@ -197,6 +198,7 @@ static bool send_batch(struct pvr_etcd *etcd)
 	if (!batch)
 		return false;
 	batch->etcd = etcd;
+	batch->sent = etcd->revision;
 	fill(batch, &body);
 	if (pvr_etcd_call(&etcd->client, "/v3/kv/txn", &body, batch_done, batch)) {
 		etcd->lookup.in_flight++;

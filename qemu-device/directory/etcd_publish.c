@@ -15,39 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "directory/etcd.h"
+#include "directory/etcd_own_key.h"
 
 #define IN_FLIGHT_MAX 8
 #define LATER PVR_SEC
 
-struct pvr_own_key {
-	struct pvr_key_node node; /* unused for hosts/NAME/address */
-	struct pvr_etcd *etcd;
-	bool is_host;
-	uint8_t type; /* wanted type; 0: to be deleted */
-	uint8_t put_type; /* type that was or may have been written; 0: none */
-	bool busy; /* a transaction is in progress */
-	bool written; /* as far as is known */
-	unsigned int lease; /* number of the lease that it was written with */
-	uint64_t expect; /* hosts/NAME/address: mod_revision; 0: no key */
-	bool changed; /* busy: check it again afterwards */
-	bool refused; /* another host has it */
-	char (*rivals)[PVR_HOST_NAME_MAX]; /* other hosts in the index, to be checked */
-	size_t num_rivals;
-	enum { OWN_NOWHERE, OWN_QUEUED, OWN_LATER } list;
-	uint64_t due; /* LATER */
-	TAILQ_ENTRY(pvr_own_key) link;
-};
-
-/* Return: whether the key is as it should be, with the current lease. */
-static bool is_written(const struct pvr_own_key *own)
+bool pvr_own_key_is_written(const struct pvr_own_key *own)
 {
 	return own->written && own->type == own->put_type && own->lease == own->etcd->lease.number;
 }
 
 static bool is_done(const struct pvr_own_key *own)
 {
-	return is_written(own) && !own->refused && !own->num_rivals;
+	return pvr_own_key_is_written(own) && !own->refused && !own->num_rivals;
 }
 
 bool pvr_etcd_is_registered(const struct pvr_etcd *etcd)
@@ -121,8 +101,7 @@ static void drop(struct pvr_own_key *own)
 
 /* ------------------------------------------------------------------------- key, value */
 
-/* The address, or the entry of the index or of the group. */
-static void own_key(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
+void pvr_own_key_text(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
 {
 	const char *name = pvr_directory_own_name(own->etcd->directory);
 
@@ -134,8 +113,7 @@ static void own_key(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
 	strcat(text, name);
 }
 
-/* Return: whether there is a claim besides. */
-static bool own_claim(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
+bool pvr_own_key_claim(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX])
 {
 	if (own->is_host || pvr_key_is_group(&own->node.key))
 		return false;
@@ -232,7 +210,7 @@ static void finish(struct pvr_own_key *own, enum pvr_etcd_result result, struct 
 	own->etcd->publish.in_flight--;
 	own->busy = own->changed = false;
 	if (result == PVR_ETCD_OK)
-		pvr_etcd_see_header(own->etcd, pvr_json_object(reply, "header"));
+		pvr_etcd_see_header(own->etcd, pvr_json_object(reply, "header"), own->sent);
 	if (changed || result == PVR_ETCD_FAILED)
 		enqueue(own);
 }
@@ -400,7 +378,7 @@ static bool send_host_put(struct pvr_own_key *own)
 	struct pvr_text body = { .len = 0 };
 	char key[PVR_ETCD_KEY_MAX];
 
-	own_key(own, key);
+	pvr_own_key_text(own, key);
 	pvr_text_add(&body, "{");
 	add_compare(&body, own, key);
 	pvr_text_add(&body, "\"success\":[");
@@ -416,15 +394,15 @@ static bool send_gid_put(struct pvr_own_key *own)
 {
 	struct pvr_text body = { .len = 0 };
 	char key[PVR_ETCD_KEY_MAX];
-	bool claim = own_claim(own, key);
+	bool claim = pvr_own_key_claim(own, key);
 
 	pvr_text_add(&body, "{\"success\":[");
-	if (!is_written(own)) {
+	if (!pvr_own_key_is_written(own)) {
 		if (claim) {
 			add_put(&body, own, key);
 			pvr_text_add(&body, ",");
 		}
-		own_key(own, key);
+		pvr_own_key_text(own, key);
 		add_put(&body, own, key);
 		pvr_text_add(&body, claim ? "," : "");
 	}
@@ -440,7 +418,7 @@ static bool send_put(struct pvr_own_key *own)
 {
 	bool ok = own->is_host ? send_host_put(own) : send_gid_put(own);
 
-	if (!is_written(own))
+	if (!pvr_own_key_is_written(own))
 		own->written = false;
 	own->put_type = own->type;
 	own->lease = own->etcd->lease.number;
@@ -453,12 +431,12 @@ static bool send_delete(struct pvr_own_key *own)
 	char key[PVR_ETCD_KEY_MAX];
 
 	pvr_text_add(&body, "{\"success\":[");
-	if (own_claim(own, key)) {
+	if (pvr_own_key_claim(own, key)) {
 		pvr_text_add(&body, "{\"request_delete_range\":{");
 		pvr_etcd_add_range(&body, key);
 		pvr_text_add(&body, "}},");
 	}
-	own_key(own, key);
+	pvr_own_key_text(own, key);
 	pvr_text_add(&body, "{\"request_delete_range\":{");
 	pvr_etcd_add_range(&body, key);
 	pvr_text_add(&body, "}}]}");
@@ -473,7 +451,7 @@ static bool send_check(struct pvr_own_key *own)
 	char key[PVR_ETCD_KEY_MAX];
 	size_t i;
 
-	own_claim(own, key);
+	pvr_own_key_claim(own, key);
 	pvr_text_add(&body, "{\"success\":[");
 	add_read(&body, key);
 	for (i = 0; i < own->num_rivals; i++) {
@@ -489,7 +467,7 @@ static bool send_next(struct pvr_own_key *own)
 {
 	if (!own->type)
 		return send_delete(own);
-	return is_written(own) && own->num_rivals ? send_check(own) : send_put(own);
+	return pvr_own_key_is_written(own) && own->num_rivals ? send_check(own) : send_put(own);
 }
 
 /* Return: false if no call is possible now. */
@@ -507,6 +485,7 @@ static bool act(struct pvr_own_key *own)
 		return false;
 	}
 	own->busy = true;
+	own->sent = own->etcd->revision;
 	own->etcd->publish.in_flight++;
 	return true;
 }
@@ -530,6 +509,13 @@ void pvr_etcd_publish_step(struct pvr_etcd *etcd)
 }
 
 /* ------------------------------------------------------------- wanted state */
+
+void pvr_own_key_lost(struct pvr_own_key *own)
+{
+	own->written = false;
+	own->expect = 0;
+	enqueue(own);
+}
 
 static struct pvr_own_key *get(struct pvr_etcd *etcd, const struct pvr_key *key)
 {

@@ -17,6 +17,7 @@ import pytest
 from daemon_net import address as own_address
 from daemon_process import PATIENCE, wait_until
 from etcd import ETCD_HOST, Etcd, FaultyProxy, Host, encode
+from etcd_server import EtcdServer
 from keys import Authority
 
 LEASE = 2
@@ -326,10 +327,12 @@ def test_gid_that_has_left_is_absent_at_once(pair):
 
 
 def lose_key(etcd, b):
-    """The key of G1 is gone while its host is connected. Return: the number of the next line."""
-    b.tell("up a")
+    """The keys of G2 are gone while its host z is connected. Return: the number of the next line."""
+    claim(etcd, "z", G2)
+    b.resolve("red", G2, "remote 2 z")
+    b.tell("up z")
     since = b.mark()
-    for key in (KEY1, INDEX1):
+    for key in (f"pvrdma/hosts/z/gids/red/{number_of(G2)}", f"pvrdma/gids/red/{number_of(G2)}/z"):
         etcd.delete(key)
     return since
 
@@ -338,20 +341,20 @@ def test_lost_key_of_a_host_that_still_has_the_gid(etcd, pair):
     _, b = pair
     since = lose_key(etcd, b)
     for _ in range(2):
-        b.wait(f"where a red {G1}", since)
+        b.wait(f"where z red {G2}", since)
         since = b.mark()
-        b.tell("located a red", G1, 2)
-    assert not news(b.watch(1))
-    b.wait(f"where a red {G1}", since)
-    b.tell("located a red", G1, 0)
-    b.wait(f"set red {G1} nowhere", since)
+        b.tell("located z red", G2, 2)
+    assert not news(b.watch(1), G2)
+    b.wait(f"where z red {G2}", since)
+    b.tell("located z red", G2, 0)
+    b.wait(f"set red {G2} nowhere", since)
 
 
 def test_lost_key_of_a_host_that_does_not_answer(etcd, pair):
     _, b = pair
     since = lose_key(etcd, b)
-    b.wait(f"where a red {G1}", since)
-    b.wait(f"set red {G1} nowhere", since)
+    b.wait(f"where z red {G2}", since)
+    b.wait(f"set red {G2} nowhere", since)
 
 
 def test_answer_that_contradicts_etcd(pair):
@@ -391,6 +394,58 @@ def test_etcd_that_has_lost_its_data(etcd, pair):
     a.wait("log 1 directory: etcd has lost this host's lease")
     assert not news(b.watch(2 * LEASE))
     assert_withdrawal_arrives(a, b)
+
+
+@pytest.mark.parametrize("key", [KEY1, INDEX1, "pvrdma/hosts/a/address", f"pvrdma/mcast/red/ff1e{'0' * 27}1/a"])
+def test_own_keys_that_are_deleted(etcd, pair, key):
+    """Behind the back of their host, whose lease lives: it writes them again."""
+    a, _ = pair
+    a.announce("red", GROUP)
+    wait_until(lambda: key in etcd.keys(), "it is announced")
+    etcd.delete(key)
+    wait_until(lambda: key in etcd.keys(), "it is announced again")
+    a.wait("log 1 directory: etcd has lost 1 of this host's keys: they are written again")
+
+
+def test_etcd_restored_from_an_old_snapshot(etcd, start):
+    """The lease is in the snapshot, and lives on. Keys written since are written again, and changes are seen."""
+    a, b = (start(name, etcd.url, lease=6) for name in "ab")
+    a.announce("red", G1)
+    b.resolve("red", G1, "remote 2 a")
+    snapshot = etcd.save()
+    a.announce("red", G2)
+    b.resolve("red", G2, "remote 2 a")
+    for number in range(20):
+        etcd.put("other", str(number))
+    before = etcd.keys()
+    etcd.restore(snapshot)
+    wait_until(lambda: etcd.keys() == before, "all keys are there again")
+    b.wait("log 1 directory: etcd has lost data: all keys are read again")
+    assert not [line for line in b.lines if "nowhere" in line]
+    assert_withdrawal_arrives(a, b)
+
+
+def test_two_members_that_disagree(tmp_path, etcd, start):
+    """Two URLs lead to different clusters: the hosts write and read all keys in the second, once it is in use."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    other = EtcdServer(folder, own_address(ETCD_HOST - 1))
+    other.start()
+    try:
+        for number in range(20):
+            etcd.put("other", str(number))
+        a, b = (start(name, f"{etcd.url},{other.url}") for name in "ab")
+        a.announce("red", G1)
+        b.resolve("red", G1, "remote 2 a")
+        etcd.kill()
+        wait_until(lambda: len(other.keys()) == 4, "all keys are there, too")
+        b.wait("log 1 directory: etcd has lost data: all keys are read again")
+        assert not [line for line in b.lines if "nowhere" in line]
+        assert_withdrawal_arrives(a, b)
+        for host in (a, b):
+            host.end()
+    finally:
+        other.kill()
 
 
 def test_compaction(etcd, pair):

@@ -3,6 +3,7 @@
 
 import base64
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -60,6 +61,24 @@ class EtcdServer:
         self.kill()
         shutil.rmtree(self.folder / "data")
         self.start(prefix)
+
+    def _etcdctl(self, *args):
+        subprocess.run(["etcdctl", "--endpoints", self.url, *map(str, args)], check=True, capture_output=True,
+                       env={**os.environ, "ETCDCTL_API": "3"})
+
+    def save(self):
+        """A snapshot, for restore()."""
+        path = self.folder / "snapshot"
+        self._etcdctl("snapshot", "save", path)
+        return path
+
+    def restore(self, snapshot):
+        """Replace its data; leases that lived then live again."""
+        self.kill()
+        shutil.rmtree(self.folder / "data")
+        self._etcdctl("snapshot", "restore", snapshot, "--data-dir", self.folder / "data", "--name", "default",
+                      "--initial-cluster", f"default={self.peer}", "--initial-advertise-peer-urls", self.peer)
+        self.start()
 
     def call(self, path, body):
         request = urllib.request.Request(self.url + path, json.dumps(body).encode())

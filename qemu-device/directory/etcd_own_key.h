@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A key that this host writes: its address, a GID, or a membership of a group. */
+#ifndef PVR_DIRECTORY_ETCD_OWN_KEY_H
+#define PVR_DIRECTORY_ETCD_OWN_KEY_H
+
+#include "directory/etcd.h"
+
+struct pvr_own_key {
+	struct pvr_key_node node; /* unused for hosts/NAME/address */
+	struct pvr_etcd *etcd;
+	bool is_host;
+	uint8_t type; /* wanted type; 0: to be deleted */
+	uint8_t put_type; /* type that was or may have been written; 0: none */
+	bool busy; /* a transaction is in progress */
+	bool written; /* as far as is known */
+	uint64_t sent; /* busy: the newest revision before */
+	unsigned int lease; /* number of the lease that it was written with */
+	uint64_t expect; /* hosts/NAME/address: mod_revision; 0: no key */
+	bool changed; /* busy: check it again afterwards */
+	bool refused; /* another host has it */
+	char (*rivals)[PVR_HOST_NAME_MAX]; /* other hosts in the index, to be checked */
+	size_t num_rivals;
+	enum { OWN_NOWHERE, OWN_QUEUED, OWN_LATER } list;
+	uint64_t due; /* LATER */
+	TAILQ_ENTRY(pvr_own_key) link;
+};
+
+/* Return: whether the key is as it should be, with the current lease. */
+bool pvr_own_key_is_written(const struct pvr_own_key *own);
+/* Formats the key of the address, or of the entry in the index or in the group. */
+void pvr_own_key_text(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX]);
+/* Formats the key of the claim. Return: false if there is none besides. */
+bool pvr_own_key_claim(const struct pvr_own_key *own, char text[PVR_ETCD_KEY_MAX]);
+/* etcd does not have it any more: it is written again. */
+void pvr_own_key_lost(struct pvr_own_key *own);
+
+#endif /* PVR_DIRECTORY_ETCD_OWN_KEY_H */
