@@ -34,6 +34,10 @@ check-hosts: deps ## Several hosts, which are network namespaces
 check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak; builds that kernel once
 	@scripts/check debug
 
+.PHONY: fuzz
+fuzz: deps ## All fuzzers for TIME seconds each (60), from their corpora: scripts/checks/fuzz --help
+	@scripts/checks/fuzz $(or $(TIME),60)
+
 .PHONY: soak
 soak: host module provider ## Random traffic and random faults for TIME seconds (600): tests/soak/soak.py --help
 	@tests/soak/soak.py --time $(or $(TIME),600)
