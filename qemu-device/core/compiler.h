@@ -11,6 +11,11 @@
 /* For rare cases of a message: inlined, they would take registers of the common case. */
 #define pvr_noinline __attribute__((noinline))
 
+#ifdef PVR_FUZZ
+/* Called after each such copy. A fuzzer defines it, and changes the memory there. */
+void pvr_fuzz_copied(const void *from_shm, size_t size) __attribute__((weak));
+#endif
+
 /*
  * Copy from guest memory, once. The barrier keeps the compiler from reading guest memory
  * again at a use of the copy, so the checked values are the used values.
@@ -19,6 +24,10 @@ static inline void pvr_copy_once(void *to, const void *from_shm, size_t size)
 {
 	memcpy(to, from_shm, size);
 	__asm__ volatile("" : : : "memory");
+#ifdef PVR_FUZZ
+	if (pvr_fuzz_copied)
+		pvr_fuzz_copied(from_shm, size);
+#endif
 }
 
 #endif /* PVR_COMPILER_H */

@@ -12,6 +12,8 @@
 
 static uint32_t rnd(struct fg_monkey *m, uint32_t n)
 {
+	if (m->draw)
+		return m->draw(m->opaque) % n;
 	m->rnd = m->rnd * 6364136223846793005ull + 1442695040888963407ull;
 	return (uint32_t)(m->rnd >> 33) % n;
 }
@@ -546,16 +548,21 @@ static void reconnect(struct fg_monkey *m)
 	fg_qp_connect(&b->qp, NULL, a->gid, a->qp.qpn);
 }
 
+void fg_monkey_open(struct fg_monkey *m, enum pvr_qp_type type, bool has_srq)
+{
+	m->has_srq = has_srq;
+	open_end(m, 0, type);
+	open_end(m, 1, type);
+	reconnect(m);
+}
+
 static void start_over(struct fg_monkey *m)
 {
 	enum pvr_qp_type type = rnd(m, 3) ? PVR_QPT_RC : PVR_QPT_UD;
 
 	if (m->guest[0]->config.ext & PVR_EXT_UC && !rnd(m, 4))
 		type = PVR_QPT_UC;
-	m->has_srq = !rnd(m, 3);
-	open_end(m, 0, type);
-	open_end(m, 1, type);
-	reconnect(m);
+	fg_monkey_open(m, type, !rnd(m, 3));
 }
 
 static void drain(struct fg_monkey *m, int who)
@@ -610,7 +617,7 @@ void fg_monkey_step(struct fg_monkey *m)
 		pvr_adapter_set_bus_master(m->guest[who]->adapter, rnd(m, 4));
 	else if (what < 995)
 		m->host->now += (uint64_t)rnd(m, 1000) * FG_MS;
-	else
+	else if (!m->keeps_ends)
 		start_over(m);
 	if (!rnd(m, 3) && !fg_run_bounded(m->host, 100000))
 		fg_die("the device does not come to rest");

@@ -29,6 +29,10 @@ struct fg_monkey {
 	struct fg_guest *guest[2];
 	struct fg_end end[2];
 	uint64_t rnd;
+	/* Of a fuzzer: choices come from its input instead; NULL: from rnd. */
+	uint32_t (*draw)(void *opaque);
+	void *opaque;
+	bool keeps_ends; /* fg_monkey_step() never begins with new ends */
 	bool has_srq; /* the ends receive through these */
 	struct fg_srq srq[2];
 	uint32_t handle[2][FG_KIND_NUM][FG_MONKEY_OBJECTS]; /* some are stale */
@@ -40,6 +44,11 @@ struct fg_monkey {
 /* The guests are booted. The memory of @m belongs to the caller, its buffers to the guests. */
 void fg_monkey_init(struct fg_monkey *m, struct fg_host *host, struct fg_guest *first,
 		    struct fg_guest *second, uint64_t seed);
+/*
+ * Boots both drivers anew and opens ends of @type, with or without SRQs. Dies if the
+ * device refuses.
+ */
+void fg_monkey_open(struct fg_monkey *m, enum pvr_qp_type type, bool has_srq);
 /* One random action. Dies if the device does not come to rest. */
 void fg_monkey_step(struct fg_monkey *m);
 /*
