@@ -124,6 +124,12 @@ static int check_set(const struct vfio_irq_set *set, size_t len, size_t num_fds,
 			 set->count, set->index, num_irqs(set->index));
 		return -EINVAL;
 	}
+	/* No count means all vectors, see apply(). */
+	if (!set->count && set->start) {
+		pvr_fail(err, "SET_IRQS for all vectors of type %u, but from vector %u on",
+			 set->index, set->start);
+		return -EINVAL;
+	}
 	if (action == VFIO_IRQ_SET_ACTION_TRIGGER && type == VFIO_IRQ_SET_DATA_EVENTFD &&
 	    (!num_fds || num_fds == set->count))
 		return 0;
