@@ -117,7 +117,7 @@ static int move(const struct pvr_ring_shm *ring_shm, uint32_t num, const void *e
 		return EINVAL;
 	for (idx = ring_shm->cons_head; idx != ring_shm->prod_tail; idx = pvr_ring_next(idx, num))
 		memcpy(to + n++ * stride, elements + (idx & (num - 1)) * stride, stride);
-	state_shm->rx.prod_tail = n;
+	state_shm->rx.prod_tail = fake.resized_tail ? *fake.resized_tail : n;
 	return 0;
 }
 
@@ -380,6 +380,7 @@ int fake_setup(void **state)
 	fake.ctx.num_ports = 1;
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
+	fake.ctx.qp_nums = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_nums));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
 	fake.ibpd = &fake.pd.ibv_pd;
 	fake.ibpd->context = fake.ibctx;
@@ -414,6 +415,7 @@ int fake_teardown(void **state)
 	if (fake.ibctx->cmd_fd >= 0)
 		close(fake.ibctx->cmd_fd);
 	test_free(fake.ctx.qp_tbl);
+	test_free(fake.ctx.qp_nums);
 	return 0;
 }
 
@@ -560,7 +562,9 @@ void fake_start_at(struct ibv_cq *ibcq, uint32_t idx)
 {
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 
-	cq->head = cq->ring_shm->prod_tail = cq->ring_shm->cons_head = idx;
+	cq->head = idx;
+	cq->ring_shm->prod_tail = idx;
+	cq->ring_shm->cons_head = idx;
 }
 
 void fake_consume(struct pvr_wq *wq, uint32_t n)

@@ -47,6 +47,7 @@ struct fake {
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	bool resized_locked; /* locks were held during the last resize */
+	const uint32_t *resized_tail; /* prod_tail after a resize; NULL: the right one */
 	struct ibv_qp_cap asked; /* requested sizes of the last QP */
 	uint64_t iova, length; /* of the last MR */
 	int access;

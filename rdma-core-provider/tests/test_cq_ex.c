@@ -213,6 +213,19 @@ TEST(cq_ex, test_qp_destroyed_between_two_lazy_calls_is_purged)
 	assert_int_equal(to_pvr(cq)->ring_shm->cons_head, 3);
 }
 
+/* A broken device names a QP of other CQs, whose destruction does not lock this one. */
+TEST(cq_ex, test_qp_of_another_cq_can_be_destroyed_between_two_lazy_calls)
+{
+	uint32_t qp_num = qp->qp_num;
+
+	complete(7);
+	assert_int_equal(ibv_start_poll(cq, &no_attr), 0);
+	assert_int_equal(pvr_destroy_qp(qp), 0);
+	assert_int_equal(ibv_wc_read_qp_num(cq), qp_num);
+	assert_int_equal(ibv_next_poll(cq), ENOENT);
+	ibv_end_poll(cq);
+}
+
 TEST(cq_ex, test_only_requested_fields_can_be_read)
 {
 	struct ibv_cq_ex *few = FAKE_CQ_EX(.cqe = 1, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN);

@@ -103,13 +103,26 @@ static int map_doorbells(struct pvr_context *ctx)
 	return 0;
 }
 
+static int alloc_tables(struct pvr_context *ctx)
+{
+	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));
+	ctx->qp_nums = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_nums));
+	return ctx->qp_tbl && ctx->qp_nums ? 0 : ENOMEM;
+}
+
+static void free_tables(struct pvr_context *ctx)
+{
+	free(ctx->qp_tbl);
+	free(ctx->qp_nums);
+}
+
 static void free_context(struct ibv_context *ibctx)
 {
 	struct pvr_context *ctx = to_pvr_context(ibctx);
 
 	munmap(ctx->uar, PVR_PAGE_SIZE);
 	pthread_mutex_destroy(&ctx->qp_mutex);
-	free(ctx->qp_tbl);
+	free_tables(ctx);
 	verbs_uninit_context(&ctx->ibv_ctx);
 	free(ctx);
 }
@@ -181,20 +194,18 @@ static struct verbs_context *context_new(struct ibv_device *ibdev, int cmd_fd,
 		err = count_ports(ctx);
 	if (err)
 		goto err_uninit;
-	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));
-	if (!ctx->qp_tbl) {
-		err = ENOMEM;
-		goto err_uninit;
-	}
+	err = alloc_tables(ctx);
+	if (err)
+		goto err_free_tables;
 	err = map_doorbells(ctx);
 	if (err)
-		goto err_free_tbl;
+		goto err_free_tables;
 	pthread_mutex_init(&ctx->qp_mutex, NULL);
 	verbs_set_ops(&ctx->ibv_ctx, &context_ops);
 	return &ctx->ibv_ctx;
 
-err_free_tbl:
-	free(ctx->qp_tbl);
+err_free_tables:
+	free_tables(ctx);
 err_uninit:
 	verbs_uninit_context(&ctx->ibv_ctx);
 	free(ctx);

@@ -11,12 +11,12 @@
 #include "doorbell.h"
 #include "wc.h"
 
-static struct pvr_qp *find_qp(struct pvr_context *ctx, uint32_t handle)
+/* Returns the QP number with PVR_QP_NUM_VALID, or 0. */
+static uint32_t find_qp_num(const struct pvr_context *ctx, uint32_t handle)
 {
 	if (handle >= ctx->qp_tbl_size)
-		return NULL;
-	/* Pairs with the release in publish_qp(). */
-	return atomic_load_explicit(&ctx->qp_tbl[handle], memory_order_acquire);
+		return 0;
+	return atomic_load_explicit(&ctx->qp_nums[handle], memory_order_relaxed);
 }
 
 static int complain(const struct pvr_cq *cq)
@@ -80,27 +80,29 @@ static __attribute__((noinline)) void note_unknown(const struct pvr_cq *cq,
 }
 
 /*
- * Returns the next CQE that look() found and its QP, or NULL if none is left. A CQE of an
- * unknown QP is skipped, because it would block the CQ.
+ * Returns the next CQE that look() found and its QP number, or NULL if none is left. A CQE
+ * of an unknown QP is skipped, because it would block the CQ.
  */
-static inline const struct pvrdma_cqe *take(struct pvr_cq *cq, const struct pvr_qp **qp)
+static inline const struct pvrdma_cqe *take(struct pvr_cq *cq, uint32_t *qp_num)
 {
-	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
+	const struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
 	const struct pvrdma_cqe *cqe;
+	uint32_t found;
 
 	while (cq->avail) {
 		cqe = pvr_cqe_at(cq, cq->head);
 		cq->head = pvr_ring_next(cq->head, cq->num);
 		cq->avail--;
-		*qp = find_qp(ctx, pvr_cqe_qp_handle(cqe));
-		if (likely(*qp))
+		found = find_qp_num(ctx, pvr_cqe_qp_handle(cqe));
+		*qp_num = found & PVR_QP_NUM_MASK;
+		if (likely(found))
 			return cqe;
 		note_unknown(cq, cqe);
 	}
 	return NULL;
 }
 
-static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, const struct pvr_qp *qp)
+static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qp_num)
 {
 	wc->wr_id = cqe->wr_id;
 	wc->status = pvr_wc_status(cqe);
@@ -108,7 +110,7 @@ static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, const struc
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
 	wc->imm_data = cqe->imm_data;
-	wc->qp_num = qp->verbs_qp.qp.qp_num;
+	wc->qp_num = qp_num;
 	wc->src_qp = cqe->src_qp;
 	wc->wc_flags = pvr_wc_flags(cqe);
 	wc->pkey_index = cqe->pkey_index;
@@ -120,14 +122,14 @@ static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, const struc
 static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
 {
 	const struct pvrdma_cqe *cqe;
-	const struct pvr_qp *qp;
+	uint32_t qp_num;
 	int taken = 0, err;
 
 	err = refill(cq);
 	if (err)
 		return err == ENOENT ? 0 : -err;
-	while (taken < num && (cqe = take(cq, &qp)))
-		fill_wc(&wc[taken++], cqe, qp);
+	while (taken < num && (cqe = take(cq, &qp_num)))
+		fill_wc(&wc[taken++], cqe, qp_num);
 	pvr_cq_publish(cq);
 	return taken;
 }
@@ -160,7 +162,7 @@ static int advance(struct pvr_cq *cq)
 {
 	struct ibv_cq_ex *ex = &cq->verbs_cq.cq_ex;
 
-	cq->cqe = take(cq, &cq->qp);
+	cq->cqe = take(cq, &cq->qp_num);
 	if (!cq->cqe)
 		return ENOENT;
 	ex->wr_id = cq->cqe->wr_id;
@@ -237,7 +239,7 @@ static __be32 read_imm_data(struct ibv_cq_ex *ex)
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->qp->verbs_qp.qp.qp_num;
+	return of_ex(ex)->qp_num;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)

@@ -161,7 +161,7 @@ static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 	if (pthread_mutex_trylock(&ctx->qp_mutex))
 		return ENOENT;
 	for (i = 0; i < ctx->qp_tbl_size; i++) {
-		qp = atomic_load_explicit(&ctx->qp_tbl[i], memory_order_relaxed);
+		qp = ctx->qp_tbl[i];
 		if (qp)
 			busy |= flush_qp(cq, qp);
 	}

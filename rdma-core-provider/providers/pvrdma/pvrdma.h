@@ -28,6 +28,9 @@
 
 /* A CQE has 16 bits for the QP handle. */
 #define PVR_QP_HANDLES 0x10000u
+/* A QP number has 24 bits. */
+#define PVR_QP_NUM_VALID 0x80000000u
+#define PVR_QP_NUM_MASK 0xffffffu
 
 /*
  * Upper bounds of requested sizes: above all device limits, and no size computed from
@@ -50,11 +53,16 @@ struct pvr_context {
 	uint32_t qp_tbl_size;
 	uint8_t num_ports;
 	/*
-	 * QPs by handle. A slot is set and cleared under qp_mutex. It is cleared with
-	 * both CQs of the QP locked, so a poller, which holds one of these locks, may use
-	 * the QP that it finds.
+	 * QPs by handle, protected by qp_mutex. Pollers use qp_nums instead: a broken
+	 * device can name a QP of other CQs, which any thread may destroy.
 	 */
-	struct pvr_qp *_Atomic *qp_tbl;
+	struct pvr_qp **qp_tbl;
+	/*
+	 * QP numbers by handle, with PVR_QP_NUM_VALID; 0: no QP. A slot is set and cleared
+	 * with that of qp_tbl. It is cleared with both CQs of the QP locked, together with
+	 * its CQEs.
+	 */
+	_Atomic uint32_t *qp_nums;
 	/*
 	 * Held while the kernel creates (destroys) a QP until its slot is set (cleared).
 	 * Otherwise the clean-up of one thread could clear the slot of another thread's
@@ -132,7 +140,7 @@ struct pvr_cq {
 	_Atomic bool notified; /* a notification arrived; accessed without the lock */
 	_Atomic bool broken; /* in error, no CQE will follow; accessed without the lock */
 	const struct pvrdma_cqe *cqe; /* current CQE between start_poll and end_poll */
-	const struct pvr_qp *qp; /* QP of cqe */
+	uint32_t qp_num; /* of the QP of cqe */
 	struct ibv_pd *parent; /* a parent domain, or NULL */
 	struct pvr_buf buf;
 };

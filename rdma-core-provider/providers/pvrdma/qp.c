@@ -196,7 +196,6 @@ static int create_in_kernel(struct pvr_context *ctx, struct pvr_qp *qp,
 	return 0;
 }
 
-/* The release pairs with the acquire in find_qp(): a found QP is complete. */
 static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	if (qp->handle >= ctx->qp_tbl_size) {
@@ -204,7 +203,10 @@ static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 			  qp->verbs_qp.qp.qp_num, qp->handle, ctx->qp_tbl_size);
 		return EPROTO;
 	}
-	atomic_store_explicit(&ctx->qp_tbl[qp->handle], qp, memory_order_release);
+	ctx->qp_tbl[qp->handle] = qp;
+	atomic_store_explicit(&ctx->qp_nums[qp->handle],
+			      (qp->verbs_qp.qp.qp_num & PVR_QP_NUM_MASK) | PVR_QP_NUM_VALID,
+			      memory_order_relaxed);
 	return 0;
 }
 
@@ -302,7 +304,8 @@ static int destroy_and_unpublish(struct pvr_context *ctx, struct pvr_qp *qp)
 	if (!err) {
 		pvr_cq_lock_pair(send_cq, recv_cq);
 		purge_cqs_locked(qp, send_cq, recv_cq);
-		atomic_store_explicit(&ctx->qp_tbl[qp->handle], NULL, memory_order_relaxed);
+		ctx->qp_tbl[qp->handle] = NULL;
+		atomic_store_explicit(&ctx->qp_nums[qp->handle], 0, memory_order_relaxed);
 		pvr_cq_unlock_pair(send_cq, recv_cq);
 	}
 	pthread_mutex_unlock(&ctx->qp_mutex);
