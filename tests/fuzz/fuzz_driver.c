@@ -1,0 +1,756 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * libFuzzer target: a hostile device and the parts of the driver that parse what it
+ * writes: version, capabilities, command responses, completions, events, indices. They are
+ * compiled for user space with kernel/kernel.h, and the consumer is a kernel consumer.
+ *
+ * The first bytes of an input are the registers and an offset and a value for the
+ * capabilities. Then follow operations: a byte of enum op, then its arguments. The device
+ * answers a command as the input says at that place.
+ */
+#include <stdio.h>
+
+#include "cq_buf.h"
+#include "pvrdma.h"
+#include "srq_wq.h"
+#include "wq.h"
+
+#define CQS 2
+#define QPS 2
+#define WQ_SLOTS 8
+#define SRQ_STRIDE 64
+#define REQUESTS 1024 /* posted in a run */
+#define OPS_MAX 400
+#define UAR_PAGES 16
+
+enum op {
+	OP_POLL,
+	OP_ARM,
+	OP_POST,
+	OP_POST_SRQ,
+	OP_PURGE,
+	OP_RESET_QP,
+	OP_MOVE_SRQ,
+	OP_PORT,
+	OP_PKEY,
+	OP_WORK,
+	OP_CTL,
+	OP_VECTORS,
+	/* Of the device. */
+	OP_COMPLETE,
+	OP_SET_INDEX,
+	OP_EVENT,
+	OP_NOTIFY,
+	OP_INTERRUPT,
+	OP_WRITE,
+	OP_VANISH,
+	OP_NUM,
+};
+
+/* How the device answers a command. */
+enum answer {
+	ANSWER_REGULAR,
+	ANSWER_BODY, /* with any body */
+	ANSWER_ANY, /* any bytes */
+	ANSWER_LATE, /* only the interrupt comes */
+	ANSWER_NUM,
+};
+
+struct irq {
+	irq_handler_t *handler;
+	void *data;
+};
+
+static struct {
+	const uint8_t *data;
+	size_t left;
+	struct pci_dev pdev;
+	struct pvr_dev dev;
+	u8 regs[256], uar[PAGE_SIZE];
+	u32 version, magic, features, acked;
+	bool gone;
+	struct irq irqs[PVR_VEC_CQ + PVR_CQ_VECTORS_MAX];
+	struct pvr_cq cqs[CQS];
+	bool has_cq[CQS];
+	struct pvr_qp qps[QPS];
+	struct pvr_srq srq;
+	u64 posted; /* requests */
+	bool waits[REQUESTS]; /* posted and not completed */
+	u64 ns;
+} w;
+
+unsigned long jiffies;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void die(const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+
+static void take(void *to, size_t size)
+{
+	size_t n = size < w.left ? size : w.left;
+
+	memset(to, 0, size);
+	if (n)
+		memcpy(to, w.data, n);
+	w.data += n;
+	w.left -= n;
+}
+
+static u8 take_byte(void)
+{
+	u8 byte;
+
+	take(&byte, 1);
+	return byte;
+}
+
+static u32 take_word(void)
+{
+	u32 word;
+
+	take(&word, sizeof(word));
+	return word;
+}
+
+/* Small numbers are more likely to mean something. */
+static u32 take_index(void)
+{
+	u8 byte = take_byte();
+
+	return byte < 0xf0 ? byte & 31 : take_word();
+}
+
+/* ------------------------------------------------------------------- the device's registers */
+
+static void fill_caps(void)
+{
+	struct pvr_dsr *dsr = w.dev.dsr.va;
+	u8 changes = take_byte() & 3;
+
+	dsr->caps = (struct pvr_caps){
+		.max_mr_size = 1 << 30,
+		.max_qp = 16,
+		.max_qp_wr = 64,
+		.max_sge = 4,
+		.max_sge_rd = 4,
+		.max_cq = 16,
+		.max_cqe = 64,
+		.max_mr = 16,
+		.max_pd = 16,
+		.max_srq = 4,
+		.max_srq_wr = 64,
+		.max_srq_sge = 4,
+		.max_uar = UAR_PAGES,
+		.gid_tbl_len = 16,
+		.max_pkeys = 1,
+		.phys_port_cnt = 1,
+		.mode = PVR_MODE_ROCE,
+		.gid_types = PVR_GID_TYPE_ROCE_V2,
+		.max_fast_reg_page_list_len = 128,
+	};
+	while (changes--) {
+		u8 at = take_byte();
+
+		if (at < sizeof(dsr->caps) - 4)
+			take((u8 *)&dsr->caps + at, 4);
+	}
+}
+
+static void regular_answer(const union pvr_cmd_req *req, union pvr_cmd_resp *resp)
+{
+	memset(resp, 0, sizeof(*resp));
+	resp->hdr.response = req->hdr.response;
+	resp->hdr.ack = PVR_CMD_RESP_ACK | req->hdr.cmd;
+	if (req->hdr.cmd != PVR_CMD_CREATE_CQ)
+		return;
+	resp->create_cq.cq_handle = take_byte();
+	resp->create_cq.cqe = req->create_cq.cqe;
+}
+
+static void run_command(void)
+{
+	const union pvr_cmd_req *req = w.dev.cmd.req.va;
+	union pvr_cmd_resp resp;
+
+	regular_answer(req, &resp);
+	switch (take_byte() % 16) {
+	case ANSWER_BODY:
+		take((u8 *)&resp + sizeof(resp.hdr), sizeof(resp) - sizeof(resp.hdr));
+		resp.hdr.err = take_byte();
+		break;
+	case ANSWER_ANY:
+		take(&resp, sizeof(resp));
+		break;
+	case ANSWER_LATE:
+		complete(&w.dev.cmd.done);
+		return;
+	}
+	memcpy(w.dev.cmd.resp.va, &resp, sizeof(resp));
+	complete(&w.dev.cmd.done);
+}
+
+u32 readl(const void *reg)
+{
+	size_t offset = (size_t)((const u8 *)reg - w.regs);
+
+	if (w.gone)
+		return U32_MAX;
+	switch (offset) {
+	case PVR_REG_VERSION:
+		return w.version;
+	case PVR_REG_EXT_MAGIC:
+		return w.magic;
+	case PVR_REG_EXT_FEATURES:
+		return w.features;
+	case PVR_REG_EXT_ACK:
+		return w.acked;
+	case PVR_REG_ERR:
+		return take_byte() % 16 == 1 ? take_word() : 0;
+	default:
+		return take_word();
+	}
+}
+
+void writel(u32 value, void *reg)
+{
+	size_t offset = (size_t)((u8 *)reg - w.regs);
+
+	if (offset >= sizeof(w.regs))
+		return; /* a doorbell */
+	if (offset == PVR_REG_EXT_ACK)
+		w.acked = value;
+	if (offset == PVR_REG_DSRHIGH)
+		fill_caps();
+	if (offset == PVR_REG_REQUEST)
+		run_command();
+}
+
+/* ------------------------------------------------------------------------- the kernel */
+
+u64 ktime_get_ns(void)
+{
+	w.ns += 10 * NSEC_PER_USEC;
+	return w.ns;
+}
+
+unsigned long wait_for_completion_timeout(struct completion *completion, unsigned long time)
+{
+	jiffies += time;
+	if (!completion->done)
+		return 0;
+	completion->done = false;
+	return 1;
+}
+
+u32 get_random_u32(void)
+{
+	return 4;
+}
+
+u64 pci_resource_start(const struct pci_dev *pdev, int bar)
+{
+	(void)pdev;
+	(void)bar;
+	return 1ull << 31;
+}
+
+u64 pci_resource_len(const struct pci_dev *pdev, int bar)
+{
+	(void)pdev;
+	return bar == PVR_BAR_UAR ? UAR_PAGES * PAGE_SIZE : sizeof(w.regs);
+}
+
+int pci_alloc_irq_vectors(struct pci_dev *pdev, int least, int most, int flags)
+{
+	int n = least + take_byte() % 4;
+
+	(void)pdev;
+	(void)flags;
+	return n < most ? n : most;
+}
+
+int pci_request_irq(struct pci_dev *pdev, uint nr, irq_handler_t *handler, irq_handler_t *thread,
+		    void *data, const char *format, ...)
+{
+	(void)pdev;
+	(void)format;
+	if (nr >= ARRAY_SIZE(w.irqs))
+		die("an interrupt beyond the last");
+	w.irqs[nr] = (struct irq){ handler ? handler : thread, data };
+	return 0;
+}
+
+void pci_free_irq(struct pci_dev *pdev, uint nr, void *data)
+{
+	(void)pdev;
+	(void)data;
+	w.irqs[nr].handler = NULL;
+}
+
+void ib_dispatch_event(const struct ib_event *event)
+{
+	if (event->element.port_num != 1)
+		die("an event of another port");
+}
+
+int ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	return pvr_query_port(ibdev, port, attr);
+}
+
+/* ------------------------------------------------- of files that are not compiled here */
+
+bool pvr_dev_gone(const struct pvr_dev *dev)
+{
+	return pvr_reg_read(dev, PVR_REG_VERSION) == U32_MAX;
+}
+
+void pvr_dev_fail(struct pvr_dev *dev, const char *why)
+{
+	(void)why;
+	if (test_and_set_bit(PVR_DEV_DEAD, &dev->flags))
+		return;
+	complete(&dev->cmd.done);
+	dev->flush_work.queued = true;
+	pvr_port_kick(dev);
+}
+
+bool pvr_netdev_ready(struct pvr_dev *dev)
+{
+	(void)dev;
+	return take_byte() & 1;
+}
+
+u32 pvr_udata_ctx(struct ib_udata *udata)
+{
+	if (udata)
+		die("a consumer of user space");
+	return 0;
+}
+
+int pvr_udata_in(struct ib_udata *udata, void *dst, size_t size)
+{
+	(void)udata;
+	(void)dst;
+	(void)size;
+	abort();
+}
+
+int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size)
+{
+	(void)udata;
+	(void)src;
+	(void)size;
+	abort();
+}
+
+struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size, u64 min_size)
+{
+	(void)dev;
+	(void)addr;
+	(void)size;
+	(void)min_size;
+	abort();
+}
+
+/* ------------------------------------------------------------------------- the consumer */
+
+static void handle_completion(struct ib_cq *ibcq, void *context)
+{
+	(void)context;
+	if (ibcq != &w.cqs[0].ibcq && ibcq != &w.cqs[1].ibcq)
+		die("a notification of a CQ that is none");
+}
+
+static void handle_event(struct ib_event *event, void *context)
+{
+	(void)context;
+	if (event->device != &w.dev.ibdev || !event->element.cq)
+		die("an event without an object");
+}
+
+static bool create_cq(int i)
+{
+	const struct ib_cq_init_attr attr = { .cqe = 6 };
+	struct pvr_cq *cq = &w.cqs[i];
+
+	cq->ibcq.device = &w.dev.ibdev;
+	cq->ibcq.comp_handler = handle_completion;
+	cq->ibcq.event_handler = handle_event;
+	w.has_cq[i] = !pvr_create_cq(&cq->ibcq, &attr, NULL);
+	return w.has_cq[i];
+}
+
+static void init_srq(void)
+{
+	struct pvr_ring_state *state;
+
+	if (pvr_pdir_init(&w.srq.mem.pdir, &w.pdev.dev, 2, true))
+		die("no memory");
+	state = pvr_pdir_at(&w.srq.mem.pdir, 0);
+	w.srq.ibsrq.device = &w.dev.ibdev;
+	w.srq.ibsrq.event_handler = handle_event;
+	pvr_ref_init(&w.srq.ref);
+	if (pvr_srq_wq_init(&w.srq.wq, &state->rx, WQ_SLOTS, 1, SRQ_STRIDE))
+		die("no memory");
+}
+
+/* The first has an SRQ, the second has both queues on one CQ. */
+static void init_qp(int i)
+{
+	struct pvr_qp *qp = &w.qps[i];
+	struct pvr_ring_state *state;
+
+	if (pvr_pdir_init(&qp->pdir, &w.pdev.dev, 1, true))
+		die("no memory");
+	state = pvr_pdir_at(&qp->pdir, 0);
+	qp->ibqp.device = &w.dev.ibdev;
+	qp->ibqp.send_cq = &w.cqs[0].ibcq;
+	qp->ibqp.recv_cq = &w.cqs[i ? 0 : 1].ibcq;
+	qp->ibqp.srq = i ? NULL : &w.srq.ibsrq;
+	qp->ibqp.event_handler = handle_event;
+	qp->handle = 1 + (u32)i;
+	pvr_ref_init(&qp->ref);
+	if (pvr_wq_init(&qp->sq, &state->tx, WQ_SLOTS, 1, 64, 0) ||
+	    (i && pvr_wq_init(&qp->rq, &state->rx, WQ_SLOTS, 1, 64, 0)))
+		die("no memory");
+	if (pvr_handle_insert(&w.dev, &w.dev.qps, qp->handle, qp) || pvr_cq_attach(&w.cqs[0], qp) ||
+	    (!i && pvr_cq_attach(&w.cqs[1], qp)))
+		die("a handle that is taken");
+}
+
+static void exit_qp(int i)
+{
+	struct pvr_qp *qp = &w.qps[i];
+
+	xa_erase_irq(&w.dev.qps, qp->handle);
+	pvr_cq_detach(&w.cqs[0], qp);
+	if (!i)
+		pvr_cq_detach(&w.cqs[1], qp);
+	pvr_ref_drain(&qp->ref);
+	pvr_wq_exit(&qp->sq);
+	pvr_wq_exit(&qp->rq);
+	pvr_pdir_exit(&qp->pdir);
+}
+
+static struct pvr_wq *take_wq(void)
+{
+	u8 which = take_byte();
+
+	return which & 1 && w.qps[1].rq.wr_ids ? &w.qps[1].rq : &w.qps[which >> 1 & 1].sq;
+}
+
+static void post(void)
+{
+	struct pvr_wq *wq = take_wq();
+
+	if (w.posted == REQUESTS)
+		return;
+	spin_lock(&wq->lock);
+	if (!pvr_wq_room(wq)) {
+		w.waits[w.posted] = true;
+		pvr_wq_push(wq, w.posted++);
+	}
+	spin_unlock(&wq->lock);
+}
+
+static void post_srq(void)
+{
+	struct ib_sge sge = { .length = 8 };
+	struct ib_recv_wr wr = { .wr_id = w.posted, .sg_list = &sge, .num_sge = 1 };
+	const struct ib_recv_wr *bad;
+
+	if (w.posted == REQUESTS)
+		return;
+	w.waits[w.posted] = true;
+	if (!pvr_post_srq_recv(&w.srq.ibsrq, &wr, &bad))
+		w.posted++;
+	else
+		w.waits[w.posted] = false;
+}
+
+static void poll_cq(void)
+{
+	struct pvr_cq *cq = &w.cqs[take_byte() & 1];
+	int num = take_byte() % 9, n;
+	struct ib_wc wc[8];
+
+	n = pvr_poll_cq(&cq->ibcq, num, wc);
+	if (n < 0 || n > num)
+		die("more completions than requested");
+	for (int i = 0; i < n; i++) {
+		if (wc[i].qp != &w.qps[0].ibqp && wc[i].qp != &w.qps[1].ibqp)
+			die("a completion of no QP");
+		if (wc[i].wr_id >= w.posted || !w.waits[wc[i].wr_id])
+			die("a completion of a request that is not outstanding");
+		if (wc[i].status < 0 || wc[i].status > IB_WC_GENERAL_ERR)
+			die("a completion of no status");
+		w.waits[wc[i].wr_id] = false;
+	}
+}
+
+static void purge(bool reset)
+{
+	struct pvr_qp *qp = &w.qps[1];
+
+	pvr_cq_purge(&w.cqs[0], reset ? qp : &w.qps[take_byte() & 1]);
+	if (!reset)
+		return;
+	pvr_wq_reset(&qp->sq, &w.cqs[0]);
+	pvr_wq_reset(&qp->rq, &w.cqs[0]);
+}
+
+/* As a resize does: the device reports any number of moved requests. */
+static void move_srq(void)
+{
+	struct pvr_srq_move move = { .n = 4u << (take_byte() & 3) };
+	struct pvr_pdir pdir = { .dma_dev = NULL };
+	struct pvr_ring_state *state;
+	u8 how = take_byte();
+
+	if (pvr_pdir_init(&pdir, &w.pdev.dev, 2, true))
+		die("no memory");
+	state = pvr_pdir_at(&pdir, 0);
+	move.ring_shm = &state->rx;
+	if (pvr_srq_move_begin(&w.srq.wq, &move)) {
+		pvr_pdir_exit(&pdir);
+		return;
+	}
+	if (how & 1) {
+		pvr_srq_move_undo(&w.srq.wq, &move);
+		pvr_pdir_exit(&pdir);
+		return;
+	}
+	if (pvr_srq_move_end(&w.srq.wq, &move, take_index()))
+		pvr_dev_fail(&w.dev, "impossible move");
+	pvr_pdir_exit(&w.srq.mem.pdir);
+	w.srq.mem.pdir = pdir;
+}
+
+static void query_port(void)
+{
+	struct ib_port_immutable imm;
+
+	if (pvr_port_immutable(&w.dev.ibdev, 1, &imm))
+		return;
+	if (imm.gid_tbl_len < 0 || imm.gid_tbl_len > (int)w.dev.caps.gid_tbl_len ||
+	    imm.pkey_tbl_len < 1 || imm.pkey_tbl_len > w.dev.caps.max_pkeys)
+		die("tables of a port above those of the device");
+}
+
+static void run_work(void)
+{
+	if (w.dev.flush_work.queued)
+		pvr_flush_work(&w.dev.flush_work);
+	if (w.dev.port_work.queued)
+		pvr_port_work(&w.dev.port_work);
+	w.dev.flush_work.queued = w.dev.port_work.queued = false;
+}
+
+/* ------------------------------------------------------------------------ the device */
+
+static void write_cqe(void)
+{
+	struct pvr_cq *cq = &w.cqs[take_byte() & 1];
+	u8 how = take_byte();
+	struct pvrdma_cqe cqe = { .qp = take_byte() & 3, .wr_id = take_index() };
+	struct pvr_ring *ring = cq->buf.ring_shm;
+
+	if (how & 1)
+		cqe.wr_id |= PVR_WQ_RECV;
+	if (how & 2)
+		cqe.opcode = take_byte();
+	if (how & 4)
+		cqe.status = take_word();
+	if (how & 8)
+		cqe.wc_flags = take_word();
+	memcpy(pvr_pdir_at(&cq->buf.pdir,
+			   PVR_PAGE_SIZE + pvr_ring_slot(ring->prod_tail, cq->buf.n) * sizeof(cqe)),
+	       &cqe, sizeof(cqe));
+	ring->prod_tail = pvr_ring_next(ring->prod_tail, cq->buf.n);
+}
+
+static struct pvr_ring *take_ring(void)
+{
+	switch (take_byte() % 6) {
+	case 0:
+		return w.cqs[0].buf.ring_shm;
+	case 1:
+		return w.cqs[1].buf.ring_shm;
+	case 2:
+		return take_wq()->ring_shm;
+	case 3:
+		return w.srq.wq.ring_shm;
+	case 4:
+		return w.dev.events.ring_shm;
+	default:
+		return w.dev.vectors[0].ring.ring_shm;
+	}
+}
+
+static void set_index(void)
+{
+	struct pvr_ring *ring = take_ring();
+
+	if (take_byte() & 1)
+		ring->prod_tail = take_index();
+	else
+		ring->cons_head = take_index();
+}
+
+/* An element of an event ring at its index, which advances. */
+static void add_element(struct pvr_evring *ring, const void *element)
+{
+	u32 tail = ring->ring_shm->prod_tail;
+
+	memcpy(pvr_pdir_at(&ring->pdir,
+			   PVR_PAGE_SIZE + pvr_ring_slot(tail, ring->n) * ring->elem_size),
+	       element, ring->elem_size);
+	ring->ring_shm->prod_tail = pvr_ring_next(tail, ring->n);
+}
+
+static void write_event(void)
+{
+	const struct pvr_eqe eqe = { .type = take_byte(), .info = take_index() };
+
+	add_element(&w.dev.events, &eqe);
+}
+
+static void write_notification(void)
+{
+	struct pvr_evring *ring = &w.dev.vectors[take_byte() % w.dev.num_vectors].ring;
+	const struct pvr_cqne cqne = { .cq_handle = take_index() };
+
+	add_element(ring, &cqne);
+}
+
+static void interrupt(void)
+{
+	u32 nr = take_byte() % (u32)ARRAY_SIZE(w.irqs);
+
+	if (w.irqs[nr].handler)
+		w.irqs[nr].handler((int)nr, w.irqs[nr].data);
+}
+
+static void write_page(void)
+{
+	struct pvr_cq *cq = &w.cqs[take_byte() & 1];
+	u32 at = take_word() % (PVR_PAGE_SIZE - 64);
+
+	take((u8 *)pvr_pdir_at(&cq->buf.pdir, (take_byte() & 1) * PVR_PAGE_SIZE) + at, 64);
+}
+
+static void run_op(enum op op)
+{
+	u16 pkey;
+
+	switch (op) {
+	case OP_POLL:
+		poll_cq();
+		break;
+	case OP_ARM:
+		pvr_req_notify_cq(&w.cqs[take_byte() & 1].ibcq, take_byte() & 7);
+		break;
+	case OP_POST:
+		post();
+		break;
+	case OP_POST_SRQ:
+		post_srq();
+		break;
+	case OP_PURGE:
+	case OP_RESET_QP:
+		purge(op == OP_RESET_QP);
+		break;
+	case OP_MOVE_SRQ:
+		move_srq();
+		break;
+	case OP_PORT:
+		query_port();
+		break;
+	case OP_PKEY:
+		pvr_query_pkey(&w.dev.ibdev, 1, take_byte(), &pkey);
+		break;
+	case OP_WORK:
+		run_work();
+		break;
+	case OP_CTL:
+		pvr_cmd_ctl(&w.dev, PVR_CTL_UNQUIESCE);
+		break;
+	case OP_VECTORS:
+		pvr_vectors_notify(&w.dev);
+		break;
+	case OP_COMPLETE:
+		write_cqe();
+		break;
+	case OP_SET_INDEX:
+		set_index();
+		break;
+	case OP_EVENT:
+		write_event();
+		break;
+	case OP_NOTIFY:
+		write_notification();
+		break;
+	case OP_INTERRUPT:
+		interrupt();
+		break;
+	case OP_WRITE:
+		write_page();
+		break;
+	default:
+		w.gone = take_byte() % 4 == 3;
+	}
+}
+
+/* ---------------------------------------------------------------------------- a run */
+
+static void use_objects(void)
+{
+	init_srq();
+	for (int i = 0; i < QPS; i++)
+		init_qp(i);
+	for (int i = 0; i < OPS_MAX && w.left; i++)
+		run_op(take_byte() % OP_NUM);
+	for (int i = 0; i < QPS; i++)
+		exit_qp(i);
+	pvr_srq_wq_exit(&w.srq.wq);
+	pvr_pdir_exit(&w.srq.mem.pdir);
+}
+
+static void use_device(void)
+{
+	if (create_cq(0) && create_cq(1))
+		use_objects();
+	for (int i = 0; i < CQS; i++)
+		if (w.has_cq[i])
+			pvr_destroy_cq(&w.cqs[i].ibcq, NULL);
+	pvr_irq_exit(&w.dev);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	u8 how;
+
+	memset(&w, 0, sizeof(w));
+	w.data = data;
+	w.left = size;
+	how = take_byte();
+	w.version = how & 1 ? take_word() : PVR_VERSION;
+	w.magic = how & 2 ? take_word() : PVR_EXT_MAGIC;
+	w.features = take_word();
+	w.dev.pdev = &w.pdev;
+	w.dev.regs = w.regs;
+	w.dev.uar = w.uar;
+	w.dev.flags = 1ul << PVR_DEV_LIVE;
+	if (pvr_shared_init(&w.dev))
+		return 0;
+	if (!pvr_irq_init(&w.dev))
+		use_device();
+	pvr_shared_exit(&w.dev);
+	return 0;
+}

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What the fuzzed files of drivers/ use of the kernel, in user space, for one thread. The
+ * build includes it before each of these files. A lock that is taken twice and a wait that
+ * nothing ends abort. Functions without a body are those of fuzz_driver.c.
+ */
+#ifndef FUZZ_KERNEL_H
+#define FUZZ_KERNEL_H
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/types.h>
+#include <linux/version.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef unsigned int uint;
+typedef u64 dma_addr_t;
+typedef u64 resource_size_t;
+
+#define __force
+#define __iomem
+#define U8_MAX UINT8_MAX
+#define U32_MAX UINT32_MAX
+#define S32_MAX INT32_MAX
+#define PAGE_SIZE 4096
+#define NSEC_PER_USEC 1000L
+#define HZ 100
+#define GFP_KERNEL 0
+#define likely(x) (x)
+#define unlikely(x) (x)
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define min_t(type, a, b) min((type)(a), (type)(b))
+#define max_t(type, a, b) ((type)(a) > (type)(b) ? (type)(a) : (type)(b))
+#define clamp_t(type, x, lo, hi) min_t(type, max_t(type, x, lo), hi)
+#define swap(a, b)                     \
+	do {                           \
+		__typeof__(a) tmp = a; \
+		(a) = b;               \
+		(b) = tmp;             \
+	} while (0)
+#define ARRAY_SIZE(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
+#define BIT_ULL(n) (1ull << (n))
+#define lower_32_bits(n) ((u32)(n))
+#define upper_32_bits(n) ((u32)((u64)(n) >> 32))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline u32 roundup_pow_of_two(u32 n)
+{
+	u32 power = 1;
+
+	while (power < n)
+		power <<= 1;
+	return power;
+}
+
+#define READ_ONCE(x) (*(volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+#define smp_load_acquire(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, value) __atomic_store_n(p, value, __ATOMIC_RELEASE)
+#define mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define dma_rmb() mb()
+#define dma_wmb() mb()
+#define virt_rmb() mb()
+#define cpu_relax() mb()
+#define cond_resched() mb()
+#define WARN_ON_ONCE(condition) ((condition) ? abort(), true : false)
+
+static inline void *ERR_PTR(long err)
+{
+	return (void *)err;
+}
+
+static inline long PTR_ERR(const void *ptr)
+{
+	return (long)ptr;
+}
+
+static inline bool IS_ERR(const void *ptr)
+{
+	return (unsigned long)ptr >= (unsigned long)-4095;
+}
+
+/* ------------------------------------------------------------------ time and locks */
+
+extern unsigned long jiffies;
+u64 ktime_get_ns(void);
+#define time_before(a, b) ((long)((a) - (b)) < 0)
+
+struct lock {
+	bool held;
+};
+
+typedef struct lock spinlock_t;
+struct mutex {
+	struct lock lock;
+};
+
+static inline void lock_init(struct lock *lock)
+{
+	lock->held = false;
+}
+
+static inline void lock_take(struct lock *lock)
+{
+	if (lock->held)
+		abort();
+	lock->held = true;
+}
+
+static inline void lock_give(struct lock *lock)
+{
+	if (!lock->held)
+		abort();
+	lock->held = false;
+}
+
+#define spin_lock_init(l) lock_init(l)
+#define spin_lock(l) lock_take(l)
+#define spin_unlock(l) lock_give(l)
+#define spin_lock_irqsave(l, flags) ((flags) = 0, lock_take(l))
+#define spin_unlock_irqrestore(l, flags) ((void)(flags), lock_give(l))
+#define mutex_init(m) lock_init(&(m)->lock)
+#define mutex_destroy(m) ((void)(m))
+#define mutex_lock(m) lock_take(&(m)->lock)
+#define mutex_unlock(m) lock_give(&(m)->lock)
+#define lockdep_assert_held(l)                         \
+	do {                                           \
+		if (!((const struct lock *)(l))->held) \
+			abort();                       \
+	} while (0)
+
+struct completion {
+	bool done;
+};
+
+#define init_completion(c) ((c)->done = false)
+#define reinit_completion(c) ((c)->done = false)
+#define complete(c) ((c)->done = true)
+/* Time passes, in which the device may act. Return: 0 after a timeout. */
+unsigned long wait_for_completion_timeout(struct completion *completion, unsigned long time);
+
+static inline void wait_for_completion(const struct completion *completion)
+{
+	if (!completion->done)
+		abort();
+}
+
+typedef struct {
+	int n;
+} refcount_t;
+
+#define refcount_set(r, value) ((r)->n = (value))
+#define refcount_inc(r) ((r)->n++)
+#define refcount_dec_and_test(r) (!--(r)->n)
+typedef refcount_t atomic_t;
+typedef struct {
+	u64 n;
+} atomic64_t;
+
+#define rcu_read_lock() mb()
+#define rcu_read_unlock() mb()
+#define test_bit(n, word) (*(word) >> (n)&1)
+
+static inline bool test_and_set_bit(int n, unsigned long *word)
+{
+	bool was = test_bit(n, word);
+
+	*word |= 1ul << n;
+	return was;
+}
+
+static inline bool test_and_clear_bit(int n, unsigned long *word)
+{
+	bool was = test_bit(n, word);
+
+	*word &= ~(1ul << n);
+	return was;
+}
+
+/* ----------------------------------------------------------------------- containers */
+
+#define XA_SLOTS 16
+#define XA_FLAGS_LOCK_IRQ 0
+
+struct xarray {
+	struct lock lock;
+	struct {
+		unsigned long index;
+		void *entry;
+	} slots[XA_SLOTS];
+};
+
+static inline void xa_init_flags(struct xarray *xa, int flags)
+{
+	(void)flags;
+	memset(xa, 0, sizeof(*xa));
+}
+
+static inline int xa_slot(const struct xarray *xa, unsigned long index)
+{
+	int i = 0;
+
+	while (i < XA_SLOTS && !(xa->slots[i].entry && xa->slots[i].index == index))
+		i++;
+	return i;
+}
+
+static inline void *xa_load(struct xarray *xa, unsigned long index)
+{
+	int i = xa_slot(xa, index);
+
+	return i < XA_SLOTS ? xa->slots[i].entry : NULL;
+}
+
+static inline int xa_insert_irq(struct xarray *xa, unsigned long index, void *entry, int gfp)
+{
+	(void)gfp;
+	if (xa_load(xa, index))
+		return -EBUSY;
+	for (int i = 0; i < XA_SLOTS; i++) {
+		if (xa->slots[i].entry)
+			continue;
+		xa->slots[i].index = index;
+		xa->slots[i].entry = entry;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static inline void xa_erase_irq(struct xarray *xa, unsigned long index)
+{
+	int i = xa_slot(xa, index);
+
+	if (i < XA_SLOTS)
+		xa->slots[i].entry = NULL;
+}
+
+#define xa_lock_irqsave(xa, flags) spin_lock_irqsave(&(xa)->lock, flags)
+#define xa_unlock_irqrestore(xa, flags) spin_unlock_irqrestore(&(xa)->lock, flags)
+#define xa_for_each(xa, number, object)                                                         \
+	for (int xa_i = 0; xa_i < XA_SLOTS; xa_i++)                                             \
+		if (((number) = (xa)->slots[xa_i].index, (object) = (xa)->slots[xa_i].entry) != \
+		    NULL)
+
+struct ida {
+	int unused;
+};
+
+/* --------------------------------------------------------------------------- memory */
+
+#define kvcalloc(n, size, gfp) calloc(n, size)
+#define kvfree(ptr) free(ptr)
+
+struct device {
+	int unused;
+};
+
+static inline void *dma_alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, int gfp)
+{
+	void *va = aligned_alloc(PAGE_SIZE, size);
+
+	(void)dev;
+	(void)gfp;
+	if (va)
+		memset(va, 0, size);
+	*dma = (dma_addr_t)va;
+	return va;
+}
+
+static inline void dma_free_coherent(struct device *dev, size_t size, void *va, dma_addr_t dma)
+{
+	(void)dev;
+	(void)size;
+	(void)dma;
+	free(va);
+}
+
+/* -------------------------------------------------------------- the device and its bus */
+
+u32 readl(const void *reg);
+void writel(u32 value, void *reg);
+u32 get_random_u32(void);
+
+struct pci_dev {
+	struct device dev;
+};
+
+u64 pci_resource_start(const struct pci_dev *pdev, int bar);
+u64 pci_resource_len(const struct pci_dev *pdev, int bar);
+#define pci_resource_end(pdev, bar) \
+	(pci_resource_start(pdev, bar) + pci_resource_len(pdev, bar) - 1)
+#define pci_name(pdev) "pci"
+#define PCI_IRQ_MSIX 0
+
+typedef enum { IRQ_HANDLED } irqreturn_t;
+typedef irqreturn_t irq_handler_t(int irq, void *data);
+int pci_alloc_irq_vectors(struct pci_dev *pdev, int least, int most, int flags);
+int pci_request_irq(struct pci_dev *pdev, uint nr, irq_handler_t *handler, irq_handler_t *thread,
+		    void *data, const char *format, ...);
+void pci_free_irq(struct pci_dev *pdev, uint nr, void *data);
+#define pci_free_irq_vectors(pdev) ((void)(pdev))
+#define pci_irq_vector(pdev, nr) ((void)(pdev), (int)(nr))
+
+struct cpumask {
+	unsigned long bits;
+};
+
+typedef struct cpumask cpumask_var_t[1];
+#define zalloc_cpumask_var(mask, gfp) ((*(mask))->bits = 0, true)
+#define free_cpumask_var(mask) ((void)(mask))
+#define cpumask_set_cpu(cpu, mask) ((mask)->bits |= 1ul << (cpu))
+#define num_online_cpus() 4u
+#define for_each_online_cpu(cpu) for ((cpu) = 0; (cpu) < 4; (cpu)++)
+#define irq_set_affinity_and_hint(irq, mask) ((void)(irq), (void)(mask))
+#define irq_update_affinity_hint(irq, mask) ((void)(irq))
+
+#define log_nothing(dev) ((void)(dev))
+#define dev_err(dev, ...) log_nothing(dev)
+#define dev_err_ratelimited(dev, ...) log_nothing(dev)
+#define dev_info(dev, ...) log_nothing(dev)
+#define dev_dbg(dev, ...) log_nothing(dev)
+#define ibdev_err(dev, ...) log_nothing(dev)
+#define ibdev_info(dev, ...) log_nothing(dev)
+#define ibdev_warn(dev, ...) log_nothing(dev)
+#define ibdev_dbg(dev, ...) log_nothing(dev)
+#define module_param(name, type, mode) _Static_assert(1, "")
+#define MODULE_PARM_DESC(name, text) _Static_assert(1, "")
+
+struct net_device;
+struct notifier_block {
+	int unused;
+};
+
+struct work_struct {
+	bool queued;
+};
+
+struct delayed_work {
+	struct work_struct work;
+};
+
+#define system_long_wq NULL
+#define queue_work(wq, w) ((void)(wq), (w)->queued = true)
+
+static inline bool is_valid_ether_addr(const u8 *mac)
+{
+	static const u8 zero[ETH_ALEN];
+
+	return !(mac[0] & 1) && memcmp(mac, zero, ETH_ALEN);
+}
+
+/* ------------------------------------------------------------------- ib_core's objects */
+
+struct ib_device {
+	int unused;
+};
+
+enum ib_event_type {
+	IB_EVENT_PORT_ACTIVE = 9,
+	IB_EVENT_PORT_ERR = 10,
+	IB_EVENT_QP_LAST_WQE_REACHED = 16,
+};
+
+struct ib_cq;
+struct ib_qp;
+struct ib_srq;
+
+struct ib_event {
+	struct ib_device *device;
+	union {
+		struct ib_cq *cq;
+		struct ib_qp *qp;
+		struct ib_srq *srq;
+		u32 port_num;
+	} element;
+	enum ib_event_type event;
+};
+
+struct ib_cq {
+	struct ib_device *device;
+	int cqe;
+	void (*comp_handler)(struct ib_cq *cq, void *context);
+	void (*event_handler)(struct ib_event *event, void *context);
+	void *cq_context;
+};
+
+struct ib_srq {
+	struct ib_device *device;
+	void (*event_handler)(struct ib_event *event, void *context);
+	void *srq_context;
+};
+
+struct ib_qp {
+	struct ib_device *device;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_srq *srq;
+	void (*event_handler)(struct ib_event *event, void *context);
+	void *qp_context;
+};
+
+enum ib_wc_status { IB_WC_SUCCESS, IB_WC_WR_FLUSH_ERR = 5, IB_WC_GENERAL_ERR = 21 };
+enum ib_wc_opcode {
+	IB_WC_SEND,
+	IB_WC_RDMA_WRITE,
+	IB_WC_RDMA_READ,
+	IB_WC_COMP_SWAP,
+	IB_WC_FETCH_ADD,
+	IB_WC_LOCAL_INV,
+	IB_WC_REG_MR,
+	IB_WC_MASKED_COMP_SWAP,
+	IB_WC_MASKED_FETCH_ADD,
+	IB_WC_RECV = 1 << 7,
+	IB_WC_RECV_RDMA_WITH_IMM,
+};
+enum ib_wc_flags { IB_WC_WITH_INVALIDATE = 1 << 2, IB_WC_WITH_VLAN = 1 << 6 };
+enum { RDMA_NETWORK_ROCE_V1 = 1, RDMA_NETWORK_IPV4, RDMA_NETWORK_IPV6 };
+
+struct ib_wc {
+	u64 wr_id;
+	int status, opcode, wc_flags;
+	u32 vendor_err, byte_len, src_qp, slid, port_num;
+	struct ib_qp *qp;
+	union {
+		u32 invalidate_rkey;
+		__be32 imm_data;
+	} ex;
+	u16 pkey_index, vlan_id;
+	u8 sl, dlid_path_bits, network_hdr_type;
+};
+
+enum ib_cq_notify_flags {
+	IB_CQ_SOLICITED = 1,
+	IB_CQ_NEXT_COMP = 2,
+	IB_CQ_SOLICITED_MASK = 3,
+	IB_CQ_REPORT_MISSED_EVENTS = 4,
+};
+
+struct ib_cq_init_attr {
+	unsigned int cqe;
+	u32 comp_vector, flags;
+};
+
+struct ib_sge {
+	u64 addr;
+	u32 length, lkey;
+};
+
+struct ib_recv_wr {
+	struct ib_recv_wr *next;
+	u64 wr_id;
+	struct ib_sge *sg_list;
+	int num_sge;
+};
+
+enum ib_port_state { IB_PORT_DOWN = 1, IB_PORT_ACTIVE = 4 };
+enum { IB_PORT_PHYS_STATE_DISABLED = 3, IB_PORT_PHYS_STATE_LINK_UP = 5 };
+enum ib_mtu { IB_MTU_256 = 1, IB_MTU_4096 = 5 };
+enum rdma_link_layer { IB_LINK_LAYER_ETHERNET };
+enum { IB_PORT_CM_SUP = 1 << 16 };
+enum { RDMA_CORE_PORT_IBA_ROCE, RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP, IB_MGMT_MAD_SIZE = 256 };
+
+struct ib_port_attr {
+	int state, phys_state;
+	enum ib_mtu max_mtu, active_mtu;
+	int gid_tbl_len;
+	bool ip_gids;
+	u32 port_cap_flags, max_msg_sz, bad_pkey_cntr, qkey_viol_cntr, lid, sm_lid;
+	u16 pkey_tbl_len, active_speed;
+	u8 lmc, max_vl_num, sm_sl, subnet_timeout, init_type_reply, active_width;
+};
+
+struct ib_port_immutable {
+	int pkey_tbl_len, gid_tbl_len;
+	u32 core_cap_flags, max_mad_size;
+};
+
+void ib_dispatch_event(const struct ib_event *event);
+int ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
+#define rdma_roce_rescan_device(ibdev) ((void)(ibdev))
+
+/* Of the other operations of ib_core, only the prototypes are compiled. */
+struct ib_ucontext {
+	int unused;
+};
+struct ib_pd {
+	int unused;
+};
+struct ib_mr {
+	int unused;
+};
+struct ib_mw {
+	int unused;
+};
+struct ib_dm {
+	int unused;
+};
+struct ib_ah {
+	int unused;
+};
+struct rdma_user_mmap_entry {
+	int unused;
+};
+enum ib_mr_type { IB_MR_TYPE_MEM_REG };
+enum ib_qp_state { IB_QPS_RESET };
+enum ib_srq_attr_mask { IB_SRQ_LIMIT };
+union ib_gid;
+struct ib_device_ops;
+struct ib_dm_alloc_attr;
+struct ib_dm_mr_attr;
+struct ib_gid_attr;
+struct ib_grh;
+struct ib_mad;
+struct ib_qp_attr;
+struct ib_qp_init_attr;
+struct ib_send_wr;
+struct ib_srq_attr;
+struct ib_srq_init_attr;
+struct ib_umem;
+struct page;
+struct rdma_ah_attr;
+struct rdma_ah_init_attr;
+struct scatterlist;
+struct sk_buff;
+struct uverbs_attr_bundle;
+struct vm_area_struct;
+
+struct uapi_definition {
+	int unused;
+};
+
+struct ib_udata {
+	int unused;
+};
+
+struct ib_block_iter {
+	int unused;
+};
+
+/* Only kernel consumers: there is no pinned memory of user space. */
+#define ib_umem_release(umem) ((void)(umem))
+#define ib_umem_num_dma_blocks(umem, size) ((void)(umem), (size_t)0)
+#define rdma_umem_for_each_dma_block(umem, iter, size) \
+	for ((void)(umem), (void)(iter), (void)(size); false;)
+#define rdma_block_iter_dma_address(iter) ((void)(iter), (dma_addr_t)0)
+
+#endif /* FUZZ_KERNEL_H */
