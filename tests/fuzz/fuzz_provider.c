@@ -57,7 +57,7 @@ enum op {
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *addr, size_t length, int prot, int flags, int fd, off_t offset);
 int __wrap_munmap(void *addr, size_t length);
 
 static void die(const char *what)
@@ -66,7 +66,8 @@ static void die(const char *what)
 	abort();
 }
 
-void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
+/* mmap(), by the name of 64-bit offsets. */
+void *__wrap_mmap64(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	(void)addr;
 	(void)prot;
