@@ -353,11 +353,12 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 void pvr_daemon_run(struct pvr_daemon *daemon)
 {
 	while (!daemon->stop) {
-		/* Interrupted: the guard's own signal, while the thread was idle. */
-		if (pvr_loop_wait(daemon->loop, PVR_NEVER))
+		if (pvr_loop_wait(daemon->loop, PVR_NEVER)) {
 			pvr_stall_guard_busy(&daemon->guard);
-		else
+			pvr_loop_dispatch(daemon->loop);
+		} else {
+			/* The guard's own signal, while the thread was idle. */
 			pvr_stall_guard_idle(&daemon->guard);
-		pvr_loop_dispatch(daemon->loop);
+		}
 	}
 }

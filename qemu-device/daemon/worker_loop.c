@@ -24,20 +24,31 @@ static void measure(struct pvr_worker_loop *wl, uint64_t now)
 }
 
 /*
- * Polls the sockets or sleeps until @deadline. Return: false if a signal interrupted it.
+ * Waits for events until @deadline. The stall guard's signal during the wait means that
+ * the thread is idle: the guard stops. It runs again before the first event is handled, so
+ * it is off only during a wait.
  */
-static bool poll_sockets(struct pvr_worker_loop *wl, uint64_t deadline)
+static void wait_guarded(struct pvr_worker_loop *wl, uint64_t deadline)
 {
-	bool ok, events;
+	if (pvr_loop_wait(wl->loop, deadline))
+		return;
+	pvr_stall_guard_idle(&wl->guard);
+	pvr_loop_wait(wl->loop, deadline);
+	pvr_stall_guard_busy(&wl->guard);
+}
+
+/* Polls the sockets or sleeps until @deadline. */
+static void poll_sockets(struct pvr_worker_loop *wl, uint64_t deadline)
+{
+	bool events;
 
 	wl->check(wl->opaque);
-	ok = pvr_loop_wait(wl->loop, deadline);
+	wait_guarded(wl, deadline);
 	events = pvr_loop_dispatch(wl->loop);
 	wl->now = pvr_loop_now();
 	pvr_poll_sockets_done(&wl->policy, wl->now, events);
 	if (pvr_loop_has_worked(wl->loop))
 		pvr_poll_moved(&wl->policy, wl->now);
-	return ok;
 }
 
 /* The thread that waits for this CPU may be the guest that the worker waits for. */
@@ -49,12 +60,12 @@ static void yield(struct pvr_worker_loop *wl)
 	pvr_poll_yielded(&wl->policy, from, pvr_loop_now());
 }
 
-static enum pvr_worker_loop_result poll_sockets_now(struct pvr_worker_loop *wl, bool worked)
+static void poll_sockets_now(struct pvr_worker_loop *wl, bool worked)
 {
 	measure(wl, wl->now);
 	if (!worked || pvr_poll_is_shared(&wl->policy))
 		yield(wl);
-	return poll_sockets(wl, 0) ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
+	poll_sockets(wl, 0);
 }
 
 static uint64_t sleep_until(struct pvr_worker_loop *wl, uint64_t now, bool uar_mapped)
@@ -74,17 +85,15 @@ static bool rest(struct pvr_worker_loop *wl)
 	return pvr_engine_enable_doorbells(wl->engine, wl->worker);
 }
 
-static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool uar_mapped)
+static void sleep_now(struct pvr_worker_loop *wl, bool uar_mapped)
 {
 	uint64_t now = wl->now;
-	bool ok;
 
 	measure(wl, now);
 	if (!rest(wl))
-		return PVR_WORKER_LOOP_RAN;
-	ok = poll_sockets(wl, sleep_until(wl, now, uar_mapped));
+		return;
+	poll_sockets(wl, sleep_until(wl, now, uar_mapped));
 	pvr_poll_slept(&wl->policy, now, wl->now);
-	return ok ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
 }
 
 /* Return: whether the engine had work, and may have more. */
@@ -103,7 +112,20 @@ static bool run(struct pvr_worker_loop *wl, bool polls)
 	return more || stats.quanta != quanta;
 }
 
-enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)
+bool pvr_worker_loop_init(struct pvr_worker_loop *wl, struct pvr_error *err)
+{
+	if (!pvr_stall_guard_init(&wl->guard, err))
+		return false;
+	pvr_stall_guard_busy(&wl->guard);
+	return true;
+}
+
+void pvr_worker_loop_exit(struct pvr_worker_loop *wl)
+{
+	pvr_stall_guard_exit(&wl->guard);
+}
+
+void pvr_worker_loop_round(struct pvr_worker_loop *wl)
 {
 	struct pvr_poll_policy *policy = &wl->policy;
 	bool uar_mapped = pvr_engine_is_uar_mapped(wl->engine, wl->worker);
@@ -112,10 +134,12 @@ enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)
 	wl->now = pvr_loop_now();
 	switch (pvr_poll_next(policy, wl->now, worked, uar_mapped)) {
 	case PVR_POLL_SOCKETS:
-		return poll_sockets_now(wl, worked);
+		poll_sockets_now(wl, worked);
+		break;
 	case PVR_POLL_SLEEP:
-		return sleep_now(wl, uar_mapped);
-	default:
-		return PVR_WORKER_LOOP_RAN;
+		sleep_now(wl, uar_mapped);
+		break;
+	case PVR_POLL_GO_ON:
+		break;
 	}
 }

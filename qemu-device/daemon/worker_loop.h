@@ -7,12 +7,19 @@
  * An idle worker makes none. A polling worker makes none except to poll its sockets every
  * few microseconds. Before it sleeps, it makes the guests ring doorbells again
  * (pvr_engine_enable_doorbells()). It does not sleep if a guest has posted a request in between.
+ *
+ * DOC: stall guard of a worker
+ *
+ * A client can make a descriptor block that it has passed. So the guard of process.h runs
+ * while the worker runs the engine, its sources and its timers. It stops only in the wait
+ * for events, when its signal finds the thread there, and an idle worker stays asleep.
  */
 #ifndef PVR_DAEMON_WORKER_LOOP_H
 #define PVR_DAEMON_WORKER_LOOP_H
 
 #include "base/loop.h"
 #include "daemon/poll_policy.h"
+#include "daemon/process.h"
 #include "engine.h"
 
 struct pvr_worker_loop {
@@ -23,21 +30,20 @@ struct pvr_worker_loop {
 	void (*check)(void *opaque);
 	void *opaque;
 	struct pvr_poll_policy policy;
+	struct pvr_stall_guard guard;
 	uint64_t now; /* time of the last pvr_loop_now() */
 	uint64_t quanta; /* of the engine, in total */
 	bool polled; /* polled since the last pvr_engine_enable_doorbells() */
 };
 
-enum pvr_worker_loop_result {
-	PVR_WORKER_LOOP_RAN, /* only the engine ran */
-	PVR_WORKER_LOOP_POLLED, /* the sockets were polled, too, perhaps after sleep */
-	PVR_WORKER_LOOP_INTERRUPTED, /* a signal interrupted it, perhaps during sleep */
-};
+/* Starts the stall guard of the calling thread, which runs the loop. */
+bool pvr_worker_loop_init(struct pvr_worker_loop *wl, struct pvr_error *err);
+void pvr_worker_loop_exit(struct pvr_worker_loop *wl);
 
 /*
  * One iteration: runs the engine; then, if poll_policy decides so, polls or sleeps and
  * calls the ready sources and expired timers.
  */
-enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl);
+void pvr_worker_loop_round(struct pvr_worker_loop *wl);
 
 #endif /* PVR_DAEMON_WORKER_LOOP_H */

@@ -52,21 +52,6 @@ void pvr_worker_pool_exit(struct pvr_worker_pool *pool)
 
 /* ----------------------------------------------------------- worker threads */
 
-static void one_round(struct pvr_pool_thread *thread)
-{
-	switch (pvr_worker_loop_round(&thread->worker_loop)) {
-	case PVR_WORKER_LOOP_RAN:
-		break;
-	case PVR_WORKER_LOOP_POLLED:
-		pvr_stall_guard_busy(&thread->guard);
-		break;
-	case PVR_WORKER_LOOP_INTERRUPTED:
-		/* The guard's own signal, while the thread was idle. */
-		pvr_stall_guard_idle(&thread->guard);
-		break;
-	}
-}
-
 static void park(struct pvr_worker_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
@@ -98,14 +83,14 @@ static void *work(void *opaque)
 	struct pvr_error err;
 
 	self = thread;
-	if (!report(thread, pvr_stall_guard_init(&thread->guard, &err), &err))
+	if (!report(thread, pvr_worker_loop_init(&thread->worker_loop, &err), &err))
 		return NULL;
 	while (!__atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
-		one_round(thread);
+		pvr_worker_loop_round(&thread->worker_loop);
 		if (__atomic_load_n(&pool->pause, __ATOMIC_RELAXED))
 			park(pool);
 	}
-	pvr_stall_guard_exit(&thread->guard);
+	pvr_worker_loop_exit(&thread->worker_loop);
 	return NULL;
 }
 

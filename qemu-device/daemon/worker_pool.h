@@ -17,7 +17,6 @@
 
 #include "attach/attach.h"
 #include "daemon/cpu_list.h"
-#include "daemon/process.h"
 #include "daemon/worker_loop.h"
 
 struct pvr_worker_pool;
@@ -28,7 +27,6 @@ struct pvr_pool_thread {
 	struct pvr_worker_loop worker_loop; /* has the worker's number */
 	struct pvr_attach_env env; /* of its adapters */
 	struct pvr_cpu_list cpus; /* where the worker runs; empty: anywhere */
-	struct pvr_stall_guard guard;
 	pthread_t id;
 	bool exists;
 };

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import vfio_user as v
+from daemon_idle import sleeps, wait_quiet
 from daemon_process import wait_until
 from guest import CMD, DSR, PAGE, RESP, RING_PAGES
 from sender import CREATE_PD, MODIFY_QP, QP_RINGS, create_ud_qp
@@ -120,6 +121,25 @@ def test_vectors_taken_away(guest, client):
     assert guest.interrupts(0) == 0
 
 
+def block_interrupts(guest, client):
+    """The eventfd of vector 0 becomes full and blocking; a command then raises the vector."""
+    guest.interrupts(0)
+    os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
+    flags = fcntl.fcntl(guest.vectors[0], fcntl.F_GETFL)
+    fcntl.fcntl(guest.vectors[0], fcntl.F_SETFL, flags & ~os.O_NONBLOCK)
+    guest.put_query_port()
+    client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
+
+
+def test_interrupt_that_blocks_after_an_idle_second(daemon, guest, client, neighbour):
+    """The first event after idleness is guarded, too. The guard of an idle worker has stopped after 0.5 s."""
+    wait_quiet(lambda: sleeps(daemon), 1.2, "sleeps of the workers")
+    block_interrupts(guest, client)
+    assert client.ends()
+    daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
+    neighbour()
+
+
 def test_interrupt_that_is_not_read(daemon, guest, client, neighbour):
     """The counter is at its limit, so that a write to a blocking eventfd would block."""
     guest.interrupts(0)
@@ -127,10 +147,7 @@ def test_interrupt_that_is_not_read(daemon, guest, client, neighbour):
     assert guest.query_port()[0] == 0
     neighbour()
     # A QEMU that turns its eventfd back to blocking is disconnected.
-    flags = fcntl.fcntl(guest.vectors[0], fcntl.F_GETFL)
-    fcntl.fcntl(guest.vectors[0], fcntl.F_SETFL, flags & ~os.O_NONBLOCK)
-    guest.put_query_port()
-    client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
+    block_interrupts(guest, client)
     time.sleep(0.1)
     neighbour()
     assert client.ends()
