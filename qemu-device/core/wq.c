@@ -69,7 +69,7 @@ int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
 {
 	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) + from->max_sge * sizeof(struct pvrdma_sge);
 	int i, avail = pvr_wq_avail(from);
-	struct pvr_recv_wqe wqe;
+	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
 
 	if (avail < 0 || (uint32_t)avail > to->count)
 		return -EINVAL;

@@ -42,7 +42,7 @@ void pvr_send_push_cqe(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 
 bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
 {
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	while (!qp->pages.broken && pvr_wq_avail(&qp->sq) > 0) {
 		if (!*budget)
@@ -93,7 +93,7 @@ static void flush_srq(struct pvr_qp *qp)
 
 bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget)
 {
-	struct pvr_recv_wqe wqe;
+	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
 
 	if (qp->srq) {
 		flush_srq(qp);

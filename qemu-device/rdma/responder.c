@@ -165,7 +165,7 @@ static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
 							  struct pvr_inbound *in)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 	int err;
 
 	if (wqe->hdr.num_sge > max_sge)
@@ -214,7 +214,7 @@ static pvr_always_inline struct pvr_syndrome respond_rdma(struct pvr_qp *to,
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	uint32_t right = request->op->remote;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 	int err;
 
 	if (!(to->attr.qp_access_flags & right))
@@ -260,7 +260,7 @@ static pvr_always_inline struct pvr_syndrome
 respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 	uint64_t *word_shm, old;
 
 	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_ATOMIC))
@@ -331,7 +331,7 @@ static pvr_always_inline struct pvr_syndrome
 execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	struct pvr_syndrome syndrome;
-	struct pvr_recv_wqe wqe;
+	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
 	int err;
 
 	resynchronise(to, request);

@@ -94,8 +94,8 @@ static int scatter(const struct pvr_datagram *dgram, const struct pvr_sg *sg)
 static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
-	struct pvr_recv_wqe recv;
-	struct pvr_sg sg;
+	struct pvr_recv_wqe recv PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (pvr_recv_get(to, &recv))
 		return false;

@@ -275,7 +275,7 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	*status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
@@ -323,7 +323,7 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
 {
 	struct pvr_quantum_budget budget = { .left = PVR_QUANTUM_REQUESTS };
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	while (pvr_requester_fetch(qp, &budget, &wqe))
 		if (!pvr_requester_go_on(qp, &budget, step(qp, &wqe, &budget)))

@@ -150,7 +150,7 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	struct pvr_request request;
 	enum pvrdma_wc_status status;
 	enum pvr_step step;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 	bool taken;
 
 	if (!pvr_may_post(qp, op))
@@ -213,7 +213,7 @@ static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 static enum pvr_quantum local_run_sq(struct pvr_qp *qp)
 {
 	struct local_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (qp->wait != PVR_QP_RUNNING) {
 		if (!pvr_rnr_poll(qp))

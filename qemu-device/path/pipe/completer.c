@@ -127,7 +127,7 @@ static bool find_inflight(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done, u
 
 static void complete_first(struct pvr_pipe_sq *sq)
 {
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
 	pvr_pipe_complete(sq, &wqe);
@@ -262,7 +262,7 @@ static void refused(struct pvr_pipe_sq *sq, uint8_t nak)
 		[PVR_FRAME_NAK_ACCESS] = PVRDMA_WC_REM_ACCESS_ERR,
 		[PVR_FRAME_NAK_OPERATION] = PVRDMA_WC_REM_OP_ERR,
 	};
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
 	pvr_requester_fail(sq->qp, &wqe, status[nak], "the responder refused a request");
@@ -279,7 +279,7 @@ static bool is_waiting(const struct pvr_qp *qp)
 
 static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 {
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (is_waiting(sq->qp))
 		return;
@@ -292,7 +292,7 @@ static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 
 static void no_response(struct pvr_pipe_sq *sq)
 {
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (is_waiting(sq->qp))
 		return;
@@ -435,8 +435,8 @@ void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 	struct pvr_pipe_sq *sq = get(route, &to);
 	uint64_t value = le64toh(frame->value);
 	const struct pvr_inflight *inflight;
-	struct pvr_send_wqe wqe;
-	struct pvr_sg sg;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (!sq)
 		return;
@@ -472,8 +472,8 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 {
 	uint64_t offset = le64toh(frame->offset), end = offset + le32toh(frame->chunk);
 	const struct pvr_inflight *inflight;
-	struct pvr_send_wqe wqe;
-	struct pvr_sg sg;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 	uint64_t length;
 	int ret = 1;
 

@@ -292,10 +292,10 @@ static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 	struct pvr_qp *qp = sq->qp;
 	enum pvrdma_wc_status status;
 	const struct pvr_opcode *op;
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	enum pvr_sent sent;
 	struct fragment fragment;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (inflight->kind == PVR_OP_LOCAL) {
 		sq->cursor++;
@@ -379,7 +379,7 @@ static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 	enum pvrdma_wc_status status;
 	enum pvr_sent sent;
 	struct fragment fragment;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (!pvr_may_post(qp, op))
 		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
@@ -416,7 +416,7 @@ static enum step begin_uc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 	struct pvr_qp *qp = sq->qp;
 	enum pvrdma_wc_status status;
 	struct fragment fragment;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (!pvr_may_post(qp, op))
 		return fail(sq, 0, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
@@ -454,7 +454,7 @@ static enum step begin(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 	int avail = pvr_wq_avail(&qp->sq);
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (avail < (int)qp->sq_inflight) {
 		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
@@ -529,7 +529,7 @@ static void enlist(struct pvr_pipe_sq *sq, const struct quantum *quantum)
 static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (pvr_wq_avail(&qp->sq) <= 0)
 		return PVR_QUANTUM_DONE;
@@ -612,7 +612,7 @@ bool pvr_host_detach(struct pvr_qp *qp)
 static void try_is_over(struct pvr_pipe_sq *sq, uint64_t now)
 {
 	struct pvr_qp *qp = sq->qp;
-	struct pvr_send_wqe wqe;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	/* The guest has lowered its producer index, so no request waits. */
 	if (pvr_wq_avail(&qp->sq) <= 0)

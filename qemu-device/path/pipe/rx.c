@@ -110,7 +110,7 @@ static void end_rndv(struct pvr_pipe_rx *box)
 static int recv_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (!n)
 		return 0;

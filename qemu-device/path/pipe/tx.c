@@ -115,7 +115,7 @@ static bool append(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out, size
 	size_t skipped = done - (out->header_size - header);
 	uint32_t len = out->len - (uint32_t)skipped;
 	uint8_t *to = make_room(box, header + len);
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (!to)
 		return false;
@@ -216,7 +216,7 @@ static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	struct pvr_frame_rndv_seg wire[PVR_FRAME_RNDV_SEGS];
 	struct pvr_tx_frame list = *out;
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	if (!box->rndvs || !out->expose_qp || out->len < PVR_PIPE_TX_RNDV_MIN)
 		return false;

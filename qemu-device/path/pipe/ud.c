@@ -133,7 +133,7 @@ static void offer(const struct arrival *arrival, struct pvr_adapter *adapter, st
 		.solicited = frame->frame.flags & PVR_REQUEST_F_SOLICITED,
 		.multicast = multicast,
 	};
-	struct pvr_sg sg;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	memcpy(&dgram.imm, frame->imm, sizeof(dgram.imm));
 	pvr_sg_build_flat(&sg, adapter, arrival->payload,
