@@ -7,6 +7,8 @@
  * A look-up sends GID_QUERY, in rounds, to each host that may have the GID. Hosts that are
  * not connected or have not responded are queried again in the next round. The look-up
  * ends when a host has the GID, when all hosts have denied it, or after ROUNDS_MAX rounds.
+ * A claim waits until all connected hosts have responded, or the round is over. If a
+ * second host claims the GID, neither is believed: the policy has to tell them apart.
  * While the owner is connected, it is queried again at intervals. If an owner is needed
  * and unreachable, another host may have the GID now: all other hosts are queried, and a
  * host that has the GID becomes the owner.
@@ -41,6 +43,10 @@ struct static_directory {
 struct static_entry {
 	unsigned int rounds, cycles;
 	uint64_t answered[WORDS]; /* bitmap by the host's index */
+	/* The first claim of this look-up; the peers file outlives it. */
+	struct pvr_dir_host *claimant;
+	uint8_t type;
+	bool ambiguous; /* there is another claim */
 };
 
 struct static_host {
@@ -90,16 +96,22 @@ static void query(struct pvr_directory *directory, struct pvr_entry *entry,
 		directory->env.state(directory->env.opaque, host->name, &entry->node.key);
 }
 
-static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
+/* Return: whether all hosts, or all that are connected, have responded. */
+static bool have_answered(struct static_directory *all, struct pvr_entry *entry, bool connected)
 {
 	size_t i;
 
 	for (i = 0; i < all->num; i++) {
-		if (!has_answered(entry, all->hosts[i]) &&
+		if ((all->hosts[i]->up || !connected) && !has_answered(entry, all->hosts[i]) &&
 		    may_have(all->hosts[i], &entry->node.key))
 			return false;
 	}
 	return true;
+}
+
+static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
+{
+	return have_answered(all, entry, false);
 }
 
 /* Removes members of hosts that are disconnected and do not respond. */
@@ -118,9 +130,14 @@ static void lose_dead_members(struct pvr_directory *directory, struct pvr_entry 
 /* All responses that can be expected have arrived. */
 static void conclude(struct pvr_directory *directory, struct pvr_entry *entry)
 {
+	struct static_entry *part = entry_part(entry);
+
 	if (pvr_key_is_group(&entry->node.key))
 		lose_dead_members(directory, entry);
 	pvr_entry_complete(directory, entry);
+	if (part->claimant && !part->ambiguous)
+		pvr_entry_found(directory, entry, part->claimant, part->type);
+	part->claimant = NULL;
 	if (entry->num_members)
 		pvr_entry_set_due(directory, entry, PVR_DUE_GROUP);
 	else if (entry->owner)
@@ -148,6 +165,8 @@ static void begin(struct pvr_directory *directory, struct pvr_entry *entry)
 	struct static_entry *part = entry_part(entry);
 
 	part->rounds = 0;
+	part->claimant = NULL;
+	part->ambiguous = false;
 	memset(part->answered, 0, sizeof(part->answered));
 	query_all(directory, entry);
 }
@@ -161,7 +180,7 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 	case PVR_DUE_ROUND:
 		/* Members of hosts that do not respond are left out. */
 		pvr_entry_complete(directory, entry);
-		if (++part->rounds < ROUNDS_MAX)
+		if (++part->rounds < ROUNDS_MAX && !part->claimant)
 			query_all(directory, entry);
 		else
 			conclude(directory, entry);
@@ -194,19 +213,56 @@ static void group_answer(struct pvr_directory *directory, struct pvr_entry *entr
 		conclude(directory, entry);
 }
 
+/* Ends the look-up if there is a claim and no other one is to be expected. */
+static void settle(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	if (entry->due == PVR_DUE_ROUND &&
+	    have_answered(directory->backend, entry, entry_part(entry)->claimant))
+		conclude(directory, entry);
+}
+
+static void refuse_both(struct pvr_directory *directory, struct pvr_entry *entry,
+			struct pvr_dir_host *host)
+{
+	struct static_entry *part = entry_part(entry);
+	struct pvr_dir_host *first = part->claimant;
+	char why[128];
+
+	snprintf(why, sizeof(why), "host %s claims it, too", first->name);
+	pvr_directory_refuse(directory, &entry->node.key, host->name, why);
+	if (part->ambiguous)
+		return;
+	part->ambiguous = true;
+	snprintf(why, sizeof(why), "host %s claims it, too", host->name);
+	pvr_directory_refuse(directory, &entry->node.key, first->name, why);
+}
+
 static void claim(struct pvr_directory *directory, struct pvr_entry *entry,
 		  struct pvr_dir_host *host, uint8_t type)
 {
+	struct static_entry *part = entry_part(entry);
 	char why[128];
 
-	if (entry->owner && entry->owner != host && entry->owner->up) {
+	if (entry->owner == host) {
+		pvr_entry_found(directory, entry, host, type);
+		pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
+		return;
+	}
+	if (entry->owner && entry->owner->up) {
 		snprintf(why, sizeof(why), "it belongs to host %s, which is connected",
 			 entry->owner->name);
 		pvr_directory_refuse(directory, &entry->node.key, host->name, why);
 		return;
 	}
-	pvr_entry_found(directory, entry, host, type);
-	pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
+	if (entry->due != PVR_DUE_ROUND)
+		return; /* no query is open */
+	if (part->claimant && part->claimant != host) {
+		refuse_both(directory, entry, host);
+	} else {
+		part->claimant = host;
+		part->type = type;
+	}
+	settle(directory, entry);
 }
 
 static void denial(struct pvr_directory *directory, struct pvr_entry *entry,
@@ -214,8 +270,8 @@ static void denial(struct pvr_directory *directory, struct pvr_entry *entry,
 {
 	if (entry->owner == host)
 		pvr_entry_forget(directory, entry);
-	else if (entry->due == PVR_DUE_ROUND && is_complete(directory->backend, entry))
-		conclude(directory, entry);
+	else
+		settle(directory, entry);
 }
 
 static void static_located(struct pvr_directory *directory, struct pvr_entry *entry,

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Daemons that find each other by a peers file, or in etcd."""
 
+import ipaddress
+import itertools
+import re
 import signal
 import socket
 import time
@@ -10,7 +13,7 @@ import pytest
 import pipe_peer as p
 from daemon_load import Load
 from daemon_net import address, greeted, options, peer_of, peers_of, state_of
-from daemon_process import run_pvrdmad, wait_until
+from daemon_process import ROOT, run_pvrdmad, wait_until
 from guest import Guest
 from vfio_user import attach
 
@@ -112,6 +115,28 @@ def test_daemon_without_etcd_serves(start, etcd):
     assert not directory(one)["connected"]
     greeted("honest").close()
     assert one.stop() == 0
+
+
+def documented_gids(text):
+    """(host, fabric or "", network) of each prefix in the example."""
+    host = None
+    for line in text.splitlines():
+        if section := re.match(r"\[host (\w+)\]", line):
+            host = section[1]
+        elif gids := re.match(r"gids ?(\w*) = (.*)", line):
+            for word in gids[2].split():
+                prefix, _, length = word.partition("/")
+                wide = "." in prefix
+                yield host, gids[1], ipaddress.ip_network(f"{'::ffff:' * wide}{prefix}/{int(length) + 96 * wide}")
+
+
+@pytest.mark.parametrize("path", ["docs/multi-host.md", "docs/man/pvrdmad.conf.5"])
+def test_examples_give_each_gid_to_one_host(path):
+    gids = list(documented_gids((ROOT / path).read_text()))
+    assert len({host for host, _, _ in gids}) == 2
+    for (host, fabric, prefix), (other, its_fabric, its_prefix) in itertools.combinations(gids, 2):
+        if host != other and (not fabric or not its_fabric or fabric == its_fabric):
+            assert not prefix.overlaps(its_prefix), f"{host} and {other}: {prefix}, {its_prefix}"
 
 
 # ---------------------------------------------------------------------- with guests

@@ -393,6 +393,38 @@ TEST_NET(hurry, test_claim_of_a_live_hosts_gid)
 					 "it belongs to host a, which is connected"));
 }
 
+/* Neither is believed while both claim it: the first answer would be as good as another. */
+TEST_NET(absent_expires, test_claims_of_two_hosts)
+{
+	fake_host_up(net, "a", true);
+	fake_host_up(net, "c", true);
+	fake_host_add(net, "a", RED, G1);
+	fake_host_add(net, "c", RED, G1);
+	fake_resolve(net, RED, G1);
+	fake_until(net, fake_is_nowhere(net, RED, G1));
+	assert_non_null(strstr(net->log, "host c claims fd00::1 in fabric red: refused, "
+					 "host a claims it, too"));
+	assert_non_null(strstr(net->log, "host a claims fd00::1 in fabric red: refused, "
+					 "host c claims it, too"));
+	/* An answer after the end of the look-up is none. */
+	fake_located(net, "a", RED, G1);
+	fake_run(net, 5);
+	assert_true(fake_is_nowhere(net, RED, G1));
+	fake_host_remove(net, "c", RED, G1);
+	fake_until(net, fake_is_unknown(net, RED, G1));
+	find(net, G1, "a");
+	assert_int_equal(fake_gid(net, RED, G1)->num_hosts, 1);
+}
+
+/* A claim waits for the answers of connected hosts, for a round. */
+TEST_NET(hurry, test_silent_host_holds_up_no_claim)
+{
+	fake_host_up(net, "b", true);
+	fake_host(net, "b")->silent = true;
+	find_at_a(net);
+	assert_int_equal(fake_host(net, "b")->asked, 1);
+}
+
 NET_SETUP(pins,
 	  "[host a]\naddress=192.0.2.1\ngids red = fd00::2/128 10.1.0.0/16\n"
 	  "[host b]\naddress=192.0.2.2\ngids = fd00::/64\n",
