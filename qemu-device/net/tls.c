@@ -52,6 +52,7 @@ struct pvr_tls {
 	char psk_host[PVR_HOST_NAME_MAX]; /* incoming: the host that its key proves */
 	char identity[PVR_PSK_IDENTITY]; /* identity presented to the peer */
 	const struct pvr_psk *psk; /* the key, owned by the context's file; NULL: none yet */
+	unsigned int identities; /* that an incoming peer has presented */
 	char error[300], description[100];
 };
 
@@ -74,6 +75,11 @@ void pvr_tls_set_psk(struct pvr_tls *tls, const struct pvr_psk *psk, const char 
 {
 	tls->psk = psk;
 	snprintf(tls->psk_host, sizeof(tls->psk_host), "%s", host);
+}
+
+unsigned int pvr_tls_count_identity(struct pvr_tls *tls)
+{
+	return ++tls->identities;
 }
 
 char *pvr_tls_identity(struct pvr_tls *tls)

@@ -10,6 +10,8 @@
 #include "net/tls.h"
 #include "net/tls_context.h"
 
+/* A pvrdmad presents one identity, twice if the handshake is repeated with another group. */
+#define IDENTITIES_MAX 8
 /* Pre-shared keys are bound to SHA-256, so only ciphers with SHA-256 work. */
 #define PSK_CIPHERS "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
 #define CERT_CIPHERS PSK_CIPHERS ":TLS_AES_256_GCM_SHA384"
@@ -108,9 +110,15 @@ static int find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SE
 	struct pvr_tls *tls = pvr_tls_of(ssl);
 	const struct pvr_tls_context *context = pvr_tls_context_of(tls);
 	char host[PVR_HOST_NAME_MAX];
-	const struct pvr_psk *psk = pvr_psk_identify(context->psk, id, id_len, host);
+	const struct pvr_psk *psk;
 
 	*session = NULL;
+	/* A ClientHello of 128 KiB holds thousands, each with work for this thread. */
+	if (pvr_tls_count_identity(tls) > IDENTITIES_MAX) {
+		pvr_tls_set_error(tls, "it has shown more than %d pre-shared keys", IDENTITIES_MAX);
+		return 0;
+	}
+	psk = pvr_psk_identify(context->psk, id, id_len, host);
 	if (!psk) {
 		explain_no_key(tls, context->psk, host);
 		return 1;

@@ -31,6 +31,8 @@ const struct pvr_tls_context *pvr_tls_context_of(const struct pvr_tls *tls);
 const char *pvr_tls_dialled_host(const struct pvr_tls *tls);
 void pvr_tls_set_psk(struct pvr_tls *tls, const struct pvr_psk *psk, const char *host);
 char *pvr_tls_identity(struct pvr_tls *tls);
+/* Return: the number of identities that the peer has presented, with this one. */
+unsigned int pvr_tls_count_identity(struct pvr_tls *tls);
 __attribute__((format(printf, 2, 3))) void pvr_tls_set_error(struct pvr_tls *tls, const char *fmt,
 							     ...);
 /* The proof of the peer's identity; for pvr_tls_put_proof(). */

@@ -94,16 +94,49 @@ static bool is_equal(const struct pvr_psk *a, const struct pvr_psk *b)
 
 /* ---------------------------------------------------------------------- a file */
 
+/* -------------------------------------------------------------------- the table */
+
+static size_t bucket_of(const char *host)
+{
+	uint32_t hash = 2166136261u;
+
+	while (*host)
+		hash = (hash ^ (uint8_t)*host++) * 16777619u;
+	return hash % PVR_PSK_BUCKETS;
+}
+
+/* Return: the next key in the lines of @name after @at; NULL: the first. */
+static const struct pvr_psk *next_line(const struct pvr_psk_file *file, const char *name,
+				       const struct pvr_psk *at)
+{
+	size_t i = at ? at->next : file->buckets[bucket_of(name)].first;
+
+	while (i && strcmp(file->keys[i - 1].host, name))
+		i = file->keys[i - 1].next;
+	return i ? &file->keys[i - 1] : NULL;
+}
+
+/* Adds the last key to its bucket. */
+static void link_last(struct pvr_psk_file *file)
+{
+	size_t bucket = bucket_of(file->keys[file->num - 1].host);
+
+	if (file->buckets[bucket].last)
+		file->keys[file->buckets[bucket].last - 1].next = file->num;
+	else
+		file->buckets[bucket].first = file->num;
+	file->buckets[bucket].last = file->num;
+}
+
 static bool check_new(const struct pvr_psk_file *file, const struct pvr_psk *psk,
 		      struct pvr_error *err)
 {
 	const char *whose = psk->host[0] ? psk->host : "all hosts";
-	size_t i, num = 0;
+	const struct pvr_psk *at = NULL;
+	size_t num = 0;
 
-	for (i = 0; i < file->num; i++) {
-		if (strcmp(file->keys[i].host, psk->host))
-			continue;
-		if (is_equal(&file->keys[i], psk))
+	while ((at = next_line(file, psk->host, at))) {
+		if (is_equal(at, psk))
 			return pvr_fail(err, "the same key for %s a second time", whose);
 		if (++num == KEYS_PER_HOST)
 			return pvr_fail(err,
@@ -114,19 +147,33 @@ static bool check_new(const struct pvr_psk_file *file, const struct pvr_psk *psk
 	return true;
 }
 
+static bool grow(struct pvr_psk_file *file)
+{
+	size_t size = file->size ? 2 * file->size : 16;
+	struct pvr_psk *grown = calloc(size, sizeof(*grown));
+
+	if (!grown)
+		return false;
+	if (file->num) {
+		memcpy(grown, file->keys, file->num * sizeof(*grown));
+		OPENSSL_cleanse(file->keys, file->num * sizeof(*grown));
+	}
+	free(file->keys);
+	file->keys = grown;
+	file->size = size;
+	return true;
+}
+
 static bool add(struct pvr_psk_file *file, const struct pvr_psk *psk, struct pvr_error *err)
 {
-	struct pvr_psk *grown;
-
 	if (!check_new(file, psk, err))
 		return false;
 	if (file->num == PVR_PSK_KEYS)
 		return pvr_fail(err, "more than %d keys", PVR_PSK_KEYS);
-	grown = realloc(file->keys, (file->num + 1) * sizeof(*grown));
-	if (!grown)
+	if (file->num == file->size && !grow(file))
 		return pvr_fail(err, "out of memory");
-	grown[file->num++] = *psk;
-	file->keys = grown;
+	file->keys[file->num++] = *psk;
+	link_last(file);
 	return true;
 }
 
@@ -192,27 +239,14 @@ void pvr_psk_file_free(struct pvr_psk_file *file)
 /* Return: the name in the lines that apply to @host. */
 static const char *line_name(const struct pvr_psk_file *file, const char *host)
 {
-	size_t i;
-
-	for (i = 0; i < file->num; i++) {
-		if (!strcmp(file->keys[i].host, host))
-			return host;
-	}
-	return "";
+	return next_line(file, host, NULL) ? host : "";
 }
 
 /* Return: the next key of @host after @at; NULL: the first. */
 static const struct pvr_psk *next_key(const struct pvr_psk_file *file, const char *host,
 				      const struct pvr_psk *at)
 {
-	const char *name = line_name(file, host);
-	size_t i;
-
-	for (i = at ? (size_t)(at - file->keys) + 1 : 0; i < file->num; i++) {
-		if (!strcmp(file->keys[i].host, name))
-			return &file->keys[i];
-	}
-	return NULL;
+	return next_line(file, line_name(file, host), at);
 }
 
 const struct pvr_psk *pvr_psk_find(const struct pvr_psk_file *file, const char *host)

@@ -31,11 +31,17 @@ struct pvr_psk {
 	char id[PVR_PSK_ID]; /* distinguishes the keys of a host, and reveals nothing of the key */
 	uint8_t key[PVR_PSK_MAX];
 	size_t len;
+	size_t next; /* 1 + index of the next key of the same bucket, in order of the file; 0: none */
 };
+
+#define PVR_PSK_BUCKETS 8192
 
 struct pvr_psk_file {
 	struct pvr_psk *keys;
-	size_t num;
+	size_t num, size; /* keys; space for keys */
+	struct {
+		size_t first, last; /* 1 + index in @keys; 0: none */
+	} buckets[PVR_PSK_BUCKETS]; /* by host */
 	char path[512];
 };
 

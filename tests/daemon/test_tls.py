@@ -172,6 +172,39 @@ def test_key_of_another_host_proves_no_name(start, tmp_path):
     assert peer_of(one, "h2")["conns_in"] == 0
 
 
+def client_hello(identities):
+    """A ClientHello of TLS 1.3 that presents these identities of pre-shared keys, in records."""
+
+    def vector(size, data):
+        return len(data).to_bytes(size, "big") + data
+
+    def extension(number, data):
+        return number.to_bytes(2, "big") + vector(2, data)
+
+    listed = b"".join(vector(2, identity) + bytes(4) for identity in identities)
+    binders = b"".join(vector(1, bytes(32)) for _ in identities)
+    extensions = (extension(43, b"\x02\x03\x04")  # supported_versions: TLS 1.3
+                  + extension(10, vector(2, b"\x00\x1d"))  # supported_groups: x25519
+                  + extension(13, vector(2, b"\x04\x03"))  # signature_algorithms
+                  + extension(51, vector(2, b"\x00\x1d" + vector(2, b"\x09" + bytes(31))))  # key_share
+                  + extension(45, b"\x01\x01")  # psk_key_exchange_modes: with DHE
+                  + extension(41, vector(2, listed) + vector(2, binders)))
+    body = b"\x03\x03" + bytes(32) + vector(1, b"") + vector(2, b"\x13\x01") + b"\x01\x00" + vector(2, extensions)
+    message = b"\x01" + vector(3, body)
+    return b"".join(b"\x16\x03\x01" + vector(2, message[at:at + 16384]) for at in range(0, len(message), 16384))
+
+
+@pytest.mark.parametrize("num, why", [
+    (8, "there is no key for host 'h7' in"), (1500, "it has shown more than 8 pre-shared keys"),
+])
+def test_identities_are_bounded(start, tmp_path, num, why):
+    one = start(1, args=psk_options(tmp_path, "h1", else_=new_psk()))
+    with Conn.dial(address(1)) as conn:
+        conn.send(client_hello([f"h{number}".encode() for number in range(num)]))
+        one.wait_for_log(f"is refused: {why}")
+        assert conn.ends()
+
+
 def test_certificate_instead_of_the_key(start, tmp_path, ca):
     """A server with a certificate instead of the key is refused."""
     one = start(1, 2, args=psk_options(tmp_path, "h1", h2=new_psk()))

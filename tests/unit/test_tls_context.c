@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* TLS keys that are read again: which sessions continue, and which peers are refused. */
 #include <sys/socket.h>
+#include <time.h>
 
 #include "net/net_settings.h"
 #include "text_file.h"
@@ -300,4 +301,38 @@ TEST_PLAIN(test_identities)
 	pvr_psk_identity(file, &file->keys[0], "b", "b", identity);
 	assert_string_equal(identity, "b:47ca7734feac4f84");
 	pvr_psk_file_free(file);
+}
+
+/* Two keys for each of 8,192 hosts: each identity is found without a search of the file. */
+TEST_PLAIN(test_many_keys_are_found_by_host)
+{
+	const size_t hosts = PVR_PSK_KEYS / 2, line = 64;
+	char *text = test_malloc(PVR_PSK_KEYS * line), *at = text, path[32];
+	char identity[PVR_PSK_IDENTITY], name[32], host[PVR_HOST_NAME_MAX];
+	struct pvr_psk_file *file;
+	struct pvr_error err = { "" };
+	clock_t began = clock();
+
+	for (size_t i = 0; i < PVR_PSK_KEYS; i++)
+		at += sprintf(at, "host%zu:%032zx\n", i % hosts, i);
+	text_file_create(path, text);
+	test_free(text);
+	file = pvr_psk_file_read(path, &err);
+	unlink(path);
+	if (!file)
+		fail_msg("%s", err.text);
+	for (size_t i = 0; i < PVR_PSK_KEYS; i++) {
+		sprintf(name, "host%zu", i % hosts);
+		/* The first of the two lines is the key to present. */
+		assert_ptr_equal(pvr_psk_find(file, name), &file->keys[i % hosts]);
+		pvr_psk_identity(file, &file->keys[i], name, name, identity);
+		assert_ptr_equal(
+			pvr_psk_identify(file, (uint8_t *)identity, strlen(identity), host),
+			&file->keys[i]);
+		assert_string_equal(host, name);
+	}
+	assert_null(pvr_psk_find(file, "host8192"));
+	pvr_psk_file_free(file);
+	/* Linear searches take several times as long, also with sanitizers. */
+	assert_true(clock() - began < 2 * CLOCKS_PER_SEC);
 }
