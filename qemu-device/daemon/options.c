@@ -35,6 +35,7 @@ static const char help[] =
 	"                     pre-shared keys: a line HOST:HEX for each other host\n"
 	"  --tls-cert FILE, --tls-key FILE, --tls-ca FILE\n"
 	"                     or PEM files: certificate of this host, its key, authorities\n"
+	"  --tls-crl FILE     lists of revoked certificates, PEM (default: no check)\n"
 	"  --insecure         no TLS: only for networks where every host is trusted\n"
 	"  --connections N    number to each peer (default: one per worker, at least two)\n"
 	"  --keepalive SECONDS\n"
@@ -101,6 +102,7 @@ static const struct option long_options[] = {
 	{ "tls-cert", required_argument, NULL, OPT_SETTING },
 	{ "tls-key", required_argument, NULL, OPT_SETTING },
 	{ "tls-ca", required_argument, NULL, OPT_SETTING },
+	{ "tls-crl", required_argument, NULL, OPT_SETTING },
 	{ "tls-psk-file", required_argument, NULL, OPT_SETTING },
 	{ "peers", required_argument, NULL, OPT_SETTING },
 	{ "advertise", required_argument, NULL, OPT_SETTING },

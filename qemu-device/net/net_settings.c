@@ -150,6 +150,11 @@ static bool set_tls_ca(struct pvr_net_settings *settings, const char *value, str
 	return set_file(settings->tls_ca, "tls-ca", value, err);
 }
 
+static bool set_tls_crl(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
+{
+	return set_file(settings->tls_crl, "tls-crl", value, err);
+}
+
 static bool set_tls_psk_file(struct pvr_net_settings *settings, const char *value,
 			     struct pvr_error *err)
 {
@@ -230,6 +235,7 @@ static const struct {
 	{ "tls-cert", set_tls_cert },
 	{ "tls-key", set_tls_key },
 	{ "tls-ca", set_tls_ca },
+	{ "tls-crl", set_tls_crl },
 	{ "tls-psk-file", set_tls_psk_file },
 	{ "insecure", set_insecure },
 	{ "dscp", set_dscp },
@@ -279,6 +285,9 @@ static bool check_keys(const struct pvr_net_settings *settings, struct pvr_error
 	if (cert != !!settings->tls_key[0] || cert != !!settings->tls_ca[0])
 		return pvr_fail(err,
 				"tls-cert, tls-key and tls-ca belong together: give all three");
+	if (settings->tls_crl[0] && !cert)
+		return pvr_fail(err, "tls-crl lists revoked certificates: it needs tls-cert, "
+				     "tls-key and tls-ca");
 	if (cert && settings->tls_psk_file[0])
 		return pvr_fail(err, "tls-cert and tls-psk-file: give certificates, or "
 				     "pre-shared keys, not both");

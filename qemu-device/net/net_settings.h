@@ -9,8 +9,8 @@
 #define PVR_LISTEN_MAX 16
 #define PVR_FILE_MAX 512
 #define PVR_RDMA_DEVICE_MAX 64
-#define PVR_NET_KEYS                                                                            \
-	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, " \
+#define PVR_NET_KEYS                                                                                     \
+	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, tls-crl, " \
 	"tls-psk-file, insecure, dscp, rdma-device, rdma-zerocopy, rdma-unencrypted"
 
 struct pvr_peer_setting {
@@ -29,6 +29,7 @@ struct pvr_net_settings {
 	unsigned int idle_timeout; /* in seconds; 0: the default */
 	/* Paths; "": none. */
 	char tls_cert[PVR_FILE_MAX], tls_key[PVR_FILE_MAX], tls_ca[PVR_FILE_MAX];
+	char tls_crl[PVR_FILE_MAX]; /* "": revocation is not checked */
 	char tls_psk_file[PVR_FILE_MAX];
 	bool insecure, insecure_set;
 	/*

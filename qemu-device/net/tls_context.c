@@ -208,6 +208,21 @@ static bool check_own_name(const struct pvr_tls_context *context, const char *pa
 			path, context->name);
 }
 
+/*
+ * With lists, each certificate of a peer's chain must have one of its issuer that is valid
+ * today: a missing or outdated list refuses all peers rather than none.
+ */
+static bool use_revocation_lists(SSL_CTX *ssl, const char *path, struct pvr_error *err)
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(ssl);
+	X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+
+	if (!lookup || X509_load_crl_file(lookup, path, X509_FILETYPE_PEM) < 1)
+		return bad_file("certificate revocation list", path, err);
+	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+	return true;
+}
+
 static bool use_certificates(struct pvr_tls_context *context,
 			     const struct pvr_net_settings *settings, struct pvr_error *err)
 {
@@ -219,6 +234,8 @@ static bool use_certificates(struct pvr_tls_context *context,
 		return false;
 	if (SSL_CTX_load_verify_locations(ssl, settings->tls_ca, NULL) != 1)
 		return bad_file("certificate authority", settings->tls_ca, err);
+	if (settings->tls_crl[0] && !use_revocation_lists(ssl, settings->tls_crl, err))
+		return false;
 	SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, pvr_tls_verify);
 	if (!SSL_CTX_set_ciphersuites(ssl, CERT_CIPHERS))
 		return pvr_fail(err, "OpenSSL lacks the ciphers %s", CERT_CIPHERS);

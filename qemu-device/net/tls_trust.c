@@ -162,6 +162,19 @@ static const char *plural(size_t num)
 	return num == 1 ? "" : "s";
 }
 
+/* Return: the number of authorities or revocation lists. */
+static size_t count(const struct pvr_tls_context *context, X509_LOOKUP_TYPE type)
+{
+	STACK_OF(X509_OBJECT) *objects =
+		X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
+	size_t num = 0;
+	int i;
+
+	for (i = 0; i < sk_X509_OBJECT_num(objects); i++)
+		num += X509_OBJECT_get_type(sk_X509_OBJECT_value(objects, i)) == type;
+	return num;
+}
+
 void pvr_tls_context_describe(const struct pvr_tls_context *context,
 			      const struct pvr_net_settings *settings,
 			      void (*say)(void *opaque, const char *file, const char *what),
@@ -180,8 +193,12 @@ void pvr_tls_context_describe(const struct pvr_tls_context *context,
 	snprintf(what, sizeof(what), "certificate of host %s, valid until %s", context->name, when);
 	say(opaque, settings->tls_cert, what);
 	say(opaque, settings->tls_key, "its private key");
-	num = (size_t)sk_X509_OBJECT_num(
-		X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl)));
+	num = count(context, X509_LU_X509);
 	snprintf(what, sizeof(what), "%zu certificate authorit%s", num, num == 1 ? "y" : "ies");
 	say(opaque, settings->tls_ca, what);
+	if (!settings->tls_crl[0])
+		return;
+	num = count(context, X509_LU_CRL);
+	snprintf(what, sizeof(what), "%zu certificate revocation list%s", num, plural(num));
+	say(opaque, settings->tls_crl, what);
 }

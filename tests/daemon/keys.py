@@ -38,15 +38,27 @@ class Authority:
     def sign_for(self, host, seconds):
         """As sign(), valid for `seconds` from now; openssl's x509 takes days only."""
         cert, key = self.sign(host)
-        config, index, now = self.folder / "ca.cnf", self.folder / "ca.index", time.time()
+        now = time.time()
+        begin, end = (time.strftime("%y%m%d%H%M%SZ", time.gmtime(when)) for when in (now - 60, now + seconds))
+        self.run_ca("-in", cert.with_suffix(".csr"), "-out", cert, "-startdate", begin, "-enddate", end)
+        return cert, key
+
+    def run_ca(self, *args):
+        """openssl's ca, with a database of its certificates."""
+        config, index = self.folder / f"{self.cert.stem}.cnf", self.folder / f"{self.cert.stem}.index"
         config.write_text(f"[ca]\ndefault_ca = c\n[c]\ndatabase = {index}\nnew_certs_dir = {self.folder}\n"
                           "rand_serial = yes\ndefault_md = sha256\npolicy = p\ncopy_extensions = copy\n"
                           "unique_subject = no\n[p]\ncommonName = supplied\n")
         index.touch()
-        begin, end = (time.strftime("%y%m%d%H%M%SZ", time.gmtime(when)) for when in (now - 60, now + seconds))
-        openssl("ca", "-batch", "-notext", "-config", config, "-in", cert.with_suffix(".csr"), "-out", cert, "-cert",
-                self.cert, "-keyfile", self.key, "-startdate", begin, "-enddate", end)
-        return cert, key
+        openssl("ca", "-batch", "-notext", "-config", config, "-cert", self.cert, "-keyfile", self.key, *args)
+
+    def revoke(self, *certs, seconds=3600):
+        """Write a revocation list that has these certificates, and all that were revoked before. Return: its path."""
+        for cert in certs:
+            self.run_ca("-revoke", cert)
+        path = self.folder / f"{self.cert.stem}.crl"
+        self.run_ca("-gencrl", "-crlsec", seconds, "-out", path)
+        return path
 
     def options(self, host, ca=None, **kwargs):
         """Options of a daemon."""

@@ -221,6 +221,47 @@ def test_expired_certificate_is_noticed(start, ca):
     wait_up(one, "h2", incoming=0)
 
 
+def test_revoked_host_is_cut_off(start, ca):
+    """By a list that is read again: its connections end, in both directions, and it is refused."""
+    crl = ["--tls-crl", str(ca.revoke())]
+    one, two = start_pair(start, ca.options("h1") + crl, ca.options("h2") + crl)
+    assert f"{crl[1]}: 1 certificate revocation list\n" in reload(one)
+    ca.revoke(ca.folder / "ca-h2.pem")
+    assert "host h2 is disconnected: the certificate of host 'h2' is not trusted any more: certificate revoked" in reload(one)
+    one.wait_for_log("is refused: the certificate of '/CN=h2' is refused: certificate revoked")
+    one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
+                     "certificate revoked")
+    wait_until(lambda: (peer_of(one, "h2")["conns_out"], peer_of(one, "h2")["conns_in"]) == (0, 0), "all have ended")
+    # A new certificate of the same host is accepted.
+    ca.sign("h2")
+    reload(two)
+    wait_pair(one, two)
+
+
+def test_wrong_revocation_list_changes_nothing(start, refuse, ca):
+    crl = ca.revoke()
+    one, _ = start_pair(start, files := ca.options("h1") + ["--tls-crl", str(crl)], ca.options("h2"))
+    good = crl.read_bytes()
+    for text, why in (("", f"cannot use the certificate revocation list {crl}: "), ("nonsense\n", f"cannot use .* {crl}: ")):
+        crl.write_text(text)
+        assert_reload_changes_nothing(one, why)
+    crl.unlink()
+    assert_reload_changes_nothing(one, f"cannot read the certificate revocation list {crl}: No such file")
+    refuse(1, f"cannot read the certificate revocation list {crl}: No such file", *options(3, args=files))
+    refuse(2, "tls-crl lists revoked certificates: it needs tls-cert", *options(3, args=["--tls-crl", str(crl)]))
+    crl.write_bytes(good)
+    assert "is disconnected" not in reload(one)
+
+
+def test_list_of_another_authority_refuses_all(start, ca, tmp_path):
+    """A missing list does not count as an empty one."""
+    one = start(1, args=ca.options("h1") + ["--tls-crl", str(Authority(tmp_path, "other").revoke())])
+    with pytest.raises((ssl.SSLError, p.Closed, OSError)):
+        with tls_peer(ca, "h2") as conn:
+            conn.greet("h2")
+    one.wait_for_log("is refused: the certificate of '/CN=h2' is refused: unable to get certificate CRL")
+
+
 def replace_authority(ca):
     """Hosts that trust `ca` trust another authority, once they read the file again."""
     ca.cert.write_bytes(Authority(ca.folder, "new").cert.read_bytes())
