@@ -194,6 +194,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 	const struct pvr_directory_options *options = &settings->directory;
 	const struct pvr_directory_settings how = {
 		.peers_file = options->peers_file[0] ? options->peers_file : NULL,
+		.policy_file = options->policy_file[0] ? options->policy_file : NULL,
 		.etcd = options->etcd.num_urls ? &options->etcd : NULL,
 	};
 	char address[PVR_ADDRESS_TEXT] = "";
@@ -235,27 +236,34 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 	return true;
 }
 
+static void report_file(const struct pvr_reload_ops *ops, void *opaque, const char *file,
+			size_t hosts)
+{
+	char what[64];
+
+	if (!file)
+		return;
+	snprintf(what, sizeof(what), "%zu host%s", hosts, hosts == 1 ? "" : "s");
+	ops->read(opaque, file, what);
+}
+
 bool pvr_network_reload(struct pvr_daemon *daemon, const struct pvr_reload_ops *ops, void *opaque,
 			struct pvr_error *err)
 {
 	struct pvr_network *network = daemon->network;
-	const char *file;
-	char what[64];
-	size_t hosts;
+	struct pvr_directory_files files;
 
 	if (!network)
 		return true;
 	/* The keys first: hosts of the peers file may need new keys. */
 	if (!pvr_net_rekey_begin(network->net, err))
 		return false;
-	if (!pvr_directory_reload(network->directory, &file, &hosts, err)) {
+	if (!pvr_directory_reload(network->directory, &files, err)) {
 		pvr_net_rekey_cancel(network->net);
 		return false;
 	}
-	if (file) {
-		snprintf(what, sizeof(what), "%zu host%s", hosts, hosts == 1 ? "" : "s");
-		ops->read(opaque, file, what);
-	}
+	report_file(ops, opaque, files.peers, files.num_peers);
+	report_file(ops, opaque, files.policy, files.num_policy);
 	pvr_net_rekey_end(network->net, ops, opaque);
 	return true;
 }

@@ -57,6 +57,7 @@ static const char help[] =
 	"                     or find hosts in etcd; --etcd-ca, --etcd-cert, --etcd-key,\n"
 	"                     --etcd-user, --etcd-password-file, --etcd-prefix, --etcd-lease:\n"
 	"                     see pvrdmad(8)\n"
+	"  --policy FILE      the GIDs that each host may have: see pvrdmad.conf(5)\n"
 	"  --advertise ADDRESS[:PORT]\n"
 	"                     address of this host in etcd (default: the first --listen)\n"
 	"\n"
@@ -106,6 +107,7 @@ static const struct option long_options[] = {
 	{ "tls-psk-file", required_argument, NULL, OPT_SETTING },
 	{ "peers", required_argument, NULL, OPT_SETTING },
 	{ "advertise", required_argument, NULL, OPT_SETTING },
+	{ "policy", required_argument, NULL, OPT_SETTING },
 	{ "etcd", required_argument, NULL, OPT_SETTING },
 	{ "etcd-prefix", required_argument, NULL, OPT_SETTING },
 	{ "etcd-ca", required_argument, NULL, OPT_SETTING },

@@ -8,6 +8,7 @@
 #include "directory/directory.h"
 #include "directory/entry.h"
 #include "directory/own_gids.h"
+#include "directory/peers_file.h"
 #include "directory/queue.h"
 
 /* host_changed() and all ops below it may be NULL. */
@@ -45,7 +46,7 @@ struct pvr_directory_ops {
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*own_changed)(struct pvr_directory *directory);
 	/* As pvr_directory_reload(). */
-	bool (*reload)(struct pvr_directory *directory, const char **file, size_t *hosts,
+	bool (*reload)(struct pvr_directory *directory, struct pvr_directory_files *files,
 		       struct pvr_error *err);
 	void (*leave)(struct pvr_directory *directory);
 	void (*stats)(struct pvr_directory *directory, struct pvr_directory_stats *stats);
@@ -60,6 +61,8 @@ struct pvr_directory {
 	struct pvr_own_gids own;
 	struct pvr_entries entries;
 	struct pvr_dir_hosts hosts;
+	char *policy_path; /* NULL: no policy */
+	struct pvr_peers_file policy;
 	struct pvr_loop_timer timer; /* for due entries and waiting queries */
 	/* Queries that may be looked up now; refilled over time. */
 	uint64_t credit, credit_at;
@@ -77,6 +80,12 @@ pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, con
 /* Counts and logs a claim of @host that is refused. */
 void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key *key,
 			  const char *host, const char *why);
+/* Return: whether the policy allows that @host has the GID, or is a member of the group. */
+static inline bool pvr_directory_allows(const struct pvr_directory *directory, const char *host,
+					const struct pvr_key *key)
+{
+	return !directory->policy_path || pvr_policy_allows(&directory->policy, host, key);
+}
 /* Recomputes the timer's deadline. */
 void pvr_directory_rearm(struct pvr_directory *directory);
 

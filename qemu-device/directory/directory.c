@@ -289,11 +289,46 @@ void pvr_directory_changed(struct pvr_directory *directory, const char *name, bo
 		directory->ops->host_changed(directory, host);
 }
 
-bool pvr_directory_reload(struct pvr_directory *directory, const char **file, size_t *hosts,
+static bool is_allowed(struct pvr_directory *directory, const struct pvr_entry *entry)
+{
+	const struct pvr_key *key = &entry->node.key;
+	size_t i;
+
+	for (i = 0; i < entry->num_members; i++) {
+		if (!pvr_directory_allows(directory, entry->members[i].host->name, key))
+			return false;
+	}
+	return !entry->owner || pvr_directory_allows(directory, entry->owner->name, key);
+}
+
+static void use_policy(struct pvr_directory *directory, struct pvr_peers_file *policy)
+{
+	struct pvr_entry *entry, *next;
+
+	pvr_peers_file_free(&directory->policy);
+	directory->policy = *policy;
+	for (entry = TAILQ_FIRST(&directory->entries.used); entry; entry = next) {
+		next = TAILQ_NEXT(entry, used);
+		if (!is_allowed(directory, entry))
+			pvr_entry_forget(directory, entry);
+	}
+}
+
+bool pvr_directory_reload(struct pvr_directory *directory, struct pvr_directory_files *files,
 			  struct pvr_error *err)
 {
-	*file = NULL;
-	return !directory->ops->reload || directory->ops->reload(directory, file, hosts, err);
+	struct pvr_peers_file policy = { .num = 0 };
+
+	*files = (struct pvr_directory_files){ .policy = directory->policy_path };
+	if (files->policy && !pvr_policy_file_read(&policy, files->policy, err))
+		return false;
+	if (directory->ops->reload && !directory->ops->reload(directory, files, err)) {
+		pvr_peers_file_free(&policy);
+		return false;
+	}
+	files->num_policy = policy.num;
+	use_policy(directory, &policy);
+	return true;
 }
 
 void pvr_directory_leave(struct pvr_directory *directory)
@@ -337,6 +372,13 @@ static bool init(struct pvr_directory *directory, const struct pvr_directory_set
 	    !pvr_entries_init(&directory->entries,
 			      settings->cache ? settings->cache : PVR_DIRECTORY_CACHE))
 		return pvr_fail(err, "out of memory");
+	if (settings->policy_file) {
+		directory->policy_path = strdup(settings->policy_file);
+		if (!directory->policy_path)
+			return pvr_fail(err, "out of memory");
+		if (!pvr_policy_file_read(&directory->policy, directory->policy_path, err))
+			return false;
+	}
 	set_delays(directory->entries.delay, &settings->timing);
 	directory->credit = CREDIT_MAX;
 	directory->credit_at = pvr_loop_now();
@@ -377,5 +419,7 @@ void pvr_directory_destroy(struct pvr_directory *directory)
 	pvr_loop_timer_disarm(&directory->timer);
 	pvr_own_gids_exit(&directory->own);
 	pvr_dir_queue_exit(&directory->queue);
+	pvr_peers_file_free(&directory->policy);
+	free(directory->policy_path);
 	free(directory);
 }

@@ -68,6 +68,7 @@ struct pvr_etcd_settings;
 
 struct pvr_directory_settings {
 	const char *peers_file; /* NULL: none */
+	const char *policy_file; /* the GIDs that each host may have; NULL: any */
 	const struct pvr_etcd_settings *etcd; /* NULL: none */
 	size_t cache; /* entries; 0: PVR_DIRECTORY_CACHE */
 	struct pvr_directory_timing timing;
@@ -100,12 +101,17 @@ void pvr_directory_changed(struct pvr_directory *directory, const char *host, bo
 /* Adds a host whose address the daemon has already. Only for `static`. */
 bool pvr_directory_add_host(struct pvr_directory *directory, const char *host,
 			    struct pvr_error *err);
+/* The files that were read again; NULL without one. */
+struct pvr_directory_files {
+	const char *peers, *policy;
+	size_t num_peers, num_policy; /* hosts */
+};
+
 /*
- * Reads the peers file again. @file: its path, NULL without one. @hosts: their number.
- * Return: false with @err filled if the file is invalid; the earlier contents stay in
- * effect.
+ * Reads the peers file and the policy again. Return: false with @err filled if a file is
+ * invalid; the earlier contents of both stay in effect.
  */
-bool pvr_directory_reload(struct pvr_directory *directory, const char **file, size_t *hosts,
+bool pvr_directory_reload(struct pvr_directory *directory, struct pvr_directory_files *files,
 			  struct pvr_error *err);
 /*
  * Withdraws this host's keys, so that other hosts need not wait for the lease to expire.

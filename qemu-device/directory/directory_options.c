@@ -33,6 +33,9 @@ bool pvr_directory_options_set(struct pvr_directory_options *options, const char
 	if (!strcmp(key, "peers"))
 		return pvr_keep_text(options->peers_file, sizeof(options->peers_file), key, value,
 				     err);
+	if (!strcmp(key, "policy"))
+		return pvr_keep_text(options->policy_file, sizeof(options->policy_file), key, value,
+				     err);
 	if (!strcmp(key, "advertise"))
 		return set_advertise(options, value, err);
 	return pvr_etcd_settings_set(&options->etcd, key, value, err);

@@ -5,12 +5,13 @@
 
 #include "directory/etcd_settings.h"
 
-#define PVR_DIRECTORY_KEYS                                                    \
-	"peers, etcd, etcd-prefix, etcd-ca, etcd-cert, etcd-key, etcd-user, " \
+#define PVR_DIRECTORY_KEYS                                                            \
+	"peers, policy, etcd, etcd-prefix, etcd-ca, etcd-cert, etcd-key, etcd-user, " \
 	"etcd-password-file, etcd-lease, advertise"
 
 struct pvr_directory_options {
 	char peers_file[512]; /* "": none */
+	char policy_file[512]; /* "": none */
 	struct pvr_etcd_settings etcd;
 	char advertise[96]; /* "": the first address that the daemon listens at */
 };

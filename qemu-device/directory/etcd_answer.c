@@ -123,6 +123,11 @@ static void add_claimant(struct pvr_etcd *etcd, struct pvr_entry *entry, const c
 		if (!strcmp(part->claimants[i]->name, name))
 			return;
 	}
+	if (!pvr_directory_allows(etcd->directory, name, &entry->node.key)) {
+		pvr_directory_refuse(etcd->directory, &entry->node.key, name,
+				     "the policy does not allow it");
+		return;
+	}
 	if (i == PVR_ETCD_CLAIMS_MAX + 1 || !strcmp(name, pvr_directory_own_name(etcd->directory)))
 		return;
 	host = pvr_dir_host_get(etcd->directory, name);
@@ -327,8 +332,9 @@ static void join(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *nam
 }
 
 /* Reads the names of the valid members except this host. Return: their number. */
-static size_t read_members(struct pvr_etcd *etcd, struct json_object *kvs,
-			   char (*names)[PVR_HOST_NAME_MAX], uint8_t *types)
+static size_t read_members(struct pvr_etcd *etcd, const struct pvr_key *key,
+			   struct json_object *kvs, char (*names)[PVR_HOST_NAME_MAX],
+			   uint8_t *types)
 {
 	size_t len = kvs ? json_object_array_length(kvs) : 0, num = 0, i;
 
@@ -337,7 +343,8 @@ static size_t read_members(struct pvr_etcd *etcd, struct json_object *kvs,
 
 		types[num] = type_of(etcd, kv);
 		if (types[num] && pvr_etcd_key_host(kv, names[num]) &&
-		    strcmp(names[num], pvr_directory_own_name(etcd->directory)))
+		    strcmp(names[num], pvr_directory_own_name(etcd->directory)) &&
+		    pvr_directory_allows(etcd->directory, names[num], key))
 			num++;
 	}
 	return num;
@@ -356,7 +363,7 @@ static void group_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct 
 {
 	static char names[PVR_ENTRY_MEMBERS_MAX][PVR_HOST_NAME_MAX]; /* one thread only */
 	static uint8_t types[PVR_ENTRY_MEMBERS_MAX];
-	size_t num = read_members(etcd, kvs, names, types), i;
+	size_t num = read_members(etcd, &entry->node.key, kvs, names, types), i;
 	bool grace = pvr_loop_now() < etcd->grace_until;
 
 	for (i = 0; i < num; i++)

@@ -237,7 +237,8 @@ static void find_rivals(struct pvr_own_key *own, struct json_object *kvs)
 	drop_rivals(own);
 	for (i = 0; i < num && own->num_rivals < PVR_ETCD_CLAIMS_MAX; i++) {
 		if (!pvr_etcd_key_host(json_object_array_get_idx(kvs, i), name) ||
-		    !strcmp(name, pvr_directory_own_name(own->etcd->directory)))
+		    !strcmp(name, pvr_directory_own_name(own->etcd->directory)) ||
+		    !pvr_directory_allows(own->etcd->directory, name, &own->node.key))
 			continue;
 		if (!own->rivals)
 			own->rivals = calloc(PVR_ETCD_CLAIMS_MAX, sizeof(*own->rivals));

@@ -13,6 +13,7 @@
 struct peers_reader {
 	struct pvr_peers_file *file;
 	struct pvr_peers_host *host; /* of the current section */
+	bool policy;
 };
 
 /* ----------------------------------------------------------------------- values */
@@ -96,11 +97,12 @@ static bool set_value(void *opaque, char *key, char *value, struct pvr_error *er
 {
 	struct peers_reader *reader = opaque;
 
-	if (!strcmp(key, "address"))
+	if (!strcmp(key, "address") && !reader->policy)
 		return set_address(reader->host, value, err);
 	if (!strncmp(key, "gids", 4) && (!key[4] || isspace((unsigned char)key[4])))
 		return add_pins(reader->host, pvr_trim(key + 4), value, err);
-	return pvr_fail(err, "unknown setting '%s': a host has address, gids and gids FABRIC", key);
+	return pvr_fail(err, "unknown setting '%s': a host has %sgids and gids FABRIC", key,
+			reader->policy ? "" : "address, ");
 }
 
 /* ----------------------------------------------------------------------- sections */
@@ -112,18 +114,20 @@ static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_e
 	struct pvr_peers_host *grown;
 	size_t i;
 
-	if (!pvr_dir_host_name_ok(name))
+	if (!pvr_dir_host_name_ok(name) && !(reader->policy && !strcmp(name, "*")))
 		return pvr_fail(err,
 				"host '%s': a name has up to %d letters, digits, '.', '_' and '-'",
 				name, PVR_HOST_NAME_MAX - 1);
-	for (i = 0; i < file->num; i++) {
+	for (i = 0; i < file->num && !reader->policy; i++) {
 		if (!strcmp(file->hosts[i].name, name))
 			return pvr_fail(err, "two hosts are named '%s', the first in line %zu",
 					name, file->hosts[i].line);
 	}
-	if (file->num == PVR_PEERS_FILE_HOSTS)
+	if (!reader->policy && file->num == PVR_PEERS_FILE_HOSTS)
 		return pvr_fail(err, "more than %d hosts: use etcd for that many",
 				PVR_PEERS_FILE_HOSTS);
+	if (file->num == PVR_POLICY_HOSTS)
+		return pvr_fail(err, "more than %d hosts", PVR_POLICY_HOSTS);
 	grown = realloc(file->hosts, (file->num + 1) * sizeof(*grown));
 	if (!grown)
 		return pvr_fail(err, "out of memory");
@@ -156,6 +160,52 @@ bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct p
 
 	*file = (struct pvr_peers_file){ .num = 0 };
 	if (pvr_settings_file_read(path, &ops, &reader, err))
+		return true;
+	pvr_peers_file_free(file);
+	return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct pvr_peers_host *)a)->name,
+		      ((const struct pvr_peers_host *)b)->name);
+}
+
+static bool sort(struct pvr_peers_file *file, const char *path, struct pvr_error *err)
+{
+	size_t i;
+
+	if (file->num)
+		qsort(file->hosts, file->num, sizeof(*file->hosts), by_name);
+	for (i = 1; i < file->num; i++) {
+		if (!by_name(&file->hosts[i - 1], &file->hosts[i]))
+			return pvr_fail(err,
+					"%s:%zu: two hosts are named '%s', the other in line %zu",
+					path, file->hosts[i].line, file->hosts[i].name,
+					file->hosts[i - 1].line);
+	}
+	return true;
+}
+
+/* A host without gids may have any GID, as in the peers file. */
+static bool end_policy(void *opaque, struct pvr_error *err)
+{
+	return true;
+}
+
+bool pvr_policy_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err)
+{
+	static const struct pvr_settings_file_ops ops = {
+		.what = "policy file",
+		.kind = "host",
+		.begin = begin_host,
+		.set_in_section = set_value,
+		.end = end_policy,
+	};
+	struct peers_reader reader = { .file = file, .policy = true };
+
+	*file = (struct pvr_peers_file){ .num = 0 };
+	if (pvr_settings_file_read(path, &ops, &reader, err) && sort(file, path, err))
 		return true;
 	pvr_peers_file_free(file);
 	return false;
@@ -194,4 +244,22 @@ bool pvr_peers_host_may_have(const struct pvr_peers_host *host, const struct pvr
 			return true;
 	}
 	return !host->num_pins;
+}
+
+static const struct pvr_peers_host *find_host(const struct pvr_peers_file *file, const char *name)
+{
+	struct pvr_peers_host key = { .line = 0 };
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return file->num ? bsearch(&key, file->hosts, file->num, sizeof(key), by_name) : NULL;
+}
+
+bool pvr_policy_allows(const struct pvr_peers_file *file, const char *host,
+		       const struct pvr_key *key)
+{
+	const struct pvr_peers_host *rules = find_host(file, host);
+
+	if (!rules)
+		rules = find_host(file, "*");
+	return rules && pvr_peers_host_may_have(rules, key);
 }

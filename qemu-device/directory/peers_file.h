@@ -13,6 +13,7 @@
 
 #define PVR_PEERS_FILE_HOSTS 256 /* each host is queried for each GID: larger sites need etcd */
 #define PVR_PEERS_FILE_PINS 1024 /* per host */
+#define PVR_POLICY_HOSTS 16384
 
 struct pvr_pin {
 	char fabric[PVR_NAME_MAX]; /* "": any */
@@ -35,9 +36,17 @@ struct pvr_peers_file {
 
 /* Return: false with @err filled, with file and line; there is nothing to free then. */
 bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err);
+/*
+ * As pvr_peers_file_read(), of a policy: without addresses, sorted by name. The name "*"
+ * stands for all other hosts.
+ */
+bool pvr_policy_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err);
 void pvr_peers_file_free(struct pvr_peers_file *file);
 
 /* Return: whether the host may have the GID, or be a member of the group. */
 bool pvr_peers_host_may_have(const struct pvr_peers_host *host, const struct pvr_key *key);
+/* The same by the policy @file. A host that is not in it may have nothing. */
+bool pvr_policy_allows(const struct pvr_peers_file *file, const char *host,
+		       const struct pvr_key *key);
 
 #endif /* PVR_DIRECTORY_PEERS_FILE_H */

@@ -22,7 +22,6 @@
 #include <string.h>
 
 #include "directory/backend.h"
-#include "directory/peers_file.h"
 
 #define ROUNDS_MAX 20
 #define GROUP_CYCLES 30
@@ -66,11 +65,18 @@ static struct static_host *host_part(struct pvr_dir_host *host)
 	return (struct static_host *)host->private;
 }
 
-static bool may_have(struct pvr_dir_host *host, const struct pvr_key *key)
+/* By the peers file. */
+static bool is_listed(struct pvr_dir_host *host, const struct pvr_key *key)
 {
 	const struct static_host *part = host_part(host);
 
 	return !part->rules || pvr_peers_host_may_have(part->rules, key);
+}
+
+static bool may_have(struct pvr_directory *directory, struct pvr_dir_host *host,
+		     const struct pvr_key *key)
+{
+	return is_listed(host, key) && pvr_directory_allows(directory, host->name, key);
 }
 
 static bool has_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
@@ -92,26 +98,27 @@ static void set_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 static void query(struct pvr_directory *directory, struct pvr_entry *entry,
 		  struct pvr_dir_host *host)
 {
-	if (!has_answered(entry, host) && may_have(host, &entry->node.key))
+	if (!has_answered(entry, host) && may_have(directory, host, &entry->node.key))
 		directory->env.state(directory->env.opaque, host->name, &entry->node.key);
 }
 
 /* Return: whether all hosts, or all that are connected, have responded. */
-static bool have_answered(struct static_directory *all, struct pvr_entry *entry, bool connected)
+static bool have_answered(struct pvr_directory *directory, struct pvr_entry *entry, bool connected)
 {
+	struct static_directory *all = directory->backend;
 	size_t i;
 
 	for (i = 0; i < all->num; i++) {
 		if ((all->hosts[i]->up || !connected) && !has_answered(entry, all->hosts[i]) &&
-		    may_have(all->hosts[i], &entry->node.key))
+		    may_have(directory, all->hosts[i], &entry->node.key))
 			return false;
 	}
 	return true;
 }
 
-static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
+static bool is_complete(struct pvr_directory *directory, struct pvr_entry *entry)
 {
-	return have_answered(all, entry, false);
+	return have_answered(directory, entry, false);
 }
 
 /* Removes members of hosts that are disconnected and do not respond. */
@@ -151,7 +158,7 @@ static void query_all(struct pvr_directory *directory, struct pvr_entry *entry)
 	struct static_directory *all = directory->backend;
 	size_t i;
 
-	if (is_complete(all, entry)) {
+	if (is_complete(directory, entry)) {
 		conclude(directory, entry);
 		return;
 	}
@@ -209,7 +216,7 @@ static void group_answer(struct pvr_directory *directory, struct pvr_entry *entr
 		pvr_entry_leave(directory, entry, host);
 	if (entry->state == PVR_ENTRY_ABSENT)
 		return; /* too late: its absence is cached */
-	if (is_complete(directory->backend, entry))
+	if (is_complete(directory, entry))
 		conclude(directory, entry);
 }
 
@@ -217,7 +224,7 @@ static void group_answer(struct pvr_directory *directory, struct pvr_entry *entr
 static void settle(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	if (entry->due == PVR_DUE_ROUND &&
-	    have_answered(directory->backend, entry, entry_part(entry)->claimant))
+	    have_answered(directory, entry, entry_part(entry)->claimant))
 		conclude(directory, entry);
 }
 
@@ -278,9 +285,11 @@ static void static_located(struct pvr_directory *directory, struct pvr_entry *en
 			   struct pvr_dir_host *host, uint8_t type)
 {
 	set_answered(entry, host);
-	if (type && !may_have(host, &entry->node.key)) {
+	if (type && !may_have(directory, host, &entry->node.key)) {
 		pvr_directory_refuse(directory, &entry->node.key, host->name,
-				     "the peers file does not allow it");
+				     is_listed(host, &entry->node.key)
+					     ? "the policy does not allow it"
+					     : "the peers file does not allow it");
 		type = 0;
 	}
 	if (pvr_key_is_group(&entry->node.key))
@@ -433,11 +442,12 @@ static void drop_hosts(struct pvr_directory *directory)
 	all->num = num;
 }
 
-static bool is_believable(struct pvr_entry *entry)
+static bool is_believable(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	struct static_host *part = entry->owner ? host_part(entry->owner) : NULL;
 
-	return part && (part->listed || part->named) && may_have(entry->owner, &entry->node.key);
+	return part && (part->listed || part->named) &&
+	       may_have(directory, entry->owner, &entry->node.key);
 }
 
 /* Called after the hosts have changed. */
@@ -447,7 +457,7 @@ static void review_entries(struct pvr_directory *directory)
 
 	for (entry = TAILQ_FIRST(&directory->entries.used); entry; entry = next) {
 		next = TAILQ_NEXT(entry, used);
-		if (is_believable(entry))
+		if (is_believable(directory, entry))
 			memset(entry->private, 0, sizeof(struct static_entry));
 		else
 			pvr_entry_forget(directory, entry);
@@ -473,7 +483,7 @@ static void take_file(struct pvr_directory *directory, const struct pvr_peers_fi
 	drop_hosts(directory);
 }
 
-static bool static_reload(struct pvr_directory *directory, const char **path, size_t *hosts,
+static bool static_reload(struct pvr_directory *directory, struct pvr_directory_files *files,
 			  struct pvr_error *err)
 {
 	struct static_directory *all = directory->backend;
@@ -489,8 +499,8 @@ static bool static_reload(struct pvr_directory *directory, const char **path, si
 	}
 	take_file(directory, &file);
 	pvr_peers_file_free(&before);
-	*path = all->path;
-	*hosts = file.num;
+	files->peers = all->path;
+	files->num_peers = file.num;
 	return true;
 }
 

@@ -291,10 +291,9 @@ static void run_gid_command(const char *command, char **args, int num)
 static void reload(void)
 {
 	struct pvr_error err;
-	const char *file;
-	size_t hosts;
+	struct pvr_directory_files files;
 
-	if (!pvr_directory_reload(host.directory, &file, &hosts, &err))
+	if (!pvr_directory_reload(host.directory, &files, &err))
 		say("log %u %s", PVR_LOG_ERR, err.text);
 }
 
@@ -361,6 +360,8 @@ static bool parse(int argc, char **argv, struct pvr_directory_env *env,
 			env->address = value;
 		else if (!strcmp(argv[i], "peers"))
 			settings->peers_file = value;
+		else if (!strcmp(argv[i], "policy"))
+			settings->policy_file = value;
 		else if (!strcmp(argv[i], "insecure"))
 			insecure = !strcmp(value, "on");
 		else if (!strcmp(argv[i], "cache"))

@@ -249,6 +249,30 @@ def test_gid_in_use_is_not_taken_over(etcd, pair):
     assert not [line for line in news(b.lines[since:]) if "mallory" in line]
 
 
+def test_policy(tmp_path, etcd, pair, start):
+    """A claim that it does not allow is refused, even the oldest; it can be read again."""
+    a, _ = pair
+    policy = tmp_path / "policy"
+    policy.write_text("[host a]\ngids blue = fd00::/64\n[host c]\ngids red = fd00::/64\n")
+    d = start("d", etcd.url, f"policy={policy}")
+    d.resolve("red", G1, "nowhere")
+    d.wait(f"log 1 directory: host a claims {G1} in fabric red: refused, the policy does not allow it")
+    claim(etcd, "c", G1)
+    d.resolve("red", G1, "remote 2 c")
+    a.announce("red", GROUP)
+    wait_until(lambda: etcd.keys("pvrdma/mcast/"), "a is a member")
+    d.resolve("red", GROUP, "nowhere")
+    assert not [line for line in d.lines if line.startswith("set") and line.endswith(" a")]
+    policy.write_text("[host *]\n")
+    since = d.mark()
+    d.tell("reload")
+    d.resolve("red", GROUP, "remote 2 a")
+    policy.write_text("[host *]\ngids red = fd01::/64\n")
+    d.tell("reload")
+    d.wait(f"set red {G1} unknown", since)
+    d.resolve("red", G1, "nowhere")
+
+
 @pytest.mark.parametrize("value", ["", "{", "[1]", '{"type":"v3"}', '{"type":2}', "x" * 2000, '{"type":"v2"}\x00'])
 def test_malformed_claims(etcd, pair, value):
     _, b = pair

@@ -464,6 +464,38 @@ TEST_NET(pins, test_claim_outside_the_pins)
 					 "the peers file does not allow it"));
 }
 
+/* The policy applies to hosts of any source; a host without a section has that of "*". */
+TEST_WITH(struct fake_net *net, setup_none, stop, test_policy_of_static_hosts)
+{
+	struct pvr_directory_settings settings = { .timing = one_round };
+	struct pvr_directory_files files;
+	struct pvr_error err;
+
+	settings.policy_file = net->path;
+	text_file_create(net->path, "[host b]\ngids red = fd00::1\n[host *]\ngids = fd00::2\n");
+	net->directory = fake_net_try(net, &settings, &err);
+	assert_non_null(net->directory);
+	assert_true(pvr_directory_add_host(net->directory, "a", &err));
+	assert_true(pvr_directory_add_host(net->directory, "b", &err));
+	host_with(net, "a", G1);
+	host_with(net, "b", G1);
+	host_with(net, "a", G2);
+	find(net, G1, "b");
+	find(net, G2, "a");
+	text_file_write(net->path, "[host b]\naddress = 192.0.2.1\n");
+	assert_false(pvr_directory_reload(net->directory, &files, &err));
+	assert_non_null(strstr(err.text, ":2: unknown setting 'address': a host has gids"));
+	text_file_write(net->path, "[host b]\n[host c]\n[host b]\n");
+	assert_false(pvr_directory_reload(net->directory, &files, &err));
+	assert_non_null(strstr(err.text, ": two hosts are named 'b'"));
+	assert_true(fake_is_at(net, RED, G1, "b"));
+	text_file_write(net->path, "[host a]\n");
+	assert_true(pvr_directory_reload(net->directory, &files, &err));
+	assert_string_equal(files.policy, net->path);
+	assert_true(fake_is_unknown(net, RED, G1) && fake_is_at(net, RED, G2, "a"));
+	find(net, G1, "a");
+}
+
 /* Replies without a query, from unknown hosts. */
 TEST_NET(hurry, test_answers_out_of_nowhere)
 {
@@ -610,9 +642,8 @@ TEST_NET(hurry, test_log_has_a_rate)
 
 TEST_NET(hurry, test_reload)
 {
+	struct pvr_directory_files files;
 	struct pvr_error err;
-	const char *file;
-	size_t hosts;
 
 	host_with(net, "a", G1);
 	host_with(net, "b", G2);
@@ -621,23 +652,23 @@ TEST_NET(hurry, test_reload)
 	fake_until(net, fake_is_at(net, RED, G1, "a") && fake_is_at(net, RED, G2, "b"));
 
 	text_file_write(net->path, "[host a]\naddress = nonsense\n");
-	assert_false(pvr_directory_reload(net->directory, &file, &hosts, &err));
+	assert_false(pvr_directory_reload(net->directory, &files, &err));
 	assert_non_null(strstr(err.text, ":2: 'nonsense' is not an IP address"));
 	assert_true(fake_is_at(net, RED, G1, "a"));
 
 	/* A mistake behind hosts that could be: they are not taken, either. */
 	text_file_write(net->path,
 			"[host d]\naddress=192.0.2.4\n[host keyless]\naddress=192.0.2.5\n");
-	assert_false(pvr_directory_reload(net->directory, &file, &hosts, &err));
+	assert_false(pvr_directory_reload(net->directory, &files, &err));
 	assert_non_null(strstr(err.text, ":3: there is no key for it"));
 	assert_true(fake_is_at(net, RED, G1, "a"));
 	assert_string_equal(fake_host(net, "d")->address, "");
 	assert_false(fake_host(net, "a")->forgotten);
 
 	text_file_write(net->path, "[host d]\naddress=192.0.2.4\n[host b]\naddress=192.0.2.22\n");
-	assert_true(pvr_directory_reload(net->directory, &file, &hosts, &err));
-	assert_string_equal(file, net->path);
-	assert_int_equal(hosts, 2);
+	assert_true(pvr_directory_reload(net->directory, &files, &err));
+	assert_string_equal(files.peers, net->path);
+	assert_int_equal(files.num_peers, 2);
 	assert_true(fake_is_unknown(net, RED, G1));
 	assert_true(fake_is_at(net, RED, G2, "b"));
 	assert_true(fake_host(net, "a")->forgotten);
