@@ -4,7 +4,8 @@
  * connection, to an engine with a guest and queue pairs of all types.
  *
  * The first bytes of an input are options: FEED_* flags, the maximum number of bytes per
- * read, and how many bytes of the responses the peer accepts. The rest is the stream.
+ * read, how many bytes of the responses the peer accepts, and for FEED_BOTH the number of
+ * bytes of the first stream, in units of SPLIT_UNIT. The rest is the stream, or both.
  * EPOCH in it is replaced by the epoch of our queue pair's requests, which differs
  * between inputs.
  *
@@ -23,7 +24,9 @@
 #define FEED_SRQ 0x02 /* with posted receive requests */
 #define FEED_TIME 0x04 /* time passes after the input */
 #define FEED_NIC 0x08 /* the stream has an RDMA NIC */
+#define FEED_BOTH 0x10 /* both connections: requests, then answers */
 #define FEED_HEAD 4 /* bytes before the stream */
+#define SPLIT_UNIT 8u
 #define EPOCH 0xfee1deadu
 #define CHUNK 65536u
 #define PEER_QPN 0x123u
@@ -254,29 +257,41 @@ static void world_make(void)
 
 /* --------------------------------------------------------------------------- a run */
 
-static void feed_requests(struct feed *feed)
+static struct pvr_rsp_conn *open_responder(struct feed *feed)
 {
 	struct pvr_rsp_conn *in =
 		pvr_rsp_conn_create(w.peer_host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
-	enum pvr_input result = PVR_INPUT_MORE;
-	struct pvr_input_error err;
 
 	if (!in)
 		fg_die("no memory");
-	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
-		if (result == PVR_INPUT_IDLE && is_over(feed))
-			break;
-		/* The embedder waits; here the time is already over. */
-		if (result == PVR_INPUT_STALLED)
-			w.host->now += 100 * FG_MS;
-		result = pvr_rsp_conn_input(in, &err);
-		if (result != PVR_INPUT_OUTPUT)
-			continue;
-		feed->room = SIZE_MAX;
-		if (!pvr_rsp_conn_output(in))
-			break;
-		result = PVR_INPUT_MORE;
-	}
+	return in;
+}
+
+/* One call of input. Return: whether another can move more. */
+static bool step_responder(struct pvr_rsp_conn *in, struct feed *feed, enum pvr_input *result)
+{
+	struct pvr_input_error err;
+
+	if (*result == PVR_INPUT_BROKEN || (*result == PVR_INPUT_IDLE && is_over(feed)))
+		return false;
+	/* The embedder waits; here the time is already over. */
+	if (*result == PVR_INPUT_STALLED)
+		w.host->now += 100 * FG_MS;
+	*result = pvr_rsp_conn_input(in, &err);
+	if (*result != PVR_INPUT_OUTPUT)
+		return true;
+	feed->room = SIZE_MAX;
+	*result = pvr_rsp_conn_output(in) ? PVR_INPUT_MORE : PVR_INPUT_BROKEN;
+	return *result == PVR_INPUT_MORE;
+}
+
+static void feed_requests(struct feed *feed)
+{
+	struct pvr_rsp_conn *in = open_responder(feed);
+	enum pvr_input result = PVR_INPUT_MORE;
+
+	for (int i = 0; i < ROUNDS && step_responder(in, feed, &result); i++)
+		;
 	pvr_rsp_conn_destroy(in);
 }
 
@@ -289,10 +304,9 @@ static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
 			memcpy(data + i, &epoch, 4);
 }
 
-static void feed_answers(struct feed *feed, uint8_t *data)
+/* The stream begins after our requests, whose epoch it repeats. */
+static void open_requester(struct feed *feed, uint8_t *data)
 {
-	enum pvr_input result = PVR_INPUT_MORE;
-	struct pvr_input_error err;
 	size_t size = feed->left;
 
 	feed->left = 0;
@@ -300,23 +314,66 @@ static void feed_answers(struct feed *feed, uint8_t *data)
 	post_requests(feed->exposes);
 	patch_epoch(data, size, feed->epoch);
 	feed->left = size;
-	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
-		if (result == PVR_INPUT_IDLE && is_over(feed))
-			break;
-		result = pvr_req_conn_input(w.peer_host, PVR_PIPE_TCP, 0, &err);
-		if (!feed->wants)
-			continue;
+}
+
+static bool step_requester(struct feed *feed, enum pvr_input *result)
+{
+	struct pvr_input_error err;
+
+	if (*result == PVR_INPUT_BROKEN || (*result == PVR_INPUT_IDLE && is_over(feed)))
+		return false;
+	*result = pvr_req_conn_input(w.peer_host, PVR_PIPE_TCP, 0, &err);
+	if (feed->wants) {
 		feed->wants = false;
 		feed->room = SIZE_MAX;
 		pvr_req_conn_output(w.peer_host, PVR_PIPE_TCP, 0);
 	}
+	return true;
+}
+
+static void close_requester(void)
+{
 	fg_run(w.host);
 	pvr_req_conn_down(w.peer_host, PVR_PIPE_TCP, 0);
 }
 
+static void feed_answers(struct feed *feed, uint8_t *data)
+{
+	enum pvr_input result = PVR_INPUT_MORE;
+
+	open_requester(feed, data);
+	for (int i = 0; i < ROUNDS && step_requester(feed, &result); i++)
+		;
+	close_requester();
+}
+
+/* Both connections at a time: the first @split bytes are requests, the others answers. */
+static void feed_both(struct feed *requests, struct feed *answers, size_t split)
+{
+	enum pvr_input responder = PVR_INPUT_MORE, requester = PVR_INPUT_MORE;
+	size_t all = requests->left;
+	struct pvr_rsp_conn *in;
+	bool more = true;
+
+	split = split < all ? split : all;
+	*answers = *requests;
+	requests->left = split;
+	answers->data += split;
+	answers->left = all - split;
+	in = open_responder(requests);
+	open_requester(answers, (uint8_t *)(uintptr_t)answers->data);
+	for (int i = 0; i < ROUNDS && more; i++) {
+		more = step_responder(in, requests, &responder);
+		more |= step_requester(answers, &requester);
+		fg_run_bounded(w.host, 100);
+	}
+	close_requester();
+	pvr_rsp_conn_destroy(in);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct feed feed;
+	static struct feed feed, answers;
 	uint8_t *copy;
 
 	if (size < FEED_HEAD)
@@ -326,6 +383,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fg_die("no memory");
 	memcpy(copy, data, size);
 	memset(&feed, 0, sizeof(feed));
+	memset(&answers, 0, sizeof(answers));
 	feed.room = SIZE_MAX;
 	feed.exposes = copy[0] & FEED_NIC;
 	if (feed.exposes)
@@ -336,7 +394,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (copy[2])
 		feed.room = copy[2] * 64u;
 	prepare(copy[0] & FEED_SRQ);
-	if (copy[0] & FEED_ANSWERS)
+	if (copy[0] & FEED_BOTH)
+		feed_both(&feed, &answers, copy[3] * SPLIT_UNIT);
+	else if (copy[0] & FEED_ANSWERS)
 		feed_answers(&feed, copy + FEED_HEAD);
 	else
 		feed_requests(&feed);
@@ -344,6 +404,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fg_settle(w.host, FG_SEC);
 	fg_run(w.host);
 	fuzz_nic_check(&feed.nic);
+	fuzz_nic_check(&answers.nic);
 	check_canary();
 	free(copy);
 	return 0;
@@ -651,6 +712,20 @@ static void seed_of_rndv_data(uint32_t psn)
 	save("answer", "lent");
 }
 
+/* The peer sends requests, and answers ours meanwhile. */
+static void seeds_of_both(uint32_t rq_psn, uint32_t sq_psn)
+{
+	seed_begin(FEED_BOTH | FEED_SRQ);
+	add_request(&w.rc, PVR_FRAME_OP_SEND, rq_psn, 64);
+	add_request(&w.rc, PVR_FRAME_OP_WRITE, rq_psn + 1, 64);
+	seed.data[3] = (uint8_t)((seed.size - FEED_HEAD) / SPLIT_UNIT);
+	add_ack(PVR_FRAME_SYN_ACK, sq_psn + 18);
+	save("both", NULL);
+	seed.data[0] |= FEED_NIC;
+	seed.data[1] = 60;
+	save("both", "in-bits");
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct pvr_qp_attr attr;
@@ -672,5 +747,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_of_data(attr.sq_psn);
 	seeds_of_rndvs(attr.rq_psn);
 	seed_of_rndv_data(attr.sq_psn);
+	seeds_of_both(attr.rq_psn, attr.sq_psn);
 	exit(0);
 }
