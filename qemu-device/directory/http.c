@@ -287,6 +287,12 @@ static const char *error_of(const struct pvr_http_call *call, CURLcode code)
 				: curl_easy_strerror(code);
 }
 
+/* The body of an error response up to a NUL, if there is any. */
+static const char *refusal_of(const struct pvr_http_call *call)
+{
+	return call->in.len && call->in.data[0] ? call->in.data : "refused";
+}
+
 static void end_stream(struct pvr_http_call *call, CURLcode code)
 {
 	const struct pvr_http_stream_ops *ops = call->ops;
@@ -296,7 +302,7 @@ static void end_stream(struct pvr_http_call *call, CURLcode code)
 
 	snprintf(why, sizeof(why), "%s",
 		 code || call->refused ? error_of(call, code)
-		 : status != 200       ? (call->in.len ? call->in.data : "refused")
+		 : status != 200       ? refusal_of(call)
 				       : "it has ended the stream");
 	free_call(call);
 	ops->ended(opaque, status, why);
