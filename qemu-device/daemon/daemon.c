@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "daemon/confine.h"
 #include "daemon/control.h"
 #include "daemon/cpus.h"
 #include "daemon/daemon.h"
@@ -328,7 +329,8 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	    !add_adapters(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
-	return pvr_worker_pool_start(&daemon->pool, err);
+	return pvr_confine_syscalls(settings->seccomp, err) &&
+	       pvr_worker_pool_start(&daemon->pool, err);
 }
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)

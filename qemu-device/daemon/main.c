@@ -2,6 +2,7 @@
 /* pvrdmad: the PVRDMA devices of one host's virtual machines. */
 #include <stdlib.h>
 
+#include "daemon/confine.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
@@ -15,7 +16,9 @@ static bool prepare(const struct pvr_settings *settings, struct pvr_error *err)
 	if (settings->log_level_set)
 		pvrd_log_set_level(settings->log_level);
 	pvr_raise_file_limit();
-	return !settings->user[0] || pvr_drop_privileges(settings->user, err);
+	if (settings->user[0] && !pvr_drop_privileges(settings->user, err))
+		return false;
+	return pvr_confine_process(err);
 }
 
 static int serve(const struct pvr_settings *settings)

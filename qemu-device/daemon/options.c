@@ -24,6 +24,9 @@ static const char help[] =
 	"  --workers N        threads that serve the adapters (default: 1)\n"
 	"  --worker-cpus LIST pin each worker to one CPU of the list, such as 0-3,8\n"
 	"  --numa-node N      run the workers on this NUMA node, prefer its memory\n"
+	"  --seccomp on|log|off\n"
+	"                     system calls that pvrdmad does not need end it (on, default),\n"
+	"                     are in the kernel's audit log (log), or are executed (off)\n"
 	"  --user NAME        drop root privileges and run as the user NAME\n"
 	"\n"
 	"  --listen ADDRESS[:PORT]\n"
@@ -86,6 +89,7 @@ static const struct option long_options[] = {
 	{ "log-level", required_argument, NULL, OPT_SETTING },
 	{ "poll", required_argument, NULL, OPT_SETTING },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
+	{ "seccomp", required_argument, NULL, OPT_SETTING },
 	{ "user", required_argument, NULL, OPT_SETTING },
 	{ "workers", required_argument, NULL, OPT_SETTING },
 	{ "worker-cpus", required_argument, NULL, OPT_SETTING },

@@ -61,6 +61,22 @@ static bool set_poll(struct pvr_settings *settings, const char *value, struct pv
 	return true;
 }
 
+static bool set_seccomp(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	enum pvr_seccomp_mode mode = PVR_SECCOMP_ON;
+
+	if (!strcmp(value, "off"))
+		mode = PVR_SECCOMP_OFF;
+	else if (!strcmp(value, "log"))
+		mode = PVR_SECCOMP_LOG;
+	else if (strcmp(value, "on") != 0)
+		return pvr_fail(err, "seccomp '%s' is none of on, log, off", value);
+	if (!settings->seccomp_set)
+		settings->seccomp = mode;
+	settings->seccomp_set = true;
+	return true;
+}
+
 static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
 	return pvr_worker_settings_set(&settings->workers, "workers", value, err);
@@ -83,7 +99,7 @@ static const struct {
 	{ "control", set_control },	{ "user", set_user },
 	{ "log-level", set_log_level }, { "poll", set_poll },
 	{ "workers", set_workers },	{ "worker-cpus", set_worker_cpus },
-	{ "numa-node", set_numa_node },
+	{ "seccomp", set_seccomp },	{ "numa-node", set_numa_node },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -99,11 +115,12 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		return pvr_net_settings_set(&settings->net, key, value, err);
 	if (pvr_directory_options_has(key))
 		return pvr_directory_options_set(&settings->directory, key, value, err);
-	return pvr_fail(err,
-			"unknown setting '%s': there are control, user, log-level, poll, workers, "
-			"worker-cpus, numa-node, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
-			", and [adapter NAME] sections",
-			key);
+	return pvr_fail(
+		err,
+		"unknown setting '%s': there are control, user, log-level, poll, seccomp, workers, "
+		"worker-cpus, numa-node, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
+		", and [adapter NAME] sections",
+		key);
 }
 
 static const char *fabric_of(const struct pvr_adapter_settings *adapter)

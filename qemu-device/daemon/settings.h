@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "daemon/adapter_settings.h"
+#include "daemon/confine.h"
 #include "daemon/poll_policy.h"
 #include "daemon/worker_settings.h"
 #include "directory/directory_options.h"
@@ -24,6 +25,8 @@ struct pvr_settings {
 	enum pvr_poll_mode poll;
 	uint32_t poll_us; /* window of PVR_POLL_ALWAYS in µs */
 	bool poll_set;
+	enum pvr_seccomp_mode seccomp;
+	bool seccomp_set;
 	struct pvr_worker_settings workers;
 	struct pvr_net_settings net;
 	struct pvr_directory_options directory;
@@ -31,8 +34,8 @@ struct pvr_settings {
 };
 
 /*
- * @key: "control", "user", "log-level", "poll", "workers", "worker-cpus", "numa-node", or
- * one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
+ * @key: "control", "user", "log-level", "poll", "seccomp", "workers", "worker-cpus",
+ * "numa-node", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
  * the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,

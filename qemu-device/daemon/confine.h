@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Limits that the daemon sets to itself: what an attacker gains who executes code in it.
+ *
+ * DOC: confinement
+ *
+ * At its start, after it has changed its user, the process gives up new privileges, core
+ * files, and the access of processes of the same user to its memory. After its set-up, and
+ * before it reads a guest's or a host's first byte, it limits all its threads to a list of
+ * system calls. This does not depend on the service manager.
+ */
+#ifndef PVR_DAEMON_CONFINE_H
+#define PVR_DAEMON_CONFINE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum pvr_seccomp_mode {
+	PVR_SECCOMP_ON, /* other system calls end the process */
+	PVR_SECCOMP_LOG, /* the kernel's audit log has them, and they are executed */
+	PVR_SECCOMP_OFF,
+};
+
+/* Before any thread is started. */
+bool pvr_confine_process(struct pvr_error *err);
+
+/* Limits the system calls of all threads, of later ones, too. */
+bool pvr_confine_syscalls(enum pvr_seccomp_mode mode, struct pvr_error *err);
+
+#endif /* PVR_DAEMON_CONFINE_H */
