@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "net/tls.h"
 #include "net/tls_context.h"
@@ -53,6 +54,7 @@ struct pvr_tls {
 	char identity[PVR_PSK_IDENTITY]; /* identity presented to the peer */
 	const struct pvr_psk *psk; /* the key, owned by the context's file; NULL: none yet */
 	unsigned int identities; /* that an incoming peer has presented */
+	int64_t expires; /* first expiry of the peer's chain, seconds since 1970 */
 	char error[300], description[100];
 };
 
@@ -247,6 +249,11 @@ void pvr_tls_rest(struct pvr_tls *tls)
 
 /* --------------------------------------------------------------------- handshake */
 
+bool pvr_tls_is_expired(const struct pvr_tls *tls)
+{
+	return time(NULL) > tls->expires;
+}
+
 static void describe(struct pvr_tls *tls)
 {
 	snprintf(tls->description, sizeof(tls->description), "%s, %s, %s",
@@ -313,6 +320,7 @@ static enum pvr_tls_result handshake_locked(struct pvr_tls *tls, struct pvr_erro
 	if (ret != 1 || tls->out_begin < tls->out_end)
 		return PVR_TLS_WAIT;
 	describe(tls);
+	tls->expires = pvr_tls_chain_expires(SSL_get0_verified_chain(tls->ssl));
 	return PVR_TLS_DONE;
 }
 

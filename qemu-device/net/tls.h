@@ -88,6 +88,8 @@ bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *er
  */
 bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *context,
 			const char *host, struct pvr_error *err);
+/* Any thread, after the handshake. Return: true if a certificate of the peer has expired. */
+bool pvr_tls_is_expired(const struct pvr_tls *tls);
 /* Why a function below reported a broken connection; "": not because of TLS. */
 const char *pvr_tls_error(const struct pvr_tls *tls);
 /* Describes version, cipher and proof. */

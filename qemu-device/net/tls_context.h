@@ -51,6 +51,8 @@ void pvr_tls_put_proof(struct pvr_tls_proof *proof);
  * GIDs and connections. @cert: or NULL.
  */
 bool pvr_tls_names(const X509 *cert, const char *host);
+/* Return: the first expiry in a chain, in seconds since 1970. @chain: NULL: none, INT64_MAX. */
+int64_t pvr_tls_chain_expires(const STACK_OF(X509) * chain);
 /* Records which certificate is refused, and why. */
 int pvr_tls_verify(int ok, X509_STORE_CTX *store);
 /* Formats the last error of OpenSSL. */

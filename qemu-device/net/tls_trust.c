@@ -34,6 +34,28 @@ bool pvr_tls_names(const X509 *cert, const char *host)
 	return found;
 }
 
+/* -------------------------------------------------------------------- expiry */
+
+static int64_t expires(const X509 *cert)
+{
+	struct tm tm;
+
+	/* A time that cannot be read has passed. */
+	return ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) == 1 ? timegm(&tm) : 0;
+}
+
+int64_t pvr_tls_chain_expires(const STACK_OF(X509) * chain)
+{
+	int64_t first = INT64_MAX, when;
+	int i;
+
+	for (i = 0; i < sk_X509_num(chain); i++) {
+		when = expires(sk_X509_value(chain, i));
+		first = when < first ? when : first;
+	}
+	return first;
+}
+
 /* ------------------------------------------------------------------- sessions */
 
 static X509_STORE_CTX *make_check(const struct pvr_tls_context *context, X509 *cert,

@@ -238,6 +238,11 @@ static void tick_conn(struct pvr_conn *conn, uint64_t now)
 		end(conn, why);
 		return;
 	}
+	if (conn->stream.tls && pvr_tls_is_expired(conn->stream.tls)) {
+		send_close(conn, PVR_CLOSE_IDENTITY, "the certificate has expired");
+		end(conn, "its certificate has expired");
+		return;
+	}
 	if (conn->stream.tls)
 		pvr_tls_rest(conn->stream.tls);
 	if (conn->outgoing) {
