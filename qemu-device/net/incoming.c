@@ -34,6 +34,7 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 			    conn->theirs.name[0] ? "host " : "", conn->theirs.name,
 			    conn->theirs.name[0] ? ": " : "", why->text);
 	forget(conn);
+	pvr_peers_leave(conn);
 	pvr_conn_destroy(conn);
 }
 
@@ -42,6 +43,7 @@ static void decline(struct pvr_conn *conn, const struct pvr_error *why)
 {
 	pvr_conn_send_close(conn, PVR_CLOSE_DEVICE, why->text);
 	forget(conn);
+	pvr_peers_leave(conn);
 	pvr_conn_destroy(conn);
 }
 

@@ -349,7 +349,16 @@ bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_cl
 	if (peer->in && conn->theirs.instance == peer->replaced)
 		return pvr_fail(why, "another daemon at %s has the same name, and is newer",
 				pvr_address_format(&LIST_FIRST(&peer->incoming)->address, at));
+	conn->peer = peer;
+	peer->admitted++;
 	return true;
+}
+
+void pvr_peers_leave(struct pvr_conn *conn)
+{
+	if (conn->peer)
+		conn->peer->admitted--;
+	conn->peer = NULL;
 }
 
 /*
@@ -374,10 +383,10 @@ static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
 void pvr_peers_add_incoming(struct pvr_conn *conn)
 {
 	struct pvr_net *net = conn->net;
-	struct pvr_peer *peer = pvr_peers_find(net->peers, conn->theirs.name);
+	struct pvr_peer *peer = conn->peer;
 	char from[PVR_ADDRESS_TEXT];
 
-	conn->peer = peer;
+	peer->admitted--;
 	replace(peer, conn);
 	pvr_conn_release(conn);
 	pvr_peers_agree(conn);

@@ -36,6 +36,7 @@ struct pvr_peer {
 	LIST_HEAD(, pvr_conn) incoming;
 	unsigned int in, in_verbs; /* connections that are up: TCP, queue pairs */
 	uint64_t instance, replaced; /* of the peer's daemon; of the daemon before */
+	unsigned int admitted; /* incoming connections that await the answer to HELLO */
 };
 
 struct pvr_peers {

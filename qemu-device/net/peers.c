@@ -31,12 +31,47 @@ struct pvr_peer *pvr_peers_find(struct pvr_peers *peers, const char *name)
 	return NULL;
 }
 
+/* No address and no connection: the directory and the workers hold no reference. */
+static bool is_idle(const struct pvr_peer *peer)
+{
+	unsigned int slot;
+
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
+		if (peer->slots[slot])
+			return false;
+	}
+	return !peer->has_address && !peer->admitted && !peer->verbs.conn &&
+	       LIST_EMPTY(&peer->incoming);
+}
+
+static void destroy_peer(struct pvr_peer *peer);
+
+/*
+ * Frees all idle peers. Done only when the table is full: a peer has the rate limit of its
+ * log lines. Hosts with a common key or without TLS can use any number of names.
+ */
+static void free_idle(struct pvr_peers *peers)
+{
+	struct pvr_peer *peer, *next;
+	size_t i;
+
+	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
+		for (peer = LIST_FIRST(&peers->buckets[i]); peer; peer = next) {
+			next = LIST_NEXT(peer, link);
+			if (is_idle(peer))
+				destroy_peer(peer);
+		}
+	}
+}
+
 static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pvr_error *err)
 {
 	struct pvr_peer *peer;
 
 	if (!pvr_host_name_check(name, err))
 		return NULL;
+	if (peers->num == PVR_PEERS_MAX)
+		free_idle(peers);
 	peer = peers->num < PVR_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
 	if (!peer) {
 		pvr_fail(err, "%s",
@@ -361,6 +396,7 @@ static void destroy_peer(struct pvr_peer *peer)
 	pvr_verbs_peer_forget(&peer->verbs);
 	pvr_loop_timer_disarm(&peer->retry);
 	LIST_REMOVE(peer, link);
+	peer->peers->num--;
 	free(peer);
 }
 

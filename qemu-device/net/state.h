@@ -75,6 +75,8 @@ void pvr_peers_destroy(struct pvr_peers *peers);
 bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_close_reason *reason,
 		     struct pvr_error *why);
 void pvr_peers_add_incoming(struct pvr_conn *conn);
+/* An incoming connection does not come up, whether it was admitted or not. */
+void pvr_peers_leave(struct pvr_conn *conn);
 void pvr_peer_gone_lost(struct pvr_conn *conn);
 /* As pvr_peers_dial(), and adds a connection of this DSCP if there is a free slot. */
 bool pvr_peers_dial_class(struct pvr_peers *peers, const char *name, uint8_t dscp);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The table of peers: its limit, and peers without address and connections. */
+#include <stdio.h>
+
+#include "base/loop.h"
+#include "net/net.h"
+#include "test.h"
+
+struct env {
+	struct pvr_loop *loop, *worker;
+	struct pvr_net *net;
+	struct pvr_peers *peers;
+};
+
+static void log_nothing(enum pvr_log_level level, const char *line)
+{
+}
+
+static int setup(void **state)
+{
+	struct env *env = test_calloc(1, sizeof(*env));
+	struct pvr_net_settings settings = { .name = "h", .insecure = true };
+	struct pvr_net_env net_env = { .workers = 1, .log = log_nothing };
+	struct pvr_error err = { "" };
+
+	strcpy(settings.rdma_device, "none");
+	assert_true(pvr_net_settings_check(&settings, &err));
+	net_env.loop = env->loop = pvr_loop_create();
+	env->worker = pvr_loop_create();
+	net_env.worker_loops = &env->worker;
+	env->net = pvr_net_create(&net_env, &settings, &err);
+	if (!env->net)
+		fail_msg("%s", err.text);
+	env->peers = pvr_net_peers(env->net);
+	*state = env;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct env *env = *state;
+
+	pvr_net_destroy(env->net);
+	pvr_loop_destroy(env->worker);
+	pvr_loop_destroy(env->loop);
+	test_free(env);
+	return 0;
+}
+
+#define TEST_PEERS(name) TEST_WITH(struct env *env, setup, teardown, name)
+
+static bool set(struct env *env, unsigned int number, struct pvr_error *err)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "host%u", number);
+	return pvr_peers_set(env->peers, name, "127.0.0.1", err);
+}
+
+static void count(void *opaque, const struct pvr_peer_info *info)
+{
+	++*(unsigned int *)opaque;
+}
+
+static unsigned int num_peers(struct env *env)
+{
+	unsigned int num = 0;
+
+	pvr_peers_for_each(env->peers, count, &num);
+	return num;
+}
+
+TEST_PEERS(test_idle_peers_make_room_for_new_ones)
+{
+	struct pvr_error err = { "" };
+	char name[32];
+
+	/* host0 is in use, all others are not. */
+	assert_true(set(env, 0, &err));
+	for (unsigned int i = 1; i <= PVR_PEERS_MAX + 10; i++) {
+		if (!set(env, i, &err))
+			fail_msg("host%u: %s", i, err.text);
+		snprintf(name, sizeof(name), "host%u", i);
+		pvr_peer_gone_unwatch(env->peers, name);
+	}
+	assert_in_range(num_peers(env), 2, PVR_PEERS_MAX);
+	assert_true(pvr_peers_dial(env->peers, "host0"));
+	assert_false(pvr_peers_dial(env->peers, "host1"));
+}
+
+TEST_PEERS(test_full_table_takes_no_more)
+{
+	struct pvr_error err = { "" };
+
+	for (unsigned int i = 0; i < PVR_PEERS_MAX; i++)
+		assert_true(set(env, i, &err));
+	assert_false(set(env, PVR_PEERS_MAX, &err));
+	assert_string_equal(err.text, "too many hosts");
+	pvr_peer_gone_unwatch(env->peers, "host7");
+	assert_true(set(env, PVR_PEERS_MAX, &err));
+	assert_int_equal(num_peers(env), PVR_PEERS_MAX);
+}
