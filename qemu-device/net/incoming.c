@@ -4,7 +4,7 @@
  *
  * Connections that are not authenticated yet are bounded: in total, where a new one
  * replaces the oldest; per address; and in time by conn.c. A regular peer finishes its
- * handshake quickly.
+ * handshake quickly. With TLS, an address has a rate of handshakes.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,6 +15,9 @@
 
 #define HANDSHAKES_MAX 256
 #define HANDSHAKES_PER_HOST 64
+/* TLS handshakes of an address at once, and the time after which there may be one more. */
+#define TLS_BURST 256
+#define TLS_RETURN_NS (PVR_SEC / 64)
 
 static void forget(struct pvr_conn *conn)
 {
@@ -187,10 +190,47 @@ static void drop_oldest(struct pvr_net *net)
 	refuse(oldest, &why);
 }
 
+/* The owner of an IPv6 network has all of its addresses, so only the first 64 bits count. */
+static struct pvr_tls_rate *rate_of(struct pvr_net *net, const struct pvr_address *address)
+{
+	uint64_t bits = 0;
+
+	if (address->any.sa_family == AF_INET)
+		bits = address->v4.sin_addr.s_addr;
+	else
+		memcpy(&bits, &address->v6.sin6_addr, sizeof(bits));
+	bits = (bits ^ net->instance) * 0x9e3779b97f4a7c15ull;
+	bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9ull;
+	return &net->tls_rates[(bits >> 32) % PVR_TLS_RATES];
+}
+
+/* Counts a handshake unless the rate of the address is used up. */
+static bool has_rate(struct pvr_net *net, const struct pvr_address *address)
+{
+	struct pvr_tls_rate *rate = rate_of(net, address);
+	uint64_t returned = (pvr_loop_now() - rate->counted) / TLS_RETURN_NS;
+
+	rate->counted += returned * TLS_RETURN_NS;
+	rate->used -= returned < rate->used ? (uint32_t)returned : rate->used;
+	if (rate->used == TLS_BURST)
+		return false;
+	rate->used++;
+	return true;
+}
+
 static bool has_room(struct pvr_net *net, const struct pvr_address *address)
 {
 	char from[PVR_ADDRESS_TEXT];
 
+	if (net->tls && !has_rate(net, address)) {
+		net->refused++;
+		pvr_net_log_limited(net, &net->too_many, PVR_LOG_WARN,
+				    "a connection from %s is refused: more than %d TLS handshakes "
+				    "of that address, and %llu per second",
+				    pvr_address_format(address, from), TLS_BURST,
+				    PVR_SEC / TLS_RETURN_NS);
+		return false;
+	}
 	if (count_from(net, address) >= HANDSHAKES_PER_HOST) {
 		net->refused++;
 		pvr_net_log_limited(net, &net->unauthenticated, PVR_LOG_WARN,

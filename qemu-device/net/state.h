@@ -26,6 +26,17 @@ struct pvr_dial_requests {
 	unsigned int num;
 };
 
+/*
+ * TLS handshakes per address, because each takes about a millisecond of the first thread.
+ * Addresses share the entries of a table by a hash that they cannot predict.
+ */
+#define PVR_TLS_RATES 256
+
+struct pvr_tls_rate {
+	uint32_t used; /* handshakes */
+	uint64_t counted; /* when @used was last reduced, ns */
+};
+
 struct pvr_net {
 	struct pvr_net_env env;
 	struct pvr_net_settings settings; /* without the peers, which stay the caller's */
@@ -43,6 +54,8 @@ struct pvr_net {
 	/* Incoming connections in a handshake, the newest first. */
 	LIST_HEAD(pvr_conn_list, pvr_conn) handshakes;
 	unsigned int num_handshakes;
+	struct pvr_tls_rate tls_rates[PVR_TLS_RATES];
+	struct pvr_ratelimit too_many; /* for messages about them */
 	struct pvr_ratelimit unauthenticated; /* for messages about them */
 	uint64_t accepted, refused;
 	bool ending; /* no more dialling */

@@ -296,6 +296,9 @@ def test_wrong_version_gets_both_versions(host):
         reason, text = conn.close_frame()
         assert reason == p.CLOSE_VERSION and "versions 2 to 9" in text
         assert conn.ends()
+    with Conn.dial(address(1)) as conn:
+        conn.send(p.hello("past", versions=(0, 0)))
+        assert conn.ends()
     greeted("future", versions=(1, 9)).close()
 
 

@@ -124,6 +124,21 @@ def test_garbage_in_tls(tls_host, ca):
         assert conn.greet("h2") == "h1"
 
 
+def test_handshakes_of_an_address_have_a_rate(tls_host, ca):
+    """Of 64 per second and 256 at once. No test is slow enough to keep to that."""
+    for _ in range(100):
+        for _ in range(50):
+            Conn.dial(address(1)).close()
+        if "is refused: more than 256 TLS handshakes of that address" in tls_host.log():
+            break
+    else:
+        pytest.fail("no connection is refused")
+    # Another address.
+    context = tls_context(ca, ca.sign("h2"))
+    with Conn(context.wrap_socket(Conn.dial(address(1), source=address(2)).sock)) as conn:
+        assert conn.greet("h2") == "h1"
+
+
 def test_slow_tls_handshake(tls_host):
     before = tls_host.open_files()
     with Conn.dial(address(1)) as conn:
