@@ -368,9 +368,10 @@ struct pvr_gid_ops {
 	/*
 	 * The location of @gid is unknown: a guest sends to it, or a host sends as it.
 	 * The embedder finds the location and calls pvr_engine_set_gid(). The engine
-	 * repeats this call until then.
+	 * repeats this call until then. @from: the host that sends; NULL: a guest.
 	 */
-	void (*resolve)(void *opaque, const char *fabric, const uint8_t gid[16]);
+	void (*resolve)(void *opaque, const char *fabric, const uint8_t gid[16],
+			const struct pvr_host *from);
 	/*
 	 * An adapter of this engine with MAC @mac has bound @gid (@present) or unbound
 	 * it. For a multicast group: the first adapter has joined or the last one has

@@ -15,11 +15,14 @@ static_assert(PVR_DIR_HOSTS_MAX <= PVR_PEERS_MAX, "each host of the directory is
  * set. When adapters are destroyed at the end, both are NULL.
  */
 
-static void resolve(void *opaque, const char *fabric, const uint8_t gid[16])
+static void resolve(void *opaque, const char *fabric, const uint8_t gid[16],
+		    const struct pvr_host *from)
 {
 	struct pvr_network *network = opaque;
 
-	if (network->directory)
+	if (network->directory && from)
+		pvr_directory_resolve_for(network->directory, pvr_host_name(from), fabric, gid);
+	else if (network->directory)
 		pvr_directory_resolve(network->directory, fabric, gid);
 }
 

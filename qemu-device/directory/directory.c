@@ -235,7 +235,16 @@ void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 	struct pvr_key key;
 
 	if (pvr_key_init(&key, fabric, gid))
-		pvr_dir_queue_lookup(&directory->queue, &key);
+		pvr_dir_queue_lookup(&directory->queue, NULL, &key);
+}
+
+void pvr_directory_resolve_for(struct pvr_directory *directory, const char *host,
+			       const char *fabric, const uint8_t gid[16])
+{
+	struct pvr_key key;
+
+	if (pvr_key_init(&key, fabric, gid))
+		pvr_dir_queue_lookup(&directory->queue, host, &key);
 }
 
 void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,

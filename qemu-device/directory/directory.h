@@ -87,6 +87,9 @@ void pvr_directory_destroy(struct pvr_directory *directory);
 /* Any thread, also with locks held; see pvr_host_ops. Hosts are identified by name. */
 void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 			   const uint8_t gid[16]);
+/* The same for a frame of @host, within that host's quota. */
+void pvr_directory_resolve_for(struct pvr_directory *directory, const char *host,
+			       const char *fabric, const uint8_t gid[16]);
 void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
 			    const uint8_t gid[16], uint8_t type, const uint8_t mac[6],
 			    bool present);

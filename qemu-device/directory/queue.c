@@ -23,7 +23,7 @@ int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
 	memset(queue, 0, sizeof(*queue));
 	pthread_mutex_init(&queue->lock, NULL);
 	TAILQ_INIT(&queue->news);
-	for (i = 0; i < PVR_DIR_QUEUE_LANES; i++)
+	for (i = 0; i < 2 * PVR_DIR_QUEUE_LANES; i++)
 		TAILQ_INIT(&queue->lanes[i]);
 	queue->source.ready = ready;
 	queue->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -67,24 +67,44 @@ void pvr_dir_queue_wake(struct pvr_dir_queue *queue)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-static unsigned int lane_of(const char *fabric)
+static unsigned int lane_of(const char *name)
 {
 	unsigned int hash = 5381;
 
-	while (*fabric)
-		hash = hash * 33 + (unsigned char)*fabric++;
+	while (*name)
+		hash = hash * 33 + (unsigned char)*name++;
 	return hash % PVR_DIR_QUEUE_LANES;
 }
 
-static void request_locked(struct pvr_dir_queue *queue, const struct pvr_key *key,
-			   unsigned int lane)
+/* A token bucket. Return: whether the hosts of the lane may cause one more query. */
+static bool may_ask(struct pvr_dir_queue *queue, unsigned int lane)
 {
-	struct pvr_question *question;
+	const uint64_t gap = PVR_SEC / PVR_DIR_QUEUE_HOST_RATE;
+	uint64_t now = pvr_loop_now(), passed = (now - queue->hosts[lane].at) / gap;
+
+	if (passed) {
+		queue->hosts[lane].at = now;
+		queue->hosts[lane].spent -=
+			passed < queue->hosts[lane].spent ? passed : queue->hosts[lane].spent;
+	}
+	if (queue->hosts[lane].spent == PVR_DIR_QUEUE_HOST_BURST)
+		return false;
+	queue->hosts[lane].spent++;
+	return true;
+}
+
+static void request_locked(struct pvr_dir_queue *queue, const struct pvr_key *key,
+			   unsigned int lane, bool host)
+{
+	struct pvr_question *question = NULL;
 
 	if (pvr_key_find(&queue->questions, key))
 		return;
-	question = queue->lane_len[lane] < PVR_DIR_QUEUE_LANE_MAX ? malloc(sizeof(*question))
-								  : NULL;
+	if (!host || may_ask(queue, lane)) {
+		lane += host ? PVR_DIR_QUEUE_LANES : 0;
+		if (queue->lane_len[lane] < PVR_DIR_QUEUE_LANE_MAX)
+			question = malloc(sizeof(*question));
+	}
 	if (!question) {
 		queue->dropped++;
 		return;
@@ -97,12 +117,12 @@ static void request_locked(struct pvr_dir_queue *queue, const struct pvr_key *ke
 	wake_locked(queue);
 }
 
-void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const struct pvr_key *key)
+void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const char *host, const struct pvr_key *key)
 {
-	unsigned int lane = lane_of(key->fabric);
+	unsigned int lane = lane_of(host ? host : key->fabric);
 
 	pthread_mutex_lock(&queue->lock);
-	request_locked(queue, key, lane);
+	request_locked(queue, key, lane, host);
 	pthread_mutex_unlock(&queue->lock);
 }
 
@@ -122,18 +142,19 @@ static bool is_news(const struct pvr_dir_queue *queue, const struct pvr_news *ne
 
 static void add_news_locked(struct pvr_dir_queue *queue, const struct pvr_news *news)
 {
+	unsigned int *num = &queue->hosts[lane_of(news->host)].num_news[news->kind];
 	struct pvr_news *copy;
 
 	if (!is_news(queue, news))
 		return;
-	copy = queue->num_news[news->kind] < PVR_DIR_QUEUE_NEWS_MAX ? malloc(sizeof(*copy)) : NULL;
+	copy = *num < PVR_DIR_QUEUE_NEWS_MAX ? malloc(sizeof(*copy)) : NULL;
 	if (!copy) {
 		queue->dropped++;
 		return;
 	}
 	*copy = *news;
 	TAILQ_INSERT_TAIL(&queue->news, copy, link);
-	queue->num_news[news->kind]++;
+	(*num)++;
 	wake_locked(queue);
 }
 
@@ -169,8 +190,8 @@ static struct pvr_question *next_locked(struct pvr_dir_queue *queue)
 	struct pvr_question *question = NULL;
 	unsigned int i, lane;
 
-	for (i = 0; i < PVR_DIR_QUEUE_LANES && !question; i++) {
-		lane = queue->next_lane++ % PVR_DIR_QUEUE_LANES;
+	for (i = 0; i < 2 * PVR_DIR_QUEUE_LANES && !question; i++) {
+		lane = queue->next_lane++ % (2 * PVR_DIR_QUEUE_LANES);
 		question = TAILQ_FIRST(&queue->lanes[lane]);
 	}
 	if (!question)
@@ -203,7 +224,7 @@ bool pvr_dir_queue_news(struct pvr_dir_queue *queue, struct pvr_news *news)
 	first = TAILQ_FIRST(&queue->news);
 	if (first) {
 		TAILQ_REMOVE(&queue->news, first, link);
-		queue->num_news[first->kind]--;
+		queue->hosts[lane_of(first->host)].num_news[first->kind]--;
 	}
 	pthread_mutex_unlock(&queue->lock);
 	if (!first)

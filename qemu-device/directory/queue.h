@@ -8,7 +8,9 @@
  * are dropped, and each kind is bounded. Dropped items come again: a query is repeated,
  * and a wrong location is reported again. Queries wait in lanes, one chosen by the
  * fabric, which are served round-robin. So a tenant that queries GIDs that do not exist
- * delays others by one query each.
+ * delays others by one query each. Frames of other hosts cause queries, too. These have
+ * lanes chosen by the host, each with a rate. Messages of hosts have a bound for each
+ * host. So a hostile host takes nothing from guests, or from other hosts.
  */
 #ifndef PVR_DIRECTORY_QUEUE_H
 #define PVR_DIRECTORY_QUEUE_H
@@ -21,7 +23,9 @@
 
 #define PVR_DIR_QUEUE_LANES 64
 #define PVR_DIR_QUEUE_LANE_MAX 128 /* queries */
-#define PVR_DIR_QUEUE_NEWS_MAX 4096 /* of each kind */
+#define PVR_DIR_QUEUE_HOST_BURST 512 /* queries that frames of a host cause */
+#define PVR_DIR_QUEUE_HOST_RATE 256 /* the same, per second */
+#define PVR_DIR_QUEUE_NEWS_MAX 1024 /* of each kind, from the hosts of a lane */
 
 enum pvr_news_kind {
 	PVR_NEWS_LOCATED, /* the host reports the GID with @type; 0: it does not have it */
@@ -48,10 +52,14 @@ struct pvr_dir_queue {
 	pthread_mutex_t lock; /* protects the members below; innermost */
 	bool signalled;
 	struct pvr_key_table questions;
-	struct pvr_lane lanes[PVR_DIR_QUEUE_LANES];
-	unsigned int lane_len[PVR_DIR_QUEUE_LANES], next_lane;
+	/* The first half is for guests, by their fabrics; the second for other hosts. */
+	struct pvr_lane lanes[2 * PVR_DIR_QUEUE_LANES];
+	unsigned int lane_len[2 * PVR_DIR_QUEUE_LANES], next_lane;
+	struct {
+		uint64_t spent, at; /* see may_ask() */
+		unsigned int num_news[PVR_NEWS_KINDS];
+	} hosts[PVR_DIR_QUEUE_LANES];
 	struct pvr_news_list news;
-	unsigned int num_news[PVR_NEWS_KINDS];
 	uint64_t dropped;
 };
 
@@ -60,8 +68,8 @@ int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
 		       void (*ready)(struct pvr_source *source, uint32_t events));
 void pvr_dir_queue_exit(struct pvr_dir_queue *queue);
 
-/* Any thread. */
-void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const struct pvr_key *key);
+/* Any thread. @host: its frames cause the query; NULL: a guest. */
+void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const char *host, const struct pvr_key *key);
 void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
 			    const struct pvr_key *key, uint8_t type);
 void pvr_dir_queue_wake(struct pvr_dir_queue *queue);

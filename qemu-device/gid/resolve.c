@@ -65,12 +65,13 @@ static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
 }
 
 /* The fabrics' lock is not held. */
-static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
+static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key,
+		    const struct pvr_host *from)
 {
 	const struct pvr_fabrics *fabrics = engine->fabrics;
 
 	if (fabrics->gid_ops->resolve)
-		fabrics->gid_ops->resolve(fabrics->gid_opaque, key->fabric, key->gid);
+		fabrics->gid_ops->resolve(fabrics->gid_opaque, key->fabric, key->gid, from);
 }
 
 /* ------------------------------------------------------------------- for queue pairs */
@@ -93,7 +94,7 @@ enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint
 		*host = location.hosts[0];
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
-		resolve(engine, &key);
+		resolve(engine, &key, NULL);
 	if (location.state == PVR_GID_UNKNOWN)
 		return PVR_GID_UNKNOWN;
 	return *host ? PVR_GID_AT_HOST : PVR_GID_ABSENT;
@@ -132,7 +133,7 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 		state = PVR_GID_AT_HOST;
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
-		resolve(engine, &key);
+		resolve(engine, &key, host);
 	return state;
 }
 
@@ -156,7 +157,7 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 	}
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
-		resolve(engine, &key);
+		resolve(engine, &key, NULL);
 	return location.state;
 }
 

@@ -40,7 +40,8 @@ struct fg_wire {
 
 /* ---------------------------------------------------------------------- net ops */
 
-static void resolve(void *opaque, const char *fabric, const uint8_t gid[16])
+static void resolve(void *opaque, const char *fabric, const uint8_t gid[16],
+		    const struct pvr_host *from)
 {
 	struct node *node = opaque;
 

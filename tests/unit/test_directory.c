@@ -119,11 +119,11 @@ TEST_QUEUE(test_queue_keeps_a_question_once)
 
 	numbered_key(&key, RED, 7);
 	for (int i = 0; i < 100; i++)
-		pvr_dir_queue_lookup(&env->queue, &key);
+		pvr_dir_queue_lookup(&env->queue, NULL, &key);
 	assert_true(pvr_dir_queue_question(&env->queue, &got));
 	assert_true(pvr_key_equal(&got, &key));
 	assert_false(pvr_dir_queue_question(&env->queue, &got));
-	pvr_dir_queue_lookup(&env->queue, &key);
+	pvr_dir_queue_lookup(&env->queue, NULL, &key);
 	assert_true(pvr_dir_queue_question(&env->queue, &got));
 }
 
@@ -135,10 +135,10 @@ TEST_QUEUE(test_queue_lanes_take_turns)
 
 	for (unsigned int i = 0; i < 5000; i++) {
 		numbered_key(&key, RED, i);
-		pvr_dir_queue_lookup(&env->queue, &key);
+		pvr_dir_queue_lookup(&env->queue, NULL, &key);
 	}
 	numbered_key(&key, "blue", 1);
-	pvr_dir_queue_lookup(&env->queue, &key);
+	pvr_dir_queue_lookup(&env->queue, NULL, &key);
 	while (pvr_dir_queue_question(&env->queue, &key)) {
 		if (!strcmp(key.fabric, "blue"))
 			before_blue = red;
@@ -150,24 +150,53 @@ TEST_QUEUE(test_queue_lanes_take_turns)
 	assert_in_range(before_blue, 0, 1);
 }
 
+/* Reports of one host leave room for those of others. */
 TEST_QUEUE(test_queue_news_are_bounded)
 {
 	struct pvr_news news;
 	struct pvr_key key;
 	unsigned int num = 0;
 
-	for (unsigned int i = 0; i < PVR_DIR_QUEUE_NEWS_MAX + 100; i++) {
+	for (unsigned int i = 0; i < 3 * PVR_DIR_QUEUE_NEWS_MAX; i++) {
 		numbered_key(&key, RED, i);
 		pvr_dir_queue_add_news(&env->queue, PVR_NEWS_LOCATED, "a", &key, 1);
 		pvr_dir_queue_add_news(&env->queue, PVR_NEWS_WANTED, "a", NULL, 0);
 	}
-	/* The bound is each kind's. */
-	pvr_dir_queue_add_news(&env->queue, PVR_NEWS_MOVED, "b", &key, 0);
+	pvr_dir_queue_add_news(&env->queue, PVR_NEWS_LOCATED, "b", &key, 1);
 	while (pvr_dir_queue_news(&env->queue, &news))
 		num += news.kind == PVR_NEWS_LOCATED;
-	assert_int_equal(num, PVR_DIR_QUEUE_NEWS_MAX);
-	assert_int_equal(news.kind, PVR_NEWS_MOVED);
+	assert_int_equal(num, PVR_DIR_QUEUE_NEWS_MAX + 1);
 	assert_string_equal(news.host, "b");
+	/* What was read makes room. */
+	pvr_dir_queue_add_news(&env->queue, PVR_NEWS_LOCATED, "a", &key, 1);
+	assert_true(pvr_dir_queue_news(&env->queue, &news));
+}
+
+/* Look-ups that frames of a host cause have a rate of their own, and wait for no guest's. */
+TEST_QUEUE(test_queue_lookups_of_a_host_have_a_quota)
+{
+	unsigned int red = 0, before_guest = 0;
+	uint64_t begin = pvr_loop_now();
+	struct pvr_key key;
+
+	for (unsigned int i = 0; i < 60000; i++) {
+		numbered_key(&key, RED, i);
+		pvr_dir_queue_lookup(&env->queue, "mallory", &key);
+		if (i % 100 == 0)
+			while (pvr_dir_queue_question(&env->queue, &key))
+				red++;
+	}
+	assert_in_range(red, PVR_DIR_QUEUE_HOST_BURST / 2,
+			PVR_DIR_QUEUE_HOST_BURST +
+				(pvr_loop_now() - begin) * PVR_DIR_QUEUE_HOST_RATE / PVR_SEC + 1);
+	for (unsigned int i = 0; i < 10; i++) {
+		numbered_key(&key, RED, i);
+		pvr_dir_queue_lookup(&env->queue, i % 2 ? "a" : NULL, &key);
+	}
+	for (red = 0; pvr_dir_queue_question(&env->queue, &key); red++)
+		before_guest += key.gid[15] % 2 && red < 2;
+	assert_in_range(red, 10, 11);
+	assert_in_range(before_guest, 0, 1);
 }
 
 static int own_setup(void **state)
