@@ -60,8 +60,8 @@ static void do_monkey(struct record *record)
 	fg_monkey_step(&w.monkey);
 }
 
-/* Memory that guest and device share. */
-static uint8_t *shared_page(struct record *record, int who)
+/* A buffer of an end, or NULL. */
+static struct fg_buf *shared_buf(struct record *record, int who)
 {
 	struct fg_guest *g = w.guest[who];
 	struct fg_end *end = &w.monkey.end[who];
@@ -69,10 +69,18 @@ static uint8_t *shared_page(struct record *record, int who)
 				  &end->rcq.buf,	  &end->buf,
 				  &w.monkey.srq[who].buf, &w.monkey.buf[who],
 				  &g->async_ring,	  &g->cq_ring };
-	struct fg_buf *buf;
-	uint32_t what = record_below(record, 16);
+	struct fg_buf *buf = bufs[record_below(record, sizeof(bufs) / sizeof(bufs[0]))];
 
-	switch (what) {
+	return buf->view ? buf : NULL;
+}
+
+/* Memory that guest and device share, or NULL. */
+static uint8_t *shared_page(struct record *record, int who)
+{
+	struct fg_guest *g = w.guest[who];
+	struct fg_buf *buf;
+
+	switch (record_below(record, 16)) {
 	case 0:
 		return (uint8_t *)g->dsr;
 	case 1:
@@ -80,8 +88,8 @@ static uint8_t *shared_page(struct record *record, int who)
 	case 2:
 		return g->resp_slot;
 	}
-	buf = bufs[what % (sizeof(bufs) / sizeof(bufs[0]))];
-	if (!buf->view)
+	buf = shared_buf(record, who);
+	if (!buf)
 		return NULL;
 	switch (record_below(record, 4)) {
 	case 0:
@@ -163,18 +171,24 @@ static void do_doorbell(struct record *record)
 		pvr_adapter_uar_write(g->adapter, offset, value, len);
 }
 
+/* Any piece, or that of a buffer's page. */
 static void do_ram(struct record *record)
 {
-	const int who = (int)record_below(record, 2), i = (int)record_below(record, FG_RAM_REGIONS);
-	const struct fuzz_piece *piece = &w.piece[who][i];
+	const int who = (int)record_below(record, 2);
 	const uint8_t form = record_byte(record);
+	const struct fg_buf *buf = form & 1 ? NULL : shared_buf(record, who);
+	int i = (int)record_below(record, FUZZ_PIECES);
+	const struct fuzz_piece *piece;
 
+	if (buf)
+		i = (int)(buf->page[record_below(record, buf->npages)] / FUZZ_PIECE_PAGES);
+	piece = &w.piece[who][i];
 	if (piece->mapped)
 		fuzz_piece_unmap(&w, who, i);
 	else
 		fuzz_piece_map(&w, who, i,
-			       form & 1 ? 1 + record_draw(record) % piece->size : piece->size,
-			       form % 8 < 6);
+			       form & 2 ? 1 + record_draw(record) % piece->size : piece->size,
+			       form % 32 < 24);
 }
 
 /* One round of one worker: work stays half done. */
@@ -224,6 +238,22 @@ static void do_adapter(struct record *record)
 	}
 }
 
+/* An end's own objects are in use, and fg_monkey seldom destroys them. */
+static void do_destroy(struct record *record)
+{
+	static const uint32_t cmds[FG_KIND_NUM] = {
+		PVR_CMD_DESTROY_UC, PVR_CMD_DESTROY_PD, PVR_CMD_DESTROY_MR,
+		PVR_CMD_DESTROY_CQ, PVR_CMD_DESTROY_QP, PVR_CMD_DESTROY_SRQ,
+	};
+	const uint32_t who = record_below(record, 2), kind = record_below(record, 2 * FG_KIND_NUM);
+	const uint32_t i = record_below(record, FG_MONKEY_OBJECTS);
+
+	if (kind < FG_KIND_NUM)
+		fg_cmd_destroy(w.guest[who], cmds[kind], w.monkey.handle[who][kind][i]);
+	else
+		fg_cmd_destroy(w.guest[who], PVR_CMD_DESTROY_QP, w.monkey.end[who].qp.handle);
+}
+
 static void do_open(struct record *record)
 {
 	static const enum pvr_qp_type types[] = { PVR_QPT_RC, PVR_QPT_UC, PVR_QPT_UD, PVR_QPT_GSI };
@@ -245,7 +275,8 @@ static const struct {
 } operations[] = {
 	{ 128, do_monkey },   { 152, do_store },    { 164, do_tamper },	 { 180, do_command },
 	{ 188, do_register }, { 196, do_doorbell }, { 210, do_ram },	 { 220, do_round },
-	{ 232, do_run },      { 242, do_time },	    { 249, do_adapter }, { 255, do_open },
+	{ 232, do_run },      { 242, do_time },	    { 247, do_adapter }, { 251, do_destroy },
+	{ 255, do_open },
 };
 
 static void execute(const uint8_t *bytes)
@@ -296,7 +327,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		execute(at);
 	tamper.armed = false;
 	w.monkey.draw = NULL;
-	fuzz_world_check(&w);
+	fuzz_world_check(&w, !(data[0] & 16));
 	fuzz_world_exit(&w);
 	return 0;
 }

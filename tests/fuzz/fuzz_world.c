@@ -6,17 +6,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RAM_MIB 8
+#define RAM_MIB 5
 #define LINEAR_MIB 1
+#define PIECE_SIZE (FUZZ_PIECE_PAGES * PVR_PAGE_SIZE)
 #define ROUNDS 1000000
 
 /* ----------------------------------------------------------------------------- RAM */
 
-static void piece_reserve(struct fuzz_piece *piece, const struct fg_ram_region *region)
+static void piece_reserve(struct fuzz_piece *piece, uint64_t gpa)
 {
-	piece->gpa = region->gpa;
-	piece->size = region->size;
-	piece->guarded = region->size + 2 * PVR_PAGE_SIZE;
+	piece->gpa = gpa;
+	piece->size = PIECE_SIZE;
+	piece->guarded = PIECE_SIZE + 2 * PVR_PAGE_SIZE;
 	piece->guard = mmap(NULL, piece->guarded, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (piece->guard == MAP_FAILED)
@@ -32,8 +33,8 @@ void fuzz_piece_map(struct fuzz_world *w, int who, int i, uint64_t size, bool wr
 
 	if (piece->mapped || !size || size > piece->size)
 		return;
-	if (mmap(piece->va, size, prot, MAP_SHARED | MAP_FIXED, ram->fd,
-		 (off_t)ram->region[i].page0 << PVR_PAGE_SHIFT) == MAP_FAILED)
+	if (mmap(piece->va, size, prot, MAP_SHARED | MAP_FIXED, ram->fd, (off_t)i * PIECE_SIZE) ==
+	    MAP_FAILED)
 		fg_die("cannot map RAM");
 	if (pvr_adapter_map_ram(w->guest[who]->adapter, piece->gpa, size, piece->va, writable))
 		fg_die("the device refuses RAM");
@@ -59,7 +60,7 @@ void fuzz_piece_unmap(struct fuzz_world *w, int who, int i)
 void fuzz_world_heal(struct fuzz_world *w)
 {
 	for (int who = 0; who < 2; who++) {
-		for (int i = 0; i < FG_RAM_REGIONS; i++) {
+		for (int i = 0; i < FUZZ_PIECES; i++) {
 			const struct fuzz_piece *piece = &w->piece[who][i];
 
 			if (piece->mapped && piece->writable && piece->mapped_size == piece->size)
@@ -73,7 +74,7 @@ void fuzz_world_heal(struct fuzz_world *w)
 const struct fuzz_piece *fuzz_piece_of(const struct fuzz_world *w, const void *va)
 {
 	for (int who = 0; who < 2; who++) {
-		for (int i = 0; i < FG_RAM_REGIONS; i++) {
+		for (int i = 0; i < FUZZ_PIECES; i++) {
 			const struct fuzz_piece *piece = &w->piece[who][i];
 
 			if (piece->mapped && piece->writable && (const uint8_t *)va >= piece->va &&
@@ -100,10 +101,14 @@ static void hostile_init(struct fuzz_world *w, int who, const struct fuzz_world_
 	config.worker = who ? options->workers - 1 : 0;
 	g = fg_guest_create(w->host, &config);
 	w->guest[who] = g;
-	for (int i = 0; i < FG_RAM_REGIONS; i++) {
+	if (g->ram.npages != FUZZ_PIECES * FUZZ_PIECE_PAGES)
+		fg_die("RAM of %u pages", g->ram.npages);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa, g->ram.region[i].size);
-		piece_reserve(&w->piece[who][i], &g->ram.region[i]);
-		fuzz_piece_map(w, who, i, g->ram.region[i].size, true);
+	for (int i = 0; i < FUZZ_PIECES; i++) {
+		piece_reserve(&w->piece[who][i],
+			      fg_page_gpa(&g->ram, (uint32_t)i * FUZZ_PIECE_PAGES));
+		fuzz_piece_map(w, who, i, PIECE_SIZE, true);
 	}
 	if (fg_guest_boot(g))
 		fg_die("probe fails");
@@ -147,7 +152,7 @@ void fuzz_world_exit(struct fuzz_world *w)
 	for (int i = 0; i < 2; i++) {
 		fg_guest_destroy(w->guest[i]);
 		fg_guest_destroy(w->other[i]);
-		for (int r = 0; r < FG_RAM_REGIONS; r++)
+		for (int r = 0; r < FUZZ_PIECES; r++)
 			munmap(w->piece[i][r].guard, w->piece[i][r].guarded);
 	}
 	fg_host_destroy(w->host);
@@ -200,13 +205,15 @@ static void check_reset(struct fg_guest *g)
 		fg_die("%s: objects are left after RESET", g->name);
 }
 
-void fuzz_world_check(struct fuzz_world *w)
+void fuzz_world_check(struct fuzz_world *w, bool heals)
 {
-	fuzz_world_heal(w);
+	if (heals)
+		fuzz_world_heal(w);
 	run(w);
 	check_ping(w, &w->witness[0], &w->witness[1]);
 	check_ping(w, &w->witness[1], &w->witness[0]);
 	for (int i = 0; i < 2; i++)
 		check_reset(w->guest[i]);
+	fuzz_world_heal(w);
 	fg_monkey_recover(&w->monkey);
 }

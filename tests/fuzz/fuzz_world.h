@@ -10,6 +10,13 @@
 #include "fake_guest.h"
 #include "fg_monkey.h"
 
+/*
+ * So many pages are unmapped at a time. With fewer pieces each would have a page of the
+ * shared region or of a device ring, without which the device fails at once.
+ */
+#define FUZZ_PIECE_PAGES 64
+#define FUZZ_PIECES 24
+
 struct fuzz_piece {
 	uint64_t gpa, size;
 	uint8_t *guard; /* PROT_NONE around and, while not mapped, instead of the memory */
@@ -22,7 +29,7 @@ struct fuzz_piece {
 struct fuzz_world {
 	struct fg_host *host;
 	struct fg_guest *guest[2];
-	struct fuzz_piece piece[2][FG_RAM_REGIONS];
+	struct fuzz_piece piece[2][FUZZ_PIECES];
 	struct fg_guest *other[2];
 	struct fg_end witness[2];
 	struct fg_monkey monkey;
@@ -36,8 +43,11 @@ struct fuzz_world_options {
 };
 
 void fuzz_world_init(struct fuzz_world *w, const struct fuzz_world_options *options);
-/* Dies if an object is left, or if a guest that did nothing wrong cannot work. */
-void fuzz_world_check(struct fuzz_world *w);
+/*
+ * Dies if an object is left, or if a guest that did nothing wrong cannot work. @heals:
+ * RAM is mapped again before RESET, else after it.
+ */
+void fuzz_world_check(struct fuzz_world *w, bool heals);
 void fuzz_world_exit(struct fuzz_world *w);
 
 /* All of the piece, or its first @size bytes. */
