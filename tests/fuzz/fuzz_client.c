@@ -200,6 +200,14 @@ static void put_rest(struct out *out, struct record *record, size_t len)
 	}
 }
 
+/* Flags that are seldom set: most fields of a message must be valid for the others to count. */
+static uint8_t flags(struct record *record)
+{
+	const uint8_t byte = record_byte(record);
+
+	return byte & record_byte(record);
+}
+
 static void put_version(struct out *out, struct record *record)
 {
 	static const char *const texts[] = {
@@ -210,7 +218,7 @@ static void put_version(struct out *out, struct record *record)
 		"{\"capabilities\":[[[[[[",
 		"",
 	};
-	const uint8_t which = record_byte(record), form = record_byte(record);
+	const uint8_t which = record_byte(record), form = flags(record);
 	const char *text = texts[which % (sizeof(texts) / sizeof(texts[0]))];
 	const uint16_t version[] = { form & 1 ? record_byte(record) : 0,
 				     form & 2 ? record_byte(record) : 1 };
@@ -223,7 +231,7 @@ static void put_version(struct out *out, struct record *record)
 
 static void put_dma_map(struct out *out, struct record *record)
 {
-	const uint8_t form = record_byte(record);
+	const uint8_t form = flags(record);
 	struct vfio_user_dma_map map = {
 		.argsz = sizeof(map),
 		.flags = form & 1 ? record_byte(record) : 3,
@@ -243,7 +251,7 @@ static void put_dma_map(struct out *out, struct record *record)
 
 static void put_dma_unmap(struct out *out, struct record *record)
 {
-	const uint8_t form = record_byte(record);
+	const uint8_t form = flags(record);
 	struct vfio_user_dma_unmap unmap = {
 		.argsz = sizeof(unmap),
 		.flags = form & 1 ? record_byte(record) : 0,
@@ -267,7 +275,7 @@ static void put_set_irqs(struct out *out, struct record *record)
 		VFIO_IRQ_SET_DATA_BOOL | VFIO_IRQ_SET_ACTION_MASK,
 		VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_UNMASK,
 	};
-	const uint8_t form = record_byte(record);
+	const uint8_t form = flags(record);
 	struct vfio_irq_set set = {
 		.argsz = sizeof(set),
 		.flags = types[record_below(record, 5)],
@@ -275,6 +283,7 @@ static void put_set_irqs(struct out *out, struct record *record)
 		.start = record_below(record, 12),
 		.count = record_below(record, 12),
 	};
+	bool wants;
 
 	if (form & 2)
 		set.flags = record_byte(record);
@@ -283,7 +292,8 @@ static void put_set_irqs(struct out *out, struct record *record)
 	if (form & 8)
 		set.count = record_word(record);
 	put(out, &set, sizeof(set));
-	for (uint32_t i = 0; form & 16 && i < set.count && i < 12; i++)
+	wants = set.flags & VFIO_IRQ_SET_DATA_EVENTFD;
+	for (uint32_t i = 0; wants && !(form & 16) && i < set.count && i < 12; i++)
 		add_fd(out, form & 32 ? record_byte(record) : 1);
 }
 
@@ -293,7 +303,7 @@ static void put_access(struct out *out, struct record *record, bool write)
 					    VFU_PCI_DEV_BAR1_REGION_IDX,
 					    VFU_PCI_DEV_BAR2_REGION_IDX, VFU_PCI_DEV_CFG_REGION_IDX,
 					    VFU_PCI_DEV_BAR0_REGION_IDX };
-	const uint8_t form = record_byte(record);
+	const uint8_t form = flags(record);
 	struct vfio_user_region_access access = {
 		.offset = (uint64_t)record_below(record, 64) * 4,
 		.region = regions[record_below(record, 5)],
@@ -355,7 +365,7 @@ static void put_body(struct out *out, struct record *record, uint16_t cmd)
 
 static void send_message(struct record *record, uint16_t cmd)
 {
-	const uint8_t form = record_byte(record), split = record_byte(record);
+	const uint8_t form = flags(record), split = record_byte(record);
 	struct vfio_user_header hdr = { .msg_id = w.id++, .cmd = cmd };
 	struct out out = { .len = sizeof(hdr) };
 
