@@ -131,12 +131,11 @@ static void query(void)
 
 static void reload(struct pvr_loop *loop, const uint8_t *data, size_t size)
 {
-	const char *file = NULL;
+	struct pvr_directory_files files;
 	struct pvr_error err = { "" };
-	size_t hosts;
 
 	write_file(data, size);
-	if (!pvr_directory_reload(directory, &file, &hosts, &err) && !err.text[0])
+	if (!pvr_directory_reload(directory, &files, &err) && !err.text[0])
 		die("a reload that fails without a reason");
 	query();
 	run(loop);
