@@ -57,6 +57,8 @@ int pvr_wq_avail(const struct pvr_wq *wq)
 
 	if (!wq->count)
 		return 0;
+	if (wq->pages->broken)
+		return -EIO;
 	/* Pairs with the guest's barrier between the request and its index. */
 	tail = __atomic_load_n(&wq->shm->prod_tail, __ATOMIC_ACQUIRE);
 	avail = (tail - wq->head) & (2 * wq->count - 1);

@@ -49,8 +49,9 @@ static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
 }
 
 /*
- * Return: the number of posted requests; -EINVAL: the guest's index is out of range or
- * has moved backwards, and the queue must not be read.
+ * Return: the number of posted requests. -EINVAL: the guest's index is out of range or
+ * has moved backwards; -EIO: guest RAM of the queue was removed. After an error the queue
+ * must not be read.
  */
 int pvr_wq_avail(const struct pvr_wq *wq);
 

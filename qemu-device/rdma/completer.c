@@ -44,7 +44,7 @@ bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
-	while (!qp->pages.broken && pvr_wq_avail(&qp->sq) > 0) {
+	while (pvr_wq_avail(&qp->sq) > 0) {
 		if (!*budget)
 			return true;
 		--*budget;
@@ -99,7 +99,7 @@ bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget)
 		flush_srq(qp);
 		return false;
 	}
-	while (!qp->pages.broken && pvr_wq_avail(&qp->rq) > 0) {
+	while (pvr_wq_avail(&qp->rq) > 0) {
 		if (!*budget)
 			return true;
 		--*budget;

@@ -101,7 +101,7 @@ pvr_requester_go_on(struct pvr_qp *qp, struct pvr_quantum_budget *budget, enum p
 	return false;
 }
 
-/* True if a quantum has work. The QP's memory must be mapped. */
+/* True if a quantum has work. */
 bool pvr_requester_has_work(const struct pvr_qp *qp);
 
 /* End a wait for a receive or a response: retry in the next quantum. */
