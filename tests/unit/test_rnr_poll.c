@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Long receive queues that run empty: the requester polls for receives (path/local/rnr.h). */
+#include "core/objects.h"
 #include "db_suppress.h"
 #include "deaths.h"
 
 #define LONG 128 /* the shortest queue that is polled */
 #define PART (LONG / 4)
 #define POLLED (300 * FG_US) /* by then all RNR polls are over */
+#define FIRST_POLL (20 * FG_US)
 #define SLOW (3 * FG_MS) /* a wait after which the next begins with the doorbell */
 #define RNR (10 * FG_MS + 240 * FG_US)
 #define RNR_TIMER 20 /* RNR as a min_rnr_timer */
@@ -226,6 +228,14 @@ TEST_CASES(guests, test_rnr_polls_are_few, timers)
 	assert_int_equal(timers_in(env->host, 100 * row->rnr), 100);
 	assert_true(needs_doorbell(&env->b));
 	expect_no_cqe(&env->a.scq);
+}
+
+/* The responder does not answer, and the requester waits for its retries. */
+TEST(waiting, test_peer_in_error_ends_the_polls)
+{
+	expect_ok(fg_qp_to_err(&env->b.qp));
+	fg_advance(env->host, FIRST_POLL);
+	assert_int_equal(t_device_qp(&env->a)->wait, PVR_QP_WAIT_RETRY);
 }
 
 TEST(waiting, test_after_rnr_polls_the_doorbell_wakes_at_once)

@@ -136,11 +136,6 @@ static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
 	}
 }
 
-static bool can_receive(const struct pvr_qp *peer)
-{
-	return peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE;
-}
-
 /* Sends the next fragment of the oldest request of an RC or UC queue pair. */
 static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 						     struct local_quantum *quantum)
@@ -164,7 +159,7 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	quantum->met = quantum->met || pvr_local_peer(qp, &quantum->peer);
 	if (!quantum->met)
 		return PVR_STEP_BUSY;
-	if (can_receive(quantum->peer))
+	if (pvr_local_can_receive(quantum->peer))
 		syndrome = pvr_responder_execute(quantum->peer, &request);
 	/* A queue pair that is its own peer may have failed as responder. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)

@@ -78,7 +78,7 @@ static bool may_go_on(struct pvr_qp *qp, const struct pvr_qp *peer)
 {
 	uint32_t seen = qp->rnr_seen, avail;
 
-	if (!peer || !pvr_rnr_is_polled(peer))
+	if (!pvr_local_can_receive(peer) || !pvr_rnr_is_polled(peer))
 		return true;
 	avail = (uint32_t)pvr_wq_avail(&peer->rq); /* a negative value becomes a very large one */
 	qp->rnr_seen = avail;
