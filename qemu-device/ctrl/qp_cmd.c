@@ -156,7 +156,7 @@ static void qp_link(struct pvr_qp *qp)
 
 static void qp_unlink(struct pvr_qp *qp)
 {
-	pvr_qp_set_rnr_nak_sent(qp, false);
+	pvr_qp_drop_requester(qp);
 	pvr_uc_disown(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
 	if (qp->srq) {
 		LIST_REMOVE(qp, srq_link);

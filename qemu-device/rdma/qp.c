@@ -8,6 +8,7 @@
 #include "core/mr.h"
 #include "rdma/db_suppress.h"
 #include "rdma/path.h"
+#include "rdma/rq.h"
 #include "rdma/sched.h"
 #include "rdma/event.h"
 #include "rdma/responder_state.h"
@@ -88,6 +89,16 @@ void pvr_qp_set_rnr_resume_pending(struct pvr_qp *qp, bool wakes)
 	qp->rnr_resume_pending = wakes;
 }
 
+void pvr_qp_drop_requester(struct pvr_qp *qp)
+{
+	bool reserved = qp->rnr_resume_pending;
+
+	pvr_qp_set_rnr_nak_sent(qp, false);
+	pvr_qp_set_rnr_resume_pending(qp, false);
+	if (reserved)
+		pvr_sched_pass_on(qp);
+}
+
 void pvr_qp_reset_queues(struct pvr_qp *qp)
 {
 	qp->adapter->qp_gen++;
@@ -96,8 +107,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->rq.head = 0;
 	qp->sq_offset = 0;
 	qp->rq_offset = 0;
-	pvr_qp_set_rnr_nak_sent(qp, false);
-	pvr_qp_set_rnr_resume_pending(qp, false);
+	pvr_qp_drop_requester(qp);
 	qp->mcast_next = 0;
 	qp->mcast_taken = false;
 	qp->ud_waits = false;

@@ -18,6 +18,11 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
 void pvr_qp_set_rnr_nak_sent(struct pvr_qp *qp, bool waits);
 /* @wakes: the next quantum resumes the requester. */
 void pvr_qp_set_rnr_resume_pending(struct pvr_qp *qp, bool wakes);
+/*
+ * The end of a wait for receives: no requester of @qp waits any more. A request of an SRQ
+ * that is reserved for it goes to the next requester that waits there.
+ */
+void pvr_qp_drop_requester(struct pvr_qp *qp);
 /* RESET: initialize all state but the number and the multicast groups. */
 void pvr_qp_reset_queues(struct pvr_qp *qp);
 const char *pvr_qp_state_name(enum pvr_qp_state state);

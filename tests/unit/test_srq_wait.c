@@ -78,6 +78,39 @@ TEST_CROWD(test_one_doorbell_wakes_all_waiting_senders)
 	assert_int_equal(fg_cq_drain(&c->owner.rcq), CROWD);
 }
 
+/* The receive that woke the first sender, before the sender's next quantum. */
+static void post_for_first(struct crowd *c)
+{
+	struct pvrdma_sge sge = fg_sge(&c->owner.mr, 0, 64);
+
+	all_send(c);
+	assert_true(fg_put_srq_recv(&c->srq, 0, &sge, 1));
+	fg_ring_srq(&c->srq);
+}
+
+/* The next sender gets the receive, and the one after it that of the next doorbell. */
+static void expect_others_served(struct crowd *c)
+{
+	fg_run(c->env->host);
+	expect_served(c, 1);
+	post(c, 1);
+	expect_served(c, 2);
+}
+
+TEST_CROWD(test_destroyed_queue_pair_leaves_its_receive_to_the_next)
+{
+	post_for_first(c);
+	expect_ok(fg_qp_destroy(&c->near[0].qp));
+	expect_others_served(c);
+}
+
+TEST_CROWD(test_reset_queue_pair_leaves_its_receive_to_the_next)
+{
+	post_for_first(c);
+	expect_ok(fg_qp_to_reset(&c->near[0].qp));
+	expect_others_served(c);
+}
+
 TEST_CROWD(test_longest_waiting_sender_is_first)
 {
 	static const uint32_t order[CROWD] = { 2, 0, 1 };
