@@ -211,7 +211,7 @@ struct pvr_adapter {
 	struct pvr_worker *runner;
 	/*
 	 * The peer's adapter that this quantum has locked, and one that it failed to
-	 * lock.
+	 * lock. Valid only until the end of the quantum.
 	 */
 	struct pvr_adapter *locked_peer, *contended_peer;
 	/* Queue pairs with work, the longest ready first. */

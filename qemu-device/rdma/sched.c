@@ -98,6 +98,8 @@ static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 
 	adapter->runner = worker;
+	/* That of an earlier quantum may be freed. */
+	adapter->contended_peer = NULL;
 	pvr_sched_remove(qp);
 	if (pvr_adapter_dma_ok(adapter))
 		result = qp->rnr_resume_pending && !wake_peer(qp) ? PVR_QUANTUM_BUSY

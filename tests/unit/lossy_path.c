@@ -102,6 +102,8 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp)
 	struct lossy_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
 	struct pvr_send_wqe wqe;
 
+	if (lossy_path.busy)
+		return PVR_QUANTUM_BUSY;
 	while (pvr_requester_fetch(qp, &quantum.budget, &wqe))
 		if (!pvr_requester_go_on(qp, &quantum.budget, step(qp, &wqe, &quantum)))
 			break;

@@ -17,6 +17,7 @@ struct lossy_path {
 	uint64_t delay_ns;
 	bool unreachable; /* resolve() returns PVR_RESOLVE_NO */
 	bool keeps_qps; /* detach() returns false */
+	bool busy; /* run_sq() returns PVR_QUANTUM_BUSY, without a try of a lock */
 	/* Counters. */
 	unsigned int sent, lost, delayed; /* requests, or pieces of requests */
 	unsigned int rnr; /* RNR NAKs */

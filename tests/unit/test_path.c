@@ -342,3 +342,22 @@ TEST_CASES(lossy_connected, test_stop_and_close_are_called_when_rts_is_left, cha
 	assert_int_equal(lossy_path.closed, row->closed);
 	fg_settle(env->host, FG_SEC);
 }
+
+/*
+ * A quantum that is repeated without a try of a lock, after an adapter that it once found locked is
+ * gone: its worker waits for no lock.
+ */
+TEST(lossy_connected, test_lock_of_a_removed_adapter_is_not_waited_for)
+{
+	struct pvr_lock *lock = &env->g[1]->adapter->lock;
+
+	pvr_lock(lock);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
+	fg_host_step(env->host);
+	pvr_unlock(lock);
+	fg_guest_destroy(env->g[1]);
+	env->g[1] = NULL;
+	lossy_path.busy = true;
+	fg_host_step(env->host);
+	lossy_path.busy = false;
+}
