@@ -94,6 +94,12 @@ static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	__atomic_store_n((uint64_t *)adapter->resp_shm, req->hdr.response, __ATOMIC_RELEASE);
 }
 
+/* An initializer may leave the bytes after the union's first member undefined (C11 6.7.9). */
+static void clear_response(union pvr_cmd_resp *resp)
+{
+	memset(resp, 0, sizeof(*resp));
+}
+
 static void complete(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		     union pvr_cmd_resp *resp, int err)
 {
@@ -101,7 +107,7 @@ static void complete(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 
 	pvr_debug(adapter, "%s: %s", ops->name, err ? strerror(err) : "done");
 	if (err) {
-		memset(resp, 0, sizeof(*resp));
+		clear_response(resp);
 		resp->hdr.err = err;
 	}
 	respond(adapter, req, resp);
@@ -120,9 +126,11 @@ static void refuse(struct pvr_adapter *adapter, int err)
 /* The function adapter->job.step. */
 static void step(struct pvr_adapter *adapter)
 {
-	union pvr_cmd_resp resp = { 0 };
-	int err = pvr_mr_create_step(adapter, &resp);
+	union pvr_cmd_resp resp;
+	int err;
 
+	clear_response(&resp);
+	err = pvr_mr_create_step(adapter, &resp);
 	if (err != -EINPROGRESS)
 		complete(adapter, &adapter->job.req, &resp, -err);
 }
@@ -130,7 +138,7 @@ static void step(struct pvr_adapter *adapter)
 static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 {
 	const struct cmd_ops *ops = cmd_lookup(adapter, req->hdr.cmd);
-	union pvr_cmd_resp resp = { 0 };
+	union pvr_cmd_resp resp;
 	int err;
 
 	if (!ops) {
@@ -141,6 +149,7 @@ static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 		refuse(adapter, ENOSYS);
 		return;
 	}
+	clear_response(&resp);
 	err = ops->run(adapter, req, &resp);
 	if (err == -EINPROGRESS) {
 		adapter->job.step = step;

@@ -187,9 +187,14 @@ TEST_GUEST(guest, test_responses_leak_nothing)
 	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
 	struct pvr_resp_create_pd resp;
 
+	const uint8_t *slot = g->resp_slot;
+
+	memset(g->resp_slot, 0xee, PVR_CMD_RESP_SIZE);
 	expect_ok(fg_cmd(g, &req, sizeof(req), &resp, sizeof(resp)));
 	for (size_t i = 0; i < sizeof(resp.reserved); i++)
 		assert_int_equal(resp.reserved[i], 0);
+	for (size_t i = sizeof(resp); i < PVR_CMD_RESP_SIZE; i++)
+		assert_int_equal(slot[i], 0);
 }
 
 TEST_GUEST(guest, test_commands_are_counted)
