@@ -484,3 +484,87 @@ TEST_PAIR_CASES(test_memory_goes_under_a_queue_pair, situations)
 		if (row->types & 1u << types[i])
 			try_all(p, row, types[i]);
 }
+
+/* ---------------------------------------------------------------------- SRQ */
+
+static void srq_unused(struct pair *p)
+{
+	ready(p->env);
+}
+
+static void srq_posted(struct pair *p)
+{
+	ready(p->env);
+	t_srq_recv(&p->srq, 1, &p->env->b.mr, 0, 64);
+	send(p->env, 1);
+}
+
+/* The sender waits for the SRQ. */
+static void srq_empty(struct pair *p)
+{
+	ready(p->env);
+	send(p->env, 1);
+	fg_run(p->env->host);
+}
+
+static void srq_resumed(struct pair *p)
+{
+	srq_empty(p);
+	t_srq_recv(&p->srq, 1, &p->env->b.mr, 0, 64);
+}
+
+static void srq_limited(struct pair *p)
+{
+	expect_ok(fg_srq_set_limit(&p->srq, 8));
+	srq_posted(p);
+}
+
+static const struct srq_situation {
+	const char *label;
+	void (*enter)(struct pair *p);
+} srq_situations[] = {
+	{ "unused", srq_unused },   { "posted", srq_posted },	{ "empty", srq_empty },
+	{ "resumed", srq_resumed }, { "limited", srq_limited },
+};
+
+static void use_srq(struct pair *p)
+{
+	struct pvr_srq_attr attr;
+
+	t_srq_recv(&p->srq, 2, &p->env->b.mr, 0, 64);
+	fg_ring_srq(&p->srq);
+	fg_run_bounded(p->env->host, 100);
+	fg_settle(p->env->host, 100 * FG_MS);
+	expect_ok(fg_srq_query(&p->srq, &attr));
+	fg_srq_set_limit(&p->srq, 4);
+	fg_ring_srq(&p->srq);
+	fg_run_bounded(p->env->host, 100);
+}
+
+/* @index: the header page, or that of the requests. */
+static void lose_srq(struct pair *p, uint32_t index, bool use_first)
+{
+	struct fg_guest *g = p->env->g[1];
+	uint32_t page = p->srq.buf.page[index];
+
+	unplug(g, &p->srq.buf, index);
+	if (use_first)
+		use_srq(p);
+	expect_ok(fg_qp_destroy(&p->env->b.qp));
+	expect_ok(fg_srq_destroy(&p->srq));
+	close_ends(p);
+	plug(g, page);
+}
+
+TEST_PAIR_CASES(test_memory_goes_under_an_srq, srq_situations)
+{
+	for (uint32_t n = 0; n < 4; n++) {
+		open_ends(p->env, PVR_QPT_RC);
+		prefer_slots(&p->env->g[1]->ram, true);
+		t_srq_use(&p->env->b, 32, &p->srq);
+		prefer_slots(&p->env->g[1]->ram, false);
+		row->enter(p);
+		lose_srq(p, n & 1, n & 2);
+	}
+	t_ping_pong(p->env->host, &p->other, &p->other);
+}
