@@ -64,7 +64,8 @@ static const char *const allowed[] = {
 
 /* LeakSanitizer stops all threads from a process of its own. */
 static const char *const allowed_to_sanitizers[] = {
-	"clone", "ptrace", "wait4", "process_vm_readv", "prctl", "arch_prctl", "tgkill", "kill"
+	"clone", "getppid",    "getdents", "tkill", "ptrace", "wait4", "process_vm_readv",
+	"prctl", "arch_prctl", "tgkill",   "kill"
 };
 
 /* Newer calls: libraries use an older one after ENOSYS, and their arguments cannot be checked. */
