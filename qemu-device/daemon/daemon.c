@@ -354,6 +354,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 
 void pvr_daemon_run(struct pvr_daemon *daemon)
 {
+	pvr_watchdog_start(&daemon->watchdog, daemon->loop, &daemon->pool);
 	while (!daemon->stop) {
 		if (pvr_loop_wait(daemon->loop, PVR_NEVER)) {
 			pvr_stall_guard_busy(&daemon->guard);

@@ -43,7 +43,9 @@ static void poll_sockets(struct pvr_worker_loop *wl, uint64_t deadline)
 	bool events;
 
 	wl->check(wl->opaque);
+	pvr_heartbeat_sleep(&wl->heartbeat, deadline);
 	wait_guarded(wl, deadline);
+	pvr_heartbeat_sleep(&wl->heartbeat, 0);
 	events = pvr_loop_dispatch(wl->loop);
 	wl->now = pvr_loop_now();
 	pvr_poll_sockets_done(&wl->policy, wl->now, events);
@@ -131,6 +133,7 @@ void pvr_worker_loop_round(struct pvr_worker_loop *wl)
 	bool uar_mapped = pvr_engine_is_uar_mapped(wl->engine, wl->worker);
 	bool worked = run(wl, uar_mapped || pvr_poll_is_on(policy, wl->now));
 
+	pvr_heartbeat_round(&wl->heartbeat);
 	wl->now = pvr_loop_now();
 	switch (pvr_poll_next(policy, wl->now, worked, uar_mapped)) {
 	case PVR_POLL_SOCKETS:

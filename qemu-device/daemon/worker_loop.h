@@ -18,6 +18,7 @@
 #define PVR_DAEMON_WORKER_LOOP_H
 
 #include "base/loop.h"
+#include "daemon/heartbeat.h"
 #include "daemon/poll_policy.h"
 #include "daemon/process.h"
 #include "engine.h"
@@ -33,6 +34,7 @@ struct pvr_worker_loop {
 	struct pvr_stall_guard guard;
 	uint64_t now; /* time of the last pvr_loop_now() */
 	uint64_t quanta; /* of the engine, in total */
+	struct pvr_heartbeat heartbeat;
 	bool polled; /* polled since the last pvr_engine_enable_doorbells() */
 };
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Heartbeat to the service manager. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/heartbeat.h"
+#include "daemon/log.h"
+#include "daemon/worker_pool.h"
+
+/* Checks per WatchdogSec: two may come late. */
+#define CHECKS 3
+
+/* Return: the number of workers that stand still. */
+static unsigned int count_stuck(struct pvr_watchdog *watchdog)
+{
+	const struct pvr_worker_pool *pool = watchdog->pool;
+	uint64_t now = pvr_loop_now();
+	unsigned int stuck = 0, i;
+
+	for (i = 0; i < pool->num; i++) {
+		if (pvr_heartbeat_is_alive(&pool->threads[i].worker_loop.heartbeat,
+					   &watchdog->seen[i], now, watchdog->interval))
+			continue;
+		stuck++;
+		if (!watchdog->stuck)
+			pvrd_log(PVR_LOG_ERR, NULL,
+				 "worker %u has ended no iteration for %" PRIu64
+				 " ms: no heartbeat for the service manager",
+				 i, (uint64_t)(watchdog->interval / PVR_MSEC));
+	}
+	return stuck;
+}
+
+static void check(struct pvr_loop_timer *timer)
+{
+	struct pvr_watchdog *watchdog =
+		(struct pvr_watchdog *)((char *)timer - offsetof(struct pvr_watchdog, timer));
+	bool stuck = count_stuck(watchdog) > 0;
+
+	if (!stuck)
+		pvr_notify("WATCHDOG=1");
+	if (watchdog->stuck && !stuck)
+		pvrd_log(PVR_LOG_WARN, NULL, "all workers run again");
+	watchdog->stuck = stuck;
+	pvr_loop_timer_arm(watchdog->loop, timer, watchdog->interval);
+}
+
+/* Return: @name as a number; 0: absent or invalid. */
+static uint64_t number_of(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long long value;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	value = strtoull(text, &end, 10);
+	return *end ? 0 : value;
+}
+
+void pvr_watchdog_start(struct pvr_watchdog *watchdog, struct pvr_loop *loop,
+			const struct pvr_worker_pool *pool)
+{
+	uint64_t usec = number_of("WATCHDOG_USEC");
+
+	if (!usec || usec > UINT64_MAX / 1000)
+		return;
+	if (getenv("WATCHDOG_PID") && number_of("WATCHDOG_PID") != (uint64_t)getpid())
+		return;
+	watchdog->loop = loop;
+	watchdog->pool = pool;
+	watchdog->timer.expired = check;
+	watchdog->interval = usec * 1000 / CHECKS;
+	pvr_loop_timer_arm(loop, &watchdog->timer, watchdog->interval);
+}
