@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Limits that the daemon sets to itself: what an attacker gains who executes code in it.
+ * Limits that the daemon sets to itself, against an attacker that executes code in it.
  *
  * DOC: confinement
  *
@@ -25,7 +25,7 @@ enum pvr_seccomp_mode {
 /* Before any thread is started. */
 bool pvr_confine_process(struct pvr_error *err);
 
-/* Limits the system calls of all threads, of later ones, too. */
+
 bool pvr_confine_syscalls(enum pvr_seccomp_mode mode, struct pvr_error *err);
 
 #endif /* PVR_DAEMON_CONFINE_H */
