@@ -25,7 +25,6 @@ enum pvr_seccomp_mode {
 /* Before any thread is started. */
 bool pvr_confine_process(struct pvr_error *err);
 
-
 bool pvr_confine_syscalls(enum pvr_seccomp_mode mode, struct pvr_error *err);
 
 #endif /* PVR_DAEMON_CONFINE_H */
