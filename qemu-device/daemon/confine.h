@@ -25,6 +25,7 @@ enum pvr_seccomp_mode {
 /* Before any thread is started. */
 bool pvr_confine_process(struct pvr_error *err);
 
+/* Limits the system calls of all threads, later ones included. False with @err filled. */
 bool pvr_confine_syscalls(enum pvr_seccomp_mode mode, struct pvr_error *err);
 
 #endif /* PVR_DAEMON_CONFINE_H */
