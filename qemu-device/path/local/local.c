@@ -142,7 +142,7 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 {
 	struct pvr_syndrome syndrome = { .kind = PVR_SYN_NONE };
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
-	struct pvr_request request;
+	struct pvr_request request PVR_UNINITIALIZED;
 	enum pvrdma_wc_status status;
 	enum pvr_step step;
 	struct pvr_sg sg PVR_UNINITIALIZED;
