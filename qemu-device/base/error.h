@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct pvr_error {
-	char text[512];
+	char text[1024]; /* a list of all settings fits */
 };
 
 /* Fills @err and returns false, so that a caller can write: return pvr_fail(...). */
