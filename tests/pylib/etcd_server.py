@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import subprocess
+import time
+import urllib.error
 import urllib.request
 
 from daemon_process import PATIENCE, wait_until
@@ -81,6 +83,17 @@ class EtcdServer:
         self.start()
 
     def call(self, path, body):
+        """Repeated while etcd has no leader, as on a busy machine."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._call(path, body)
+            except urllib.error.HTTPError as why:
+                if why.code != 503 or time.monotonic() > end:
+                    raise
+            time.sleep(0.1)
+
+    def _call(self, path, body):
         request = urllib.request.Request(self.url + path, json.dumps(body).encode())
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
