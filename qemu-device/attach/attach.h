@@ -25,9 +25,20 @@ struct pvr_attach_env {
 	struct pvr_engine *engine;
 	const struct pvr_engine_ops *ops; /* for its log() */
 	void *opaque; /* argument of ops */
-	const char *scratch; /* folder of mode 0700 for short-lived sockets */
+	const char *tmp; /* folder for short-lived private folders with sockets */
 	bool verbose; /* also log debug messages of libvfio-user */
 };
+
+/* Bytes of a folder's path that leave space for a socket's name. */
+#define PVR_ATTACH_FOLDER_MAX 96
+
+/**
+ * pvr_attach_make_folder() - create a private folder for a socket in @tmp
+ * @folder: the path of the new folder, of mode 0700
+ *
+ * Return: false on failure, with errno.
+ */
+bool pvr_attach_make_folder(const char *tmp, char folder[PVR_ATTACH_FOLDER_MAX]);
 
 /**
  * pvr_attach_create() - create an adapter and listen for its VM

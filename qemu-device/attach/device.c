@@ -254,44 +254,33 @@ static int set_up_device(vfu_ctx_t *vfu)
 	return 0;
 }
 
-/*
- * A cleanup of /tmp may have removed the private folder. A folder of another user with
- * the same name is refused.
- */
-static bool have_scratch(const char *path)
+bool pvr_attach_make_folder(const char *tmp, char folder[PVR_ATTACH_FOLDER_MAX])
 {
-	struct stat st;
-
-	if (mkdir(path, 0700) == 0)
-		return true;
-	if (errno != EEXIST || lstat(path, &st) < 0)
+	if (snprintf(folder, PVR_ATTACH_FOLDER_MAX, "%s/pvrdmad.XXXXXX", tmp) >=
+	    PVR_ATTACH_FOLDER_MAX) {
+		errno = ENAMETOOLONG;
 		return false;
-	errno = EPERM;
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
+	}
+	return mkdtemp(folder);
 }
 
-/*
- * Contexts share a folder, and libvfio-user changes the umask of the process: one at a
- * time.
- */
+/* libvfio-user changes the umask of the process while it creates a context: one at a time. */
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Creates a context whose listening socket is already unlinked. */
-static vfu_ctx_t *create_context_locked(struct pvr_client *client, int *peer)
+/* Creates a context whose listening socket, in @folder, is already unlinked. */
+static vfu_ctx_t *create_context_in(struct pvr_client *client,
+				    const char folder[PVR_ATTACH_FOLDER_MAX], int *peer)
 {
-	const struct pvr_attach_env *env = pvr_attach_env(client->attach);
 	char path[PVR_SOCKET_PATH_MAX + 1];
 	vfu_ctx_t *vfu;
 
-	if (!have_scratch(env->scratch))
-		return NULL;
-	snprintf(path, sizeof(path), "%s/vfio-user", env->scratch);
-	unlink(path);
+	snprintf(path, sizeof(path), "%s/vfio-user", folder);
 	vfu = vfu_create_ctx(VFU_TRANS_SOCK, path, LIBVFIO_USER_FLAG_ATTACH_NB, client,
 			     VFU_DEV_TYPE_PCI);
 	if (!vfu)
 		return NULL;
-	vfu_setup_log(vfu, library_log, env->verbose ? LOG_DEBUG : LOG_ERR);
+	vfu_setup_log(vfu, library_log,
+		      pvr_attach_env(client->attach)->verbose ? LOG_DEBUG : LOG_ERR);
 	*peer = pvr_unix_connect(path);
 	unlink(path);
 	if (*peer >= 0 && set_up_device(vfu) == 0)
@@ -304,10 +293,18 @@ static vfu_ctx_t *create_context_locked(struct pvr_client *client, int *peer)
 
 static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
 {
-	vfu_ctx_t *vfu;
+	char folder[PVR_ATTACH_FOLDER_MAX];
+	vfu_ctx_t *vfu = NULL;
+	int err;
 
 	pthread_mutex_lock(&context_lock);
-	vfu = create_context_locked(client, peer);
+	/* The folder exists for a moment only: a daemon that is killed leaves none. */
+	if (pvr_attach_make_folder(pvr_attach_env(client->attach)->tmp, folder)) {
+		vfu = create_context_in(client, folder, peer);
+		err = errno;
+		rmdir(folder);
+		errno = err;
+	}
 	pthread_mutex_unlock(&context_lock);
 	return vfu;
 }

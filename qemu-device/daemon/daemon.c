@@ -244,22 +244,25 @@ static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
 	return pvr_stall_guard_init(&daemon->guard, err);
 }
 
-static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
+static const char *tmp_folder(void)
 {
-	const char *base = getenv("TMPDIR");
-	size_t size = sizeof(daemon->scratch);
+	const char *tmp = getenv("TMPDIR");
 
-	if (!base || !*base)
-		base = "/tmp";
-	if (snprintf(daemon->scratch, size, "%s/pvrdmad.XXXXXX", base) >= (int)size)
-		errno = ENAMETOOLONG;
-	else if (mkdtemp(daemon->scratch))
-		return true;
-	daemon->scratch[0] = '\0';
-	return pvr_fail(err,
-			"cannot make a folder in %s: %s; set TMPDIR to a short path "
-			"that is writable",
-			base, strerror(errno));
+	return tmp && *tmp ? tmp : "/tmp";
+}
+
+/* Each VM that attaches needs a folder for a moment: an error is for the operator, now. */
+static bool check_tmp_folder(struct pvr_error *err)
+{
+	char folder[PVR_ATTACH_FOLDER_MAX];
+
+	if (!pvr_attach_make_folder(tmp_folder(), folder))
+		return pvr_fail(err,
+				"cannot make a folder in %s: %s; set TMPDIR to a short path "
+				"that is writable",
+				tmp_folder(), strerror(errno));
+	rmdir(folder);
+	return true;
 }
 
 /* Called by each worker. */
@@ -285,7 +288,7 @@ static void equip(struct pvr_daemon *daemon, struct pvr_pool_thread *thread,
 		.engine = daemon->engine,
 		.ops = &engine_ops,
 		.opaque = daemon,
-		.scratch = daemon->scratch,
+		.tmp = tmp_folder(),
 		.verbose = pvrd_log_level() >= PVR_LOG_DEBUG,
 	};
 	thread->worker_loop.loop = thread->loop;
@@ -322,7 +325,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 {
 	*daemon = (struct pvr_daemon){ .signals.fd = -1 };
 	if (!init_engine(daemon, settings, err) || !watch_signals(daemon, err) ||
-	    !make_scratch(daemon, err))
+	    !check_tmp_folder(err))
 		return false;
 	daemon->control = pvr_control_create(daemon, settings->control, err);
 	if (!daemon->control || !pvr_network_init(daemon, settings, err) ||
@@ -341,8 +344,6 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_network_stop(daemon);
 	while (daemon->num_adapters)
 		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
-	if (daemon->scratch[0])
-		rmdir(daemon->scratch);
 	pvr_loop_remove(&daemon->signals);
 	if (daemon->signals.fd >= 0)
 		close(daemon->signals.fd);

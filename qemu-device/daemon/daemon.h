@@ -15,7 +15,6 @@ struct pvr_daemon {
 	struct pvr_stall_guard guard;
 	struct pvr_engine *engine;
 	struct pvr_worker_pool pool;
-	char scratch[96]; /* "": not created yet; short enough for a socket path below it */
 	/* In the order of their creation. Changes only while the pool is paused. */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;

@@ -620,7 +620,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	w.now = 1000 * PVR_SEC;
 	w.engine = pvr_engine_create(&engine_ops, NULL, 1);
 	w.env = (struct pvr_attach_env){
-		.loop = w.loop, .engine = w.engine, .ops = &engine_ops, .scratch = w.folder
+		.loop = w.loop, .engine = w.engine, .ops = &engine_ops, .tmp = w.folder
 	};
 	w.ram = memfd_create("ram", MFD_CLOEXEC);
 	w.ram_small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
