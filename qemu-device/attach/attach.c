@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/client.h"
+#include "base/closer.h"
 #include "base/unix_socket.h"
 
 #define ACCEPT_PAUSE PVR_SEC
@@ -20,6 +21,7 @@ struct pvr_attach {
 	const struct pvr_attach_env *env;
 	struct pvr_adapter *adapter;
 	struct pvr_client *client; /* NULL: none */
+	struct pvr_closer *closer;
 	struct pvr_attach_stats stats;
 	uint64_t log_since;
 	unsigned int log_lines, log_dropped;
@@ -29,6 +31,11 @@ struct pvr_attach {
 const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach)
 {
 	return attach->env;
+}
+
+struct pvr_closer *pvr_attach_closer(const struct pvr_attach *attach)
+{
+	return attach->closer;
 }
 
 struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach)
@@ -142,15 +149,19 @@ static void resume_listening(struct pvr_loop_timer *timer)
 		pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
 }
 
-/* Out of descriptors: the connection stays in the backlog. Accept it after a delay. */
+/* The connection stays in the backlog. Accept it after a delay. */
+static void accept_later(struct pvr_attach *attach, const char *why)
+{
+	pvr_attach_log(attach, PVR_LOG_ERR, "cannot accept a QEMU: %s; trying again in 1 s", why);
+	pvr_loop_remove(&attach->listener);
+	pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
+}
+
 static void accept_failed(struct pvr_attach *attach)
 {
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 		return;
-	pvr_attach_log(attach, PVR_LOG_ERR, "cannot accept a QEMU: %s; trying again in 1 s",
-		       strerror(errno));
-	pvr_loop_remove(&attach->listener);
-	pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
+	accept_later(attach, strerror(errno)); /* out of descriptors */
 }
 
 static void refuse_second(struct pvr_attach *attach, int fd)
@@ -160,15 +171,20 @@ static void refuse_second(struct pvr_attach *attach, int fd)
 		       "an adapter and a socket of its own",
 		       (int)pvr_unix_peer_pid(fd), (int)attach->client->pid);
 	pvr_attach_count(&attach->stats.refused, 1);
-	close(fd);
+	pvr_closer_close(attach->closer, fd);
 }
 
 static void listener_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_attach *attach = (struct pvr_attach *)source;
-	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct pvr_client *client;
+	int fd;
 
+	if (pvr_closer_is_full(attach->closer)) {
+		accept_later(attach, "descriptors of an earlier one cannot be closed");
+		return;
+	}
+	fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		accept_failed(attach);
 		return;
@@ -223,22 +239,35 @@ static void raise_vector(void *host, uint32_t vector)
 
 static const struct pvr_adapter_ops adapter_ops = { .raise = raise_vector };
 
+static bool init(struct pvr_attach *attach, const struct pvr_attach_env *env, const char *path)
+{
+	attach->env = env;
+	attach->listener.fd = -1;
+	attach->closer = pvr_closer_create();
+	if (!attach->closer)
+		return false;
+	attach->path = strdup(path);
+	if (attach->path)
+		return true;
+	pvr_closer_destroy(attach->closer);
+	return false;
+}
+
 struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 				     const struct pvr_adapter_config *config, const char *path,
 				     struct pvr_error *err)
 {
 	struct pvr_attach *attach = calloc(1, sizeof(*attach));
 
-	if (!attach || !(attach->path = strdup(path))) {
+	if (!attach || !init(attach, env, path)) {
 		pvr_fail(err, "out of memory");
 		free(attach);
 		return NULL;
 	}
-	attach->env = env;
-	attach->listener.fd = -1;
 	attach->adapter = pvr_adapter_create(env->engine, config, &adapter_ops, attach, err->text,
 					     sizeof(err->text));
 	if (!attach->adapter) {
+		pvr_closer_destroy(attach->closer);
 		free(attach->path);
 		free(attach);
 		return NULL;
@@ -261,6 +290,7 @@ void pvr_attach_destroy(struct pvr_attach *attach)
 		unlink(attach->path);
 	}
 	pvr_adapter_destroy(attach->adapter);
+	pvr_closer_destroy(attach->closer);
 	free(attach->path);
 	free(attach);
 }

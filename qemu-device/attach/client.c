@@ -19,6 +19,7 @@
 
 #include "attach/client.h"
 #include "attach/message.h"
+#include "base/closer.h"
 #include "base/unix_socket.h"
 
 #define CLIENT_BATCH 64 /* messages per call of ready() */
@@ -51,6 +52,20 @@ static int leave(struct pvr_client *client)
 		       (int)client->pid);
 	pvr_client_destroy(client);
 	return STEP_GONE;
+}
+
+/*
+ * Drops @size bytes. The kernel would close their descriptors in this thread, see
+ * base/closer.h. So a message that must have none is not received with some.
+ */
+static int skip(struct pvr_client *client, const struct pvr_window *window, size_t size)
+{
+	if ((window->fds_near || window->len < size) &&
+	    pvr_message_has_fds(client->source.fd, size))
+		return throw_out(client, "unexpected descriptors in a message");
+	if (pvr_message_skip(client->source.fd, size))
+		return throw_out(client, "its socket failed");
+	return 1;
 }
 
 /* ------------------------------------------------------------- posted writes */
@@ -207,7 +222,12 @@ static int take_message(struct pvr_client *client, const struct command *command
 {
 	struct pvr_message msg;
 	struct pvr_error why = { "" };
-	int ret = pvr_message_take(client->source.fd, size, &msg);
+	struct pvr_closer *closer = pvr_attach_closer(client->attach);
+	int ret;
+
+	if (pvr_closer_is_full(closer))
+		return throw_out(client, "its descriptors cannot be closed");
+	ret = pvr_message_take(client->source.fd, size, &msg, closer);
 
 	if (ret)
 		return throw_out(client,
@@ -215,7 +235,7 @@ static int take_message(struct pvr_client *client, const struct command *command
 				 "daemon has too many open (%s)",
 				 strerror(-ret));
 	ret = command->take(client, &msg, &why);
-	pvr_message_close(&msg);
+	pvr_message_close(&msg, closer);
 	pvr_attach_notify(client->attach);
 	if (ret)
 		return refuse(client, &msg.hdr, -ret, &why);
@@ -225,21 +245,19 @@ static int take_message(struct pvr_client *client, const struct command *command
 	return 1;
 }
 
-static int refuse_in_queue(struct pvr_client *client, const struct vfio_user_header *hdr,
-			   const struct pvr_error *why)
+static int refuse_in_queue(struct pvr_client *client, const struct pvr_window *window,
+			   const struct vfio_user_header *hdr, const struct pvr_error *why)
 {
-	int ret = pvr_message_skip(client->source.fd, hdr->msg_size);
+	int ret = skip(client, window, hdr->msg_size);
 
-	if (ret)
-		return throw_out(client, "its socket failed: %s", strerror(-ret));
-	return refuse(client, hdr, EINVAL, why);
+	return ret < 0 ? ret : refuse(client, hdr, EINVAL, why);
 }
 
 static int pass_message(struct pvr_client *client, const struct pvr_window *window,
 			const struct vfio_user_header *hdr)
 {
 	if (window->len < hdr->msg_size ||
-	    (window->fds_near && !pvr_message_few_fds(client->source.fd, hdr->msg_size)))
+	    (window->fds_near && pvr_message_has_fds(client->source.fd, hdr->msg_size)))
 		return throw_out(client, "unexpected descriptors in a message of command %u",
 				 hdr->cmd);
 	client->complaint[0] = '\0';
@@ -281,13 +299,10 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 				 "its first message is command %u, expected a "
 				 "VERSION: start QEMU with -device vfio-user-pci",
 				 hdr->cmd);
-	if (pvr_message_skip(client->source.fd, hdr->msg_size))
-		return throw_out(client, "its socket failed");
-	pvr_loop_remove(&client->source);
+	if (skip(client, window, hdr->msg_size) < 0)
+		return STEP_GONE;
 	if (!pvr_device_attach(client, window->data, hdr->msg_size, &why))
 		return throw_out(client, "%s", why.text);
-	if (pvr_loop_add(pvr_attach_env(client->attach)->loop, &client->source, CLIENT_EVENTS) < 0)
-		return throw_out(client, "this daemon is out of memory");
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_attach_count(&pvr_attach_stats(client->attach)->clients, 1);
 	pvr_attach_notify(client->attach);
@@ -319,12 +334,12 @@ static int run_message(struct pvr_client *client, const struct pvr_window *windo
 	if (len < command->min_len) {
 		pvr_fail(&why, "command %u with %zu bytes, expected at least %zu", hdr->cmd, len,
 			 command->min_len);
-		return refuse_in_queue(client, hdr, &why);
+		return refuse_in_queue(client, window, hdr, &why);
 	}
 	if (command->take)
 		return take_message(client, command, hdr->msg_size);
 	if (window->len >= hdr->msg_size && command->check && !command->check(body, len, &why))
-		return refuse_in_queue(client, hdr, &why);
+		return refuse_in_queue(client, window, hdr, &why);
 	return pass_message(client, window, hdr);
 }
 
@@ -373,8 +388,8 @@ static int client_step(struct pvr_client *client)
 	num = client->vfu ? run_posted(client, &window, &bytes) : 0;
 	if (!num)
 		return one_message(client, &window);
-	if (pvr_message_skip(client->source.fd, bytes))
-		return throw_out(client, "its socket failed");
+	if (skip(client, &window, bytes) < 0)
+		return STEP_GONE;
 	/* Later data raises another event. */
 	client->emptied = bytes == window.len && window.len < sizeof(window.data) &&
 			  !window.fds_near;
@@ -420,7 +435,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	struct pvr_client *client = calloc(1, sizeof(*client));
 
 	if (!client) {
-		close(fd);
+		pvr_closer_close(pvr_attach_closer(attach), fd);
 		return NULL;
 	}
 	client->attach = attach;
@@ -434,7 +449,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	pvr_irq_init(&client->irq);
 	client->uar.fd = -1;
 	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
-		close(fd);
+		pvr_closer_close(pvr_attach_closer(attach), fd);
 		free(client);
 		return NULL;
 	}
@@ -445,14 +460,17 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 /*
  * QEMU must read the end of the stream. close() with unread data would send a reset, on
  * which QEMU 11.1 aborts. After shutdown() no more data arrives, so the drain is bounded.
+ * Unread data can have descriptors.
  */
-static void shut_down(int fd)
+static void close_connection(struct pvr_client *client)
 {
-	char dropped[4096];
+	int fd = client->source.fd;
 
 	shutdown(fd, SHUT_RDWR);
-	while (recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0)
-		;
+	if (pvr_message_queued(fd))
+		pvr_closer_close_stream(pvr_attach_closer(client->attach), fd);
+	else
+		close(fd);
 }
 
 void pvr_client_destroy(struct pvr_client *client)
@@ -460,15 +478,13 @@ void pvr_client_destroy(struct pvr_client *client)
 	pvr_attach_forget(client->attach, client);
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_loop_remove(&client->source);
-	shut_down(client->source.fd);
 	if (client->vfu) {
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);
 		pvr_adapter_map_uar(client->adapter, NULL);
-		vfu_destroy_ctx(client->vfu); /* also closes the connection */
-	} else {
-		close(client->source.fd);
+		vfu_destroy_ctx(client->vfu);
 	}
+	close_connection(client);
 	pvr_uar_map_close(&client->uar);
 	pvr_vm_ram_unmap_all(&client->ram);
 	pvr_irq_close_all(&client->irq);

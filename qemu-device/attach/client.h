@@ -24,7 +24,11 @@ struct pvr_client {
 	struct pvr_attach *attach;
 	struct pvr_adapter *adapter;
 	pid_t pid;
-	vfu_ctx_t *vfu; /* NULL until the version is negotiated */
+	/*
+	 * NULL until the version is negotiated. Has a descriptor of its own for the connection
+	 * and may close that at any time.
+	 */
+	vfu_ctx_t *vfu;
 	struct pvr_vm_ram ram;
 	struct pvr_irq irq;
 	struct pvr_uar_map uar; /* open if the adapter has uar=mapped and the version is negotiated */
@@ -55,7 +59,7 @@ void pvr_client_warn_unshared(struct pvr_client *client);
 
 /**
  * pvr_device_attach() - negotiate the version with a client
- * @client: gets a context, and a new descriptor in source.fd
+ * @client: gets a context
  * @version: its complete VERSION message
  *
  * Return: true, or false with @err filled. The client has got the reply in both cases.
@@ -69,6 +73,8 @@ void pvr_device_write(struct pvr_client *client, uint32_t region, uint64_t offse
 
 /* ---------------------------------------- functions of attach.c for clients */
 
+/* Closes descriptors that the client has sent. */
+struct pvr_closer *pvr_attach_closer(const struct pvr_attach *attach);
 const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach);
 struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach);
 /* Rate-limited per adapter, since clients can cause any number of lines. */

@@ -318,15 +318,17 @@ static bool forward_reply(int peer, int fd)
 	return len > 0 && send(fd, reply, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) == len;
 }
 
-/* Replaces the internal connection by the client's. */
+/*
+ * Replaces the internal connection by the client's. libvfio-user closes its descriptor when
+ * the client leaves, and another thread can then get the same number. So source.fd stays
+ * the client's own descriptor.
+ */
 static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 {
 	int fd = vfu_get_poll_fd(vfu);
 
 	if (dup3(client->source.fd, fd, O_CLOEXEC) < 0)
 		return false;
-	close(client->source.fd);
-	client->source.fd = fd;
 	client->vfu = vfu;
 	pvr_adapter_map_uar(client->adapter, client->uar.va);
 	update_bus_master(client);

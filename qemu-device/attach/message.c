@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* vfio-user messages in a client's socket: peek, receive, reply. Never blocks. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "attach/message.h"
+#include "base/closer.h"
 
 union fd_space {
 	struct cmsghdr align;
-	char space[CMSG_SPACE(PVR_MESSAGE_FDS * sizeof(int))];
+	char space[CMSG_SPACE(PVR_MESSAGE_FDS_SENT * sizeof(int))];
 };
 
 ssize_t pvr_window_open(struct pvr_window *window, int fd)
@@ -61,7 +63,10 @@ static void keep_fds(struct pvr_message *msg, struct msghdr *hdr)
 	}
 }
 
-/* Receives the header or the body, with its descriptors. */
+/*
+ * Receives the header or the body, with its descriptors. There is room for all of them:
+ * the kernel would close others here.
+ */
 static ssize_t take_part(int fd, struct pvr_message *msg, struct iovec *iov)
 {
 	union fd_space fds;
@@ -69,18 +74,15 @@ static ssize_t take_part(int fd, struct pvr_message *msg, struct iovec *iov)
 		.msg_iov = iov,
 		.msg_iovlen = 1,
 		.msg_control = &fds,
-		/* CMSG_SPACE() has room for one more descriptor */
-		.msg_controllen = CMSG_LEN((PVR_MESSAGE_FDS - msg->num_fds) * sizeof(int)),
+		.msg_controllen = sizeof(fds),
 	};
 	ssize_t n;
 
-	if (msg->num_fds == PVR_MESSAGE_FDS)
-		hdr.msg_controllen = 0;
 	n = recvmsg(fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n <= 0)
 		return n ? -errno : -ECONNRESET;
 	keep_fds(msg, &hdr);
-	return hdr.msg_flags & MSG_CTRUNC ? -EMFILE : n;
+	return hdr.msg_flags & MSG_CTRUNC || msg->num_fds > PVR_MESSAGE_FDS ? -EMFILE : n;
 }
 
 static int take_all(int fd, struct pvr_message *msg, void *buf, size_t len)
@@ -98,7 +100,7 @@ static int take_all(int fd, struct pvr_message *msg, void *buf, size_t len)
 	return 0;
 }
 
-int pvr_message_take(int fd, size_t size, struct pvr_message *msg)
+int pvr_message_take(int fd, size_t size, struct pvr_message *msg, struct pvr_closer *closer)
 {
 	int ret;
 
@@ -108,38 +110,42 @@ int pvr_message_take(int fd, size_t size, struct pvr_message *msg)
 	if (!ret)
 		ret = take_all(fd, msg, msg->body, msg->len);
 	if (ret)
-		pvr_message_close(msg);
+		pvr_message_close(msg, closer);
 	return ret;
 }
 
-void pvr_message_close(struct pvr_message *msg)
+bool pvr_fd_is_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+static void close_fd(int fd, struct pvr_closer *closer)
+{
+	if (pvr_fd_is_memory(fd))
+		close(fd);
+	else
+		pvr_closer_close(closer, fd);
+}
+
+void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer)
 {
 	size_t i;
 
 	for (i = 0; i < msg->num_fds; i++) {
 		if (msg->fds[i] >= 0)
-			close(msg->fds[i]);
+			close_fd(msg->fds[i], closer);
 	}
 	msg->num_fds = 0;
 }
 
-bool pvr_message_few_fds(int fd, size_t size)
+bool pvr_message_has_fds(int fd, size_t size)
 {
-	struct pvr_message msg = { .num_fds = 0 };
-	union fd_space fds;
-	struct iovec iov = { .iov_base = msg.body, .iov_len = size };
-	struct msghdr hdr = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &fds,
-		.msg_controllen = sizeof(fds),
-	};
+	char scratch[PVR_MESSAGE_MAX];
+	struct iovec iov = { .iov_base = scratch, .iov_len = size };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(fd, &hdr, MSG_PEEK | MSG_DONTWAIT);
 
-	if (recvmsg(fd, &hdr, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-		return false;
-	keep_fds(&msg, &hdr);
-	pvr_message_close(&msg);
-	return !(hdr.msg_flags & MSG_CTRUNC);
+	return n < 0 || (size_t)n < size || hdr.msg_flags & MSG_CTRUNC;
 }
 
 int pvr_message_reply(int fd, const struct vfio_user_header *hdr, int err, const void *body,

@@ -13,6 +13,10 @@
 
 #include "attach/client.h"
 
+struct pvr_closer;
+
+#define PVR_MESSAGE_FDS_SENT 253 /* the most that one sendmsg() passes */
+
 struct pvr_window {
 	size_t len;
 	bool fds_near; /* descriptors are in the window or directly behind it */
@@ -23,7 +27,7 @@ struct pvr_message {
 	struct vfio_user_header hdr;
 	uint8_t body[PVR_MESSAGE_MAX] __attribute__((aligned(8)));
 	size_t len; /* of body */
-	int fds[PVR_MESSAGE_FDS];
+	int fds[PVR_MESSAGE_FDS + PVR_MESSAGE_FDS_SENT];
 	size_t num_fds;
 };
 
@@ -31,8 +35,8 @@ struct pvr_message {
 ssize_t pvr_window_open(struct pvr_window *window, int fd);
 
 /*
- * Receives @len bytes, which must be available, and closes descriptors sent with them.
- * Return: 0 or -errno.
+ * Receives @len bytes, which must be available and without descriptors. Return: 0 or
+ * -errno.
  */
 int pvr_message_skip(int fd, size_t len);
 
@@ -42,17 +46,26 @@ int pvr_message_skip(int fd, size_t len);
  * Return: 0, and the caller must call pvr_message_close(); or -errno for a message that
  * gets no reply.
  */
-int pvr_message_take(int fd, size_t size, struct pvr_message *msg);
-void pvr_message_close(struct pvr_message *msg);
+int pvr_message_take(int fd, size_t size, struct pvr_message *msg, struct pvr_closer *closer);
+/* Closes memory here and other descriptors by @closer. */
+void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer);
+
+/*
+ * Return: whether @fd is a memfd or a file of tmpfs or hugetlbfs. Only memory may back
+ * guest RAM: a page fault on another file can block every VM, on a disk or on a server
+ * that its owner stops. fstat() and fstatfs() block on such a server, too. Only memory has
+ * seals, and the kernel reads them without a call of the file system.
+ */
+bool pvr_fd_is_memory(int fd);
 
 /* Return: bytes in the receive buffer. */
 size_t pvr_message_queued(int fd);
 
 /*
- * Return: whether the next message, of @size bytes, has at most PVR_MESSAGE_FDS
- * descriptors.
+ * Return: whether the next message, of @size bytes, has descriptors. Installs none. Also
+ * true if it is not complete.
  */
-bool pvr_message_few_fds(int fd, size_t size);
+bool pvr_message_has_fds(int fd, size_t size);
 
 /*
  * Replies with @err (0 or an errno) and @len bytes at @body, unless the client requested

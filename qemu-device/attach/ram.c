@@ -3,12 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
+#include "attach/message.h"
 #include "attach/peer_maps.h"
 #include "attach/ram.h"
 #include "attach/sigbus.h"
@@ -16,16 +15,16 @@
 #define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
 
 /*
- * Only memory may back guest RAM. A page fault on another file can block every VM, on a
- * disk or on a server that its owner stops.
+ * A file, such as an NVDIMM on a disk. The device cannot access it, but QEMU announces it.
+ * The file's server, such as that of a FUSE file system, may not respond: the kernel
+ * answers from its own record.
  */
-static bool is_memory(int fd)
+static bool is_other_file(int fd)
 {
-	struct statfs fs;
+	struct statx stx;
 
-	if (fstatfs(fd, &fs) < 0)
-		return false;
-	return fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) == 0 &&
+	       S_ISREG(stx.stx_mode);
 }
 
 static int check_place(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
@@ -67,7 +66,9 @@ static int check_file(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_requ
 {
 	struct stat st;
 
-	if (fstat(req->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	if (!pvr_fd_is_memory(req->fd) && is_other_file(req->fd))
+		return 0;
+	if (!pvr_fd_is_memory(req->fd) || fstat(req->fd, &st) < 0) {
 		pvr_fail(err, "the descriptor for region 0x%" PRIx64 "+0x%" PRIx64 " is not memory",
 			 req->gpa, req->size);
 		return -EINVAL;
@@ -156,7 +157,7 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		ret = check_file(ram, req, err);
 	if (ret)
 		return ret;
-	if (req->fd >= 0 && req->readable && is_memory(req->fd))
+	if (req->fd >= 0 && req->readable && pvr_fd_is_memory(req->fd))
 		ret = map_file(ram, &region, req, err);
 	if (ret)
 		return ret;

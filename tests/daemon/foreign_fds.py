@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Descriptors whose fstat() or close() blocks: a FUSE file without a server."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+
+import pytest
+
+LOOKUP, FORGET, GETATTR, OPEN, RELEASE, FLUSH, INIT, INTERRUPT = 1, 2, 3, 14, 18, 25, 26, 36
+MNT_DETACH = 2
+FILE_SIZE = 1 << 20
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class FuseFile:
+    """A regular file of a FUSE file system whose server responds to no request after open()."""
+
+    def __init__(self, folder):
+        try:
+            self.dev = os.open("/dev/fuse", os.O_RDWR)
+        except OSError as error:
+            pytest.skip(f"no /dev/fuse: {error}")
+        folder.mkdir()
+        options = f"fd={self.dev},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}"
+        if libc.mount(b"test", str(folder).encode(), b"fuse", 0, options.encode()) < 0:
+            os.close(self.dev)
+            pytest.skip(f"cannot mount a FUSE file system: {os.strerror(ctypes.get_errno())}")
+        self.news, child = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.server = os.fork()  # a process of its own: its end ends all requests, wherever they wait
+        if not self.server:
+            with contextlib.suppress(BaseException):
+                self.serve(child)
+            os._exit(0)
+        os.close(self.dev)
+        os.close(child)
+        self.seen = b""
+        try:
+            self.fd = os.open(folder / "file", os.O_RDWR)
+        finally:
+            libc.umount2(str(folder).encode(), MNT_DETACH)
+
+    def serve(self, news):
+        attr = struct.pack("<6Q10I", 2, FILE_SIZE, FILE_SIZE >> 9, 0, 0, 0, 0, 0, 0, 0o100666, 1, 0, 0, 0, 4096, 0)
+        answers = {
+            INIT: struct.pack("<4I2H2I2H8I", 7, 31, 65536, 0, 12, 9, 65536, 1, 16, 0, *[0] * 8),
+            LOOKUP: struct.pack("<4Q2I", 2, 0, 0, 0, 0, 0) + attr,
+            GETATTR: struct.pack("<Q2I", 0, 0, 0) + attr,
+            OPEN: struct.pack("<Q2I", 1, 0, 0),
+        }
+        opened = False
+        while True:
+            _, opcode, unique = struct.unpack_from("<IIQ", os.read(self.dev, 1 << 17))
+            if not opened and opcode in answers:
+                os.write(self.dev, struct.pack("<IiQ", 16 + len(answers[opcode]), 0, unique) + answers[opcode])
+                opened = opcode == OPEN
+            elif opcode not in (FORGET, RELEASE, INTERRUPT):
+                os.write(news, bytes([opcode]))
+
+    def stuck(self):
+        """The requests without a response."""
+        with contextlib.suppress(BlockingIOError):
+            self.seen += os.read(self.news, 4096)
+        return set(self.seen)
+
+    def close(self):
+        os.kill(self.server, signal.SIGKILL)
+        os.waitpid(self.server, 0)
+        with contextlib.suppress(OSError):  # the flush fails, and the descriptor is closed
+            os.close(self.fd)
+        os.close(self.news)

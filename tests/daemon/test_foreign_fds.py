@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Descriptors that block: the worker makes no call on them that waits, and the neighbour is served."""
+
+import contextlib
+import errno
+
+import pytest
+
+import vfio_user as v
+from daemon_process import wait_until
+from foreign_fds import FLUSH, FuseFile
+from pipe_peer import Closed
+from vfio_user import Client, Refused
+
+
+@pytest.fixture(autouse=True)
+def always_with_a_neighbour(neighbour):
+    return neighbour
+
+
+@pytest.fixture
+def fuse(tmp_path):
+    made = FuseFile(tmp_path / "fuse")
+    yield made
+    made.close()
+
+
+def test_fuse_file_as_ram(daemon, client, fuse, neighbour):
+    """It is no memory: it is not mapped, and only close() makes a request of its server, outside of the worker."""
+    client.map(0, 1 << 20, [fuse.fd])
+    assert client.read_reg(0) == 20
+    neighbour()
+    # No pvrdmactl here: the exec() of a child would close the file, too, and block.
+    assert "/file\n" not in daemon.maps()
+    wait_until(fuse.stuck, "a request of the file's server")
+    assert fuse.stuck() == {FLUSH}
+
+
+def test_fuse_files_without_end(daemon, client, fuse, neighbour):
+    """Descriptors that cannot be closed are bounded. No VM attaches to this adapter until they are closed."""
+    files = daemon.open_files()
+    with pytest.raises((Closed, OSError)):
+        for _ in range(1000):
+            with contextlib.suppress(Refused):
+                client.map(0, 1 << 20, [fuse.fd] * 16)
+    daemon.wait_for_log("is disconnected: its descriptors cannot be closed")
+    assert daemon.open_files() < files + 400
+    neighbour()
+    with Client(daemon.socket()):
+        daemon.wait_for_log("cannot accept a QEMU: descriptors of an earlier one cannot be closed")
+        neighbour()
+
+
+def test_fuse_file_as_interrupt(client, fuse, neighbour):
+    with pytest.raises(Refused) as info:
+        client.set_irqs(v.MSIX, 0, 1, [fuse.fd])
+    assert info.value.args[0] == errno.EINVAL
+    neighbour()
