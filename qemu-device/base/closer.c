@@ -3,6 +3,7 @@
 #include "base/closer.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -64,10 +65,24 @@ static bool take(struct pvr_closer *closer, struct item *item)
 	return any;
 }
 
+/*
+ * The worker that creates this thread can be pinned to a CPU of its own, which it polls on.
+ * The first thread has the CPUs that the process was started with.
+ */
+static void leave_cpus_of_worker(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(getpid(), sizeof(set), &set) == 0)
+		sched_setaffinity(0, sizeof(set), &set);
+}
+
 static void *run(void *opaque)
 {
 	struct item item;
 
+	pthread_setname_np(pthread_self(), "pvrdmad/close");
+	leave_cpus_of_worker();
 	while (take(opaque, &item)) {
 		if (item.stream)
 			drain(item.fd);
@@ -130,6 +145,7 @@ void pvr_closer_destroy(struct pvr_closer *closer)
 	closer->orphan = true;
 	runs = closer->runs;
 	pthread_mutex_unlock(&closer->lock);
+	/* Without a thread, descriptors that remain stay open until the process ends. */
 	if (!runs)
 		closer_free(closer);
 }

@@ -9,6 +9,9 @@
  * Unix socket that is closed. No signal ends these waits. So a thread closes them. It
  * exists only while there are descriptors to close. A sender has a closer of its own and
  * blocks only that.
+ *
+ * The daemon does not wait for this thread when it ends. The kernel does: a process with a
+ * FUSE file whose flush has no response remains until that server responds or ends.
  */
 #ifndef PVR_BASE_CLOSER_H
 #define PVR_BASE_CLOSER_H

@@ -3,19 +3,26 @@
 
 import contextlib
 import errno
+import os
+import signal
+import socket
+from pathlib import Path
 
 import pytest
 
 import vfio_user as v
-from daemon_process import wait_until
+from daemon_process import PATIENCE, wait_until
 from foreign_fds import FLUSH, FuseFile
 from pipe_peer import Closed
-from vfio_user import Client, Refused
+from vfio_user import Client, Refused, attach
 
 
-@pytest.fixture(autouse=True)
-def always_with_a_neighbour(neighbour):
-    return neighbour
+HAVE = sorted(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def daemon(start_daemon):
+    return start_daemon(adapters=3, args=("--worker-cpus", f"{HAVE[0]}"))
 
 
 @pytest.fixture
@@ -56,3 +63,33 @@ def test_fuse_file_as_interrupt(client, fuse, neighbour):
         client.set_irqs(v.MSIX, 0, 1, [fuse.fd])
     assert info.value.args[0] == errno.EINVAL
     neighbour()
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_other_vms_have_their_descriptors_closed(daemon, client, fuse):
+    client.map(0, 1 << 20, [fuse.fd])
+    wait_until(fuse.stuck, "a request of the file's server")
+    mine, sent = socket.socketpair()
+    with mine, attach(daemon.socket(3)) as other:
+        with sent, pytest.raises(Refused):
+            other.map(0, 1 << 20, [sent.fileno()])
+        mine.settimeout(PATIENCE)
+        assert mine.recv(1) == b""
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_closing_thread_has_the_cpus_of_the_process(daemon, client, fuse):
+    client.map(0, 1 << 20, [fuse.fd])
+    wait_until(fuse.stuck, "a request of the file's server")
+    tasks = Path(f"/proc/{daemon.child.pid}/task").iterdir()
+    closing, = (int(task.name) for task in tasks if (task / "comm").read_text() == "pvrdmad/close\n")
+    assert os.sched_getaffinity(closing) == set(HAVE)
+
+
+def test_daemon_ends_its_adapters(daemon, client, fuse):
+    """The process remains until the server responds or ends: the kernel waits for it."""
+    client.map(0, 1 << 20, [fuse.fd])
+    wait_until(fuse.stuck, "a request of the file's server")
+    daemon.child.send_signal(signal.SIGTERM)
+    wait_until(lambda: not daemon.socket().exists(), "no socket of the adapter")
+    assert client.ends()
