@@ -14,6 +14,8 @@
 
 #define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
 
+_Static_assert(PVR_SIGBUS_GUARDS == PVR_RAM_REGIONS, "each region has a guard");
+
 /*
  * A file, such as an NVDIMM on a disk. The device cannot access it, but QEMU announces it.
  * The file's server, such as that of a FUSE file system, may not respond: the kernel
@@ -107,9 +109,24 @@ static void record_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request 
 
 static void remove_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
 {
-	pvr_sigbus_unguard(region->guard);
+	pvr_sigbus_unguard(ram->guards, region->guard);
 	munmap(region->va, region->size);
 	ram->bytes -= region->size;
+}
+
+static int guard_region(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
+			struct pvr_error *err)
+{
+	if (!ram->guards)
+		ram->guards = pvr_sigbus_open();
+	if (!ram->guards) {
+		pvr_fail(err, "this daemon is out of memory");
+		return -ENOMEM;
+	}
+	/* There is a guard for each region. */
+	region->guard =
+		pvr_sigbus_guard(ram->guards, region->va, region->size, &ram->broken, ram->loop);
+	return 0;
 }
 
 static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
@@ -130,11 +147,8 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 	madvise(va, req->size, MADV_DONTFORK);
 	ram->bytes += req->size;
 	region->va = va;
-	region->guard = pvr_sigbus_guard(va, req->size, &ram->broken, ram->loop);
-	if (region->guard < 0) {
-		pvr_fail(err, "too many memory regions in this daemon");
-		ret = -ENOSPC;
-	} else {
+	ret = guard_region(ram, region, err);
+	if (!ret) {
 		ret = pvr_adapter_map_ram(ram->adapter, req->gpa, req->size, va, req->writable);
 		if (ret)
 			pvr_fail(err, "the device refuses region 0x%" PRIx64 "+0x%" PRIx64 ": %s",
@@ -196,6 +210,8 @@ void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram)
 {
 	while (ram->num)
 		remove_region(ram, ram->num - 1);
+	pvr_sigbus_close(ram->guards);
+	ram->guards = NULL;
 }
 
 bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client)

@@ -16,6 +16,8 @@
 #include "base/loop.h"
 #include "engine.h"
 
+struct pvr_sigbus_set;
+
 #define PVR_RAM_REGIONS 128
 #define PVR_RAM_BYTES_MAX (16ull << 40)
 #define PVR_RAM_SMALLEST (1ull << 20) /* a smaller region is not counted as RAM */
@@ -23,7 +25,7 @@
 struct pvr_vm_ram_region {
 	uint64_t gpa, size;
 	void *va; /* NULL: not mapped */
-	int guard;
+	int guard; /* of pvr_vm_ram.guards */
 };
 
 struct pvr_vm_ram {
@@ -35,6 +37,7 @@ struct pvr_vm_ram {
 	uint64_t file_size;
 	dev_t file_dev;
 	ino_t file_ino;
+	struct pvr_sigbus_set *guards; /* NULL until a region is mapped */
 	bool broken; /* set by the SIGBUS handler, see sigbus.h */
 	struct pvr_loop *loop; /* woken after a SIGBUS */
 };

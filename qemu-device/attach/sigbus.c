@@ -7,17 +7,20 @@
  * of the memory does not change during the access, because it is freed after the last use.
  * Other slots may change, and the handler must not use a half-written slot. So each slot
  * has a sequence number, odd during a change, which the reader checks before and after.
+ *
+ * Each client has a set of slots, so no client takes those of another. The handler reads the
+ * list of all sets without a lock: a set is never removed or freed. The next client uses it.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "attach/attach.h"
 #include "attach/sigbus.h"
 
-#define GUARDS_MAX 4096
 #define GUARD_PAGE 4096ul
 
 struct guard {
@@ -26,40 +29,89 @@ struct guard {
 	struct pvr_loop *wakes;
 };
 
-static struct {
+struct slot {
 	struct guard guard;
 	unsigned int number;
-} slots[GUARDS_MAX];
+};
 
-static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* not taken by the handler */
+struct pvr_sigbus_set {
+	struct pvr_sigbus_set *next; /* does not change once the set is in the list */
+	bool used; /* with sets_lock held */
+	struct slot slots[PVR_SIGBUS_GUARDS]; /* written by the client's worker only */
+};
 
-/* Called with slots_lock held. */
-static void set_slot(int i, const struct guard *guard)
+static struct pvr_sigbus_set *sets; /* atomic: the handler reads it without sets_lock */
+static pthread_mutex_t sets_lock = PTHREAD_MUTEX_INITIALIZER; /* not taken by the handler */
+
+static void set_slot(struct slot *slot, const struct guard *guard)
 {
-	struct guard *to = &slots[i].guard;
+	struct guard *to = &slot->guard;
 
-	__atomic_fetch_add(&slots[i].number, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&slot->number, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->start, guard->start, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->end, guard->end, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->broken, guard->broken, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->wakes, guard->wakes, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&slots[i].number, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&slot->number, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Return: false if the slot is being changed. */
-static bool get_slot(int i, struct guard *guard)
+static bool get_slot(const struct slot *slot, struct guard *guard)
 {
-	const struct guard *from = &slots[i].guard;
-	unsigned int number = __atomic_load_n(&slots[i].number, __ATOMIC_SEQ_CST);
+	const struct guard *from = &slot->guard;
+	unsigned int number = __atomic_load_n(&slot->number, __ATOMIC_SEQ_CST);
 
 	guard->start = __atomic_load_n(&from->start, __ATOMIC_SEQ_CST);
 	guard->end = __atomic_load_n(&from->end, __ATOMIC_SEQ_CST);
 	guard->broken = __atomic_load_n(&from->broken, __ATOMIC_SEQ_CST);
 	guard->wakes = __atomic_load_n(&from->wakes, __ATOMIC_SEQ_CST);
-	return !(number & 1) && number == __atomic_load_n(&slots[i].number, __ATOMIC_SEQ_CST);
+	return !(number & 1) && number == __atomic_load_n(&slot->number, __ATOMIC_SEQ_CST);
 }
 
-int pvr_sigbus_guard(void *start, size_t size, bool *broken, struct pvr_loop *wakes)
+/* Called with sets_lock held. Return: NULL without memory. */
+static struct pvr_sigbus_set *find_set(void)
+{
+	struct pvr_sigbus_set *set = sets;
+
+	while (set && set->used)
+		set = set->next;
+	if (set)
+		return set;
+	set = calloc(1, sizeof(*set));
+	if (set) {
+		set->next = sets;
+		__atomic_store_n(&sets, set, __ATOMIC_RELEASE); /* pairs with find_guard() */
+	}
+	return set;
+}
+
+struct pvr_sigbus_set *pvr_sigbus_open(void)
+{
+	struct pvr_sigbus_set *set;
+
+	pthread_mutex_lock(&sets_lock);
+	set = find_set();
+	if (set)
+		set->used = true;
+	pthread_mutex_unlock(&sets_lock);
+	return set;
+}
+
+void pvr_sigbus_close(struct pvr_sigbus_set *set)
+{
+	int i;
+
+	if (!set)
+		return;
+	for (i = 0; i < PVR_SIGBUS_GUARDS; i++)
+		pvr_sigbus_unguard(set, i);
+	pthread_mutex_lock(&sets_lock);
+	set->used = false;
+	pthread_mutex_unlock(&sets_lock);
+}
+
+int pvr_sigbus_guard(struct pvr_sigbus_set *set, void *start, size_t size, bool *broken,
+		     struct pvr_loop *wakes)
 {
 	const struct guard guard = {
 		.start = (uintptr_t)start,
@@ -69,33 +121,33 @@ int pvr_sigbus_guard(void *start, size_t size, bool *broken, struct pvr_loop *wa
 	};
 	int i;
 
-	pthread_mutex_lock(&slots_lock);
-	for (i = 0; i < GUARDS_MAX && slots[i].guard.end; i++)
+	for (i = 0; i < PVR_SIGBUS_GUARDS && set->slots[i].guard.end; i++)
 		;
-	if (i < GUARDS_MAX)
-		set_slot(i, &guard);
-	pthread_mutex_unlock(&slots_lock);
-	return i < GUARDS_MAX ? i : -1;
+	if (i == PVR_SIGBUS_GUARDS)
+		return -1;
+	set_slot(&set->slots[i], &guard);
+	return i;
 }
 
-void pvr_sigbus_unguard(int handle)
+void pvr_sigbus_unguard(struct pvr_sigbus_set *set, int handle)
 {
 	static const struct guard none;
 
-	if (handle < 0)
-		return;
-	pthread_mutex_lock(&slots_lock);
-	set_slot(handle, &none);
-	pthread_mutex_unlock(&slots_lock);
+	if (handle >= 0)
+		set_slot(&set->slots[handle], &none);
 }
 
 static bool find_guard(uintptr_t addr, struct guard *guard)
 {
+	const struct pvr_sigbus_set *set = __atomic_load_n(&sets, __ATOMIC_ACQUIRE);
 	int i;
 
-	for (i = 0; i < GUARDS_MAX; i++) {
-		if (get_slot(i, guard) && addr >= guard->start && addr < guard->end)
-			return true;
+	for (; set; set = set->next) {
+		for (i = 0; i < PVR_SIGBUS_GUARDS; i++) {
+			if (get_slot(&set->slots[i], guard) && addr >= guard->start &&
+			    addr < guard->end)
+				return true;
+		}
 	}
 	return false;
 }

@@ -8,17 +8,26 @@
 
 #include "base/loop.h"
 
+#define PVR_SIGBUS_GUARDS 128 /* mappings of one client */
+
+/* The guarded mappings of one client. One thread at a time calls the functions of a set. */
+struct pvr_sigbus_set;
+
+/* Return: NULL without memory. */
+struct pvr_sigbus_set *pvr_sigbus_open(void);
+/* Ends all guards of @set, which can be NULL. */
+void pvr_sigbus_close(struct pvr_sigbus_set *set);
+
 /**
  * pvr_sigbus_guard() - contain SIGBUS in a mapping
  * @broken: set to true by the signal handler, in any thread
  * @wakes: woken by the signal handler
  *
- * Context: any thread, as pvr_sigbus_unguard().
- *
- * Return: a handle for pvr_sigbus_unguard(), or -1 if all slots are in use.
+ * Return: a handle for pvr_sigbus_unguard(), or -1 if all guards of @set are in use.
  */
-int pvr_sigbus_guard(void *start, size_t size, bool *broken, struct pvr_loop *wakes);
+int pvr_sigbus_guard(struct pvr_sigbus_set *set, void *start, size_t size, bool *broken,
+		     struct pvr_loop *wakes);
 /* Call after the last access to the mapping. */
-void pvr_sigbus_unguard(int handle);
+void pvr_sigbus_unguard(struct pvr_sigbus_set *set, int handle);
 
 #endif /* PVR_ATTACH_SIGBUS_H */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """QEMUs that a guest has taken over: they get an error or are disconnected, and their neighbours are served."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -17,6 +18,8 @@ from daemon_idle import cpu, wait_quiet
 from daemon_process import PATIENCE, wait_until
 from pipe_peer import Closed
 from vfio_user import Client, Refused, attach
+
+PIECES, PAGE = 128, 4096  # regions of a VM, at most
 
 
 @pytest.fixture(autouse=True)
@@ -304,6 +307,27 @@ def test_ram_truncated_before_the_device_reads_it(daemon, client):
     daemon.wait_for_log("its RAM was truncated")
     with attach(daemon.socket()) as other:
         assert other.read_reg(0) == 20
+
+
+def test_ram_in_as_many_pieces_as_possible(start_daemon):
+    """33 VMs have all the regions that they can, and the last of them has a truncated RAM file."""
+    daemon = start_daemon(adapters=33)
+    fd = v.memfd(PIECES * PAGE)
+    with contextlib.ExitStack() as stack:
+        for number in range(1, 34):
+            last = stack.enter_context(attach(daemon.socket(number)))
+            for piece in range(PIECES):
+                last.map(piece * PAGE, PAGE, [fd], offset=piece * PAGE)
+            refused(errno.ENOSPC, last.map, PIECES * PAGE, PAGE, [fd])
+        last.write_config(4, 6, 2)
+        os.ftruncate(fd, 0)
+        last.write_reg(0x04, 0)
+        with contextlib.suppress(Closed):
+            last.write_reg(0x08, 0)
+        assert last.ends()
+        daemon.wait_for_log("its RAM was truncated")
+        with attach(daemon.socket(33)) as other:
+            assert other.read_reg(0) == 20
 
 
 def test_ram_truncated_and_never_touched(client):
