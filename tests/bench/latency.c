@@ -72,7 +72,7 @@ static void by_poller(struct bench_load *load, void *arg)
 static double two_threads(void *arg, uint64_t ns)
 {
 	struct bench_load *load = arg;
-	struct bench_poller poller;
+	static struct bench_poller poller; /* see rate.c */
 	double seconds;
 
 	bench_poller_start(&poller, load->pair);
@@ -110,9 +110,10 @@ static void by_bounce(struct bench_load *load, void *arg)
 
 static double cache_line(void *arg, uint64_t ns)
 {
-	struct bounce bounce = { .thread = { .turn = bounce_turn, .arg = &bounce } };
+	static struct bounce bounce; /* see rate.c */
 	double seconds;
 
+	bounce.thread = (struct bench_thread){ .turn = bounce_turn, .arg = &bounce };
 	bench_thread_start(&bounce.thread);
 	seconds = median_of_groups(arg, ns, by_bounce, &bounce);
 	bench_thread_stop(&bounce.thread);

@@ -150,7 +150,7 @@ def soak(folder, seconds, seed, workers):
     try:
         this.lab.start()
         this.invariants.begin()
-        while time.monotonic() - this.begin < seconds:
+        while not this.totals["rounds"] or time.monotonic() - this.begin < seconds:
             names = this.round()
             print(f"[{time.monotonic() - this.begin:5.0f}s] round {this.totals['rounds']}: {', '.join(names)}; "
                   f"{this.totals['steps']} steps, {this.totals['bytes'] >> 20} MiB checked", flush=True)
