@@ -28,6 +28,20 @@ void pvr_fuzz_copied(const void *from_shm, size_t size) __attribute__((weak));
 #endif
 
 /*
+ * Leaves out the stack protector of a function that runs once per message, where it costs 2
+ * to 3 % of the message rate. Only for functions whose arrays are written within checked
+ * bounds.
+ */
+#if defined(__has_attribute)
+#if __has_attribute(no_stack_protector)
+#define PVR_NO_STACK_PROTECTOR __attribute__((no_stack_protector))
+#endif
+#endif
+#ifndef PVR_NO_STACK_PROTECTOR
+#define PVR_NO_STACK_PROTECTOR
+#endif
+
+/*
  * Copy from guest memory, once. The barrier keeps the compiler from reading guest memory
  * again at a use of the copy, so the checked values are the used values.
  */

@@ -365,7 +365,9 @@ execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound
 	return syndrome;
 }
 
-struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
+/* pvr_wq_fetch_sge() and pvr_sg_build() bound what they store in its arrays. */
+PVR_NO_STACK_PROTECTOR struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to,
+								 const struct pvr_request *request)
 {
 	return execute(to, request, NULL);
 }
