@@ -460,17 +460,19 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 /*
  * QEMU must read the end of the stream. close() with unread data would send a reset, on
  * which QEMU 11.1 aborts. After shutdown() no more data arrives, so the drain is bounded.
- * Unread data can have descriptors.
+ * It ends before this function returns, because the process can end next. Only a client
+ * that fills its closer with descriptors can get a reset then.
  */
 static void close_connection(struct pvr_client *client)
 {
+	struct pvr_closer *closer = pvr_attach_closer(client->attach);
 	int fd = client->source.fd;
 
 	shutdown(fd, SHUT_RDWR);
-	if (pvr_message_queued(fd))
-		pvr_closer_close_stream(pvr_attach_closer(client->attach), fd);
-	else
+	if (pvr_message_drop_all(fd, closer))
 		close(fd);
+	else
+		pvr_closer_close_stream(closer, fd);
 }
 
 void pvr_client_destroy(struct pvr_client *client)

@@ -138,6 +138,20 @@ void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer)
 	msg->num_fds = 0;
 }
 
+bool pvr_message_drop_all(int fd, struct pvr_closer *closer)
+{
+	struct pvr_message msg;
+	struct iovec iov = { .iov_base = msg.body, .iov_len = sizeof(msg.body) };
+	ssize_t n;
+
+	do {
+		msg.num_fds = 0;
+		n = take_part(fd, &msg, &iov);
+		pvr_message_close(&msg, closer);
+	} while (n > 0 && !pvr_closer_is_full(closer));
+	return !pvr_message_queued(fd);
+}
+
 bool pvr_message_has_fds(int fd, size_t size)
 {
 	char scratch[PVR_MESSAGE_MAX];

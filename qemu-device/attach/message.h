@@ -58,6 +58,12 @@ void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer);
  */
 bool pvr_fd_is_memory(int fd);
 
+/*
+ * Drops the data that is queued, of a client that sends no more. Return: whether none is
+ * left. Some remains if @closer is full.
+ */
+bool pvr_message_drop_all(int fd, struct pvr_closer *closer);
+
 /* Return: bytes in the receive buffer. */
 size_t pvr_message_queued(int fd);
 

@@ -11,34 +11,48 @@ import pytest
 
 from daemon_process import PATIENCE, wait_until
 from pipe_peer import Closed
-from vfio_user import BAR_UAR, attach
+from vfio_user import BAR_UAR, DMA_MAP, NO_REPLY, attach, memfd
 
 DOORBELL = struct.pack("<I", 1 << 30)
 
 
-class Talker:
-    """Rings doorbells as fast as the socket takes them."""
+def ring_doorbell(client):
+    client.write(BAR_UAR, 0, DOORBELL, posted=True)
 
-    def __init__(self, path):
+
+class Mapper:
+    """Maps a page, and then the same page again and again, which is refused; each message has a descriptor."""
+
+    def __init__(self):
+        self.fd = memfd(4096)
+
+    def __call__(self, client):
+        client.send_raw(client.message(DMA_MAP, struct.pack("<IIQQQ", 32, 3, 0, 0, 4096), flags=NO_REPLY), [self.fd])
+
+
+class Talker:
+    """Sends as fast as the socket takes it."""
+
+    def __init__(self, path, send=ring_doorbell):
         self.client = attach(path)
         assert self.client.read_reg(0) == 20
-        self.rung = 0
-        self.thread = threading.Thread(target=self._ring, daemon=True)
+        self.sent = 0
+        self.thread = threading.Thread(target=self._send, args=[send], daemon=True)
         self.thread.start()
-        wait_until(lambda: self.rung >= 1000, "doorbells")
+        wait_until(lambda: self.sent >= 1000, "messages")
 
-    def _ring(self):
+    def _send(self, send):
         try:
             while True:
-                self.client.write(BAR_UAR, 0, DOORBELL, posted=True)
-                self.rung += 1
+                send(self.client)
+                self.sent += 1
         except (Closed, OSError):
             pass
 
     def end(self):
         """The last byte that it reads after the daemon has closed: none."""
         self.thread.join(PATIENCE)
-        assert not self.thread.is_alive() and self.rung
+        assert not self.thread.is_alive() and self.sent
         try:
             return self.client.sock.recv(1)
         finally:
@@ -57,3 +71,10 @@ def test_daemon_stopped_under_doorbells(daemon, time):
     talkers = [Talker(daemon.socket(number)) for number in (1, 2)]
     assert daemon.stop() == 0
     assert [talker.end() for talker in talkers] == [b"", b""]
+
+
+@pytest.mark.parametrize("time", range(5))
+def test_daemon_stopped_under_descriptors(daemon, time):
+    talker = Talker(daemon.socket(1), Mapper())
+    assert daemon.stop() == 0
+    assert talker.end() == b""
