@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Descriptors whose fstat() or close() blocks: a FUSE file without a server."""
+"""Descriptors whose fstat() or close() blocks: a FUSE file without a server, a TCP socket that lingers."""
 
 import contextlib
 import ctypes
 import os
 import signal
+import socket
 import struct
 
 import pytest
@@ -71,3 +72,28 @@ class FuseFile:
         with contextlib.suppress(OSError):  # the flush fails, and the descriptor is closed
             os.close(self.fd)
         os.close(self.news)
+
+
+class LingeringSocket:
+    """A TCP socket with unsent data, whose last close() waits for ten minutes, or until release()."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.mine = socket.create_connection(server.getsockname())
+            self.peer, _ = server.accept()
+        self.mine.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
+        self.mine.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.mine.send(bytes(65536))
+        self.mine.setblocking(True)
+        self.fd = self.mine.fileno()
+
+    def drop(self):
+        """Close this process's descriptor. Another one, or a message with one, must exist."""
+        self.mine.close()
+
+    def release(self):
+        """Unread data: the peer sends a reset."""
+        self.peer.close()
+        self.mine.close()

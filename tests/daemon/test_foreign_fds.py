@@ -6,13 +6,14 @@ import errno
 import os
 import signal
 import socket
+import struct
 from pathlib import Path
 
 import pytest
 
 import vfio_user as v
 from daemon_process import PATIENCE, wait_until
-from foreign_fds import FLUSH, FuseFile
+from foreign_fds import FLUSH, FuseFile, LingeringSocket
 from pipe_peer import Closed
 from vfio_user import Client, Refused, attach
 
@@ -30,6 +31,16 @@ def fuse(tmp_path):
     made = FuseFile(tmp_path / "fuse")
     yield made
     made.close()
+
+
+def closing_threads(daemon):
+    """Their ids."""
+    found = []
+    for task in Path(f"/proc/{daemon.child.pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if (task / "comm").read_text() == "pvrdmad/close\n":
+                found.append(int(task.name))
+    return found
 
 
 def test_fuse_file_as_ram(daemon, client, fuse, neighbour):
@@ -77,12 +88,28 @@ def test_other_vms_have_their_descriptors_closed(daemon, client, fuse):
         assert mine.recv(1) == b""
 
 
+def test_lingering_socket_as_ram(daemon, client, neighbour):
+    """The socket's last descriptor is the one in the message: the daemon does not run until the others are closed."""
+    lingering = LingeringSocket()
+    try:
+        daemon.child.send_signal(signal.SIGSTOP)
+        client.send_raw(client.message(v.DMA_MAP, struct.pack("<IIQQQ", 32, 3, 0, 0, 1 << 20)), [lingering.fd])
+        lingering.drop()
+        daemon.child.send_signal(signal.SIGCONT)
+        with pytest.raises(Refused):
+            client.reply()
+        neighbour()
+        assert closing_threads(daemon)
+    finally:
+        lingering.release()
+    wait_until(lambda: not closing_threads(daemon), "the end of the close()")
+
+
 @pytest.mark.usefixtures("neighbour")
 def test_closing_thread_has_the_cpus_of_the_process(daemon, client, fuse):
     client.map(0, 1 << 20, [fuse.fd])
     wait_until(fuse.stuck, "a request of the file's server")
-    tasks = Path(f"/proc/{daemon.child.pid}/task").iterdir()
-    closing, = (int(task.name) for task in tasks if (task / "comm").read_text() == "pvrdmad/close\n")
+    closing, = closing_threads(daemon)
     assert os.sched_getaffinity(closing) == set(HAVE)
 
 
