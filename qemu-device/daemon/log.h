@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
 #include "engine.h"
 
 /* @on: start each line with the time of day; journald adds it by itself. */
@@ -14,6 +15,11 @@ enum pvr_log_level pvrd_log_level(void);
 
 /* Return: false if @name is no level. */
 bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level);
+
+/* From here on, pvrd_log() never waits: a thread writes the lines. */
+bool pvrd_log_start(struct pvr_error *err);
+/* Waits for the last lines, for a bounded time. No other thread logs. */
+void pvrd_log_stop(void);
 
 /* @adapter: the name of the adapter concerned; NULL: the daemon. */
 __attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,

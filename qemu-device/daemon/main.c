@@ -53,8 +53,9 @@ int main(int argc, char **argv)
 	case PVR_OPTIONS_DONE:
 		break;
 	case PVR_OPTIONS_RUN:
-		if (prepare(&settings, &err)) {
+		if (prepare(&settings, &err) && pvrd_log_start(&err)) {
 			status = serve(&settings);
+			pvrd_log_stop();
 		} else {
 			pvrd_log(PVR_LOG_ERR, NULL, "%s", err.text);
 			status = EXIT_FAILURE;
