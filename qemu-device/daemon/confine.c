@@ -10,6 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/confine.h"
@@ -25,6 +27,8 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+#define LAST_LINE_NS 100000000l
 
 /*
  * With any argument. What is not here: programs and processes (execve, fork, ptrace, kill),
@@ -134,6 +138,21 @@ static bool fill(scmp_filter_ctx ctx)
 	       add_with_arguments(ctx);
 }
 
+/*
+ * A second SIGSYS ends the process after LAST_LINE_NS, also while a thread is inside of write().
+ * poll() before write() is not sufficient, because another thread can fill a pipe in between.
+ * O_NONBLOCK belongs to all processes that share stderr. glibc's timer_create() may allocate memory.
+ */
+static bool limit_last_line(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGSYS };
+	const struct itimerspec once = { .it_value.tv_nsec = LAST_LINE_NS };
+	int id;
+
+	return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) == 0 &&
+	       syscall(SYS_timer_settime, id, 0, &once, NULL) == 0;
+}
+
 /* The system call was not executed. Reports it, then the signal ends the process. */
 static void on_forbidden(int signo, siginfo_t *info, void *context)
 {
@@ -144,7 +163,8 @@ static void on_forbidden(int signo, siginfo_t *info, void *context)
 			   "see --seccomp in pvrdmad(8)\n",
 			   info->si_syscall, (int)gettid());
 
-	if (write(STDERR_FILENO, line, (size_t)len) < 0)
+	/* The log's thread may hold locks. */
+	if (limit_last_line() && write(STDERR_FILENO, line, (size_t)len) < 0)
 		len = 0; /* stderr is gone: the exit status remains */
 	raise(SIGSYS); /* SA_RESETHAND and SA_NODEFER: the default action */
 	_exit(128 + SIGSYS);

@@ -47,6 +47,7 @@ static struct ending in_child(enum pvr_seccomp_mode mode, int (*body)(void))
 	pid = fork();
 	assert_return_code(pid, errno);
 	if (!pid) {
+		alarm(60);
 		dup2(fds[1], STDERR_FILENO);
 		run_confined(mode, body);
 	}
@@ -127,6 +128,28 @@ TEST_PLAIN(test_forbidden_calls_end_the_process)
 	assert_killed(change_root);
 	assert_killed(make_io_uring);
 	assert_killed(change_limits_of_others);
+}
+
+/* stderr is a full pipe. Without the handler's own limit, SIGALRM ends the child. */
+static int run_program_with_stuck_stderr(void)
+{
+	static const char page[4096];
+	int fds[2];
+
+	if (pipe2(fds, O_NONBLOCK) < 0 || dup2(fds[1], STDERR_FILENO) < 0)
+		return 1;
+	while (write(STDERR_FILENO, page, sizeof(page)) > 0)
+		continue;
+	fcntl(STDERR_FILENO, F_SETFL, 0);
+	return run_program();
+}
+
+TEST_PLAIN(test_forbidden_call_ends_a_process_whose_stderr_is_stuck)
+{
+	struct ending ending = in_child(PVR_SECCOMP_ON, run_program_with_stuck_stderr);
+
+	assert_true(WIFSIGNALED(ending.status));
+	assert_int_equal(WTERMSIG(ending.status), SIGSYS);
 }
 
 TEST_PLAIN(test_forbidden_calls_run_without_the_filter)
