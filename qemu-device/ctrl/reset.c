@@ -127,7 +127,7 @@ void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 {
 	if (adapter->state == PVR_ADAPTER_FAILED)
 		return;
-	pvr_log(adapter->engine, adapter, PVR_LOG_ERR, "failed until reset: %s", why);
+	pvr_log_limited(adapter, PVR_LOG_ERR, "failed until reset: %s", why);
 	pvr_cmd_cancel(adapter);
 	pvr_ext_dma_revoke_all(adapter);
 	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);

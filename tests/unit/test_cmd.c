@@ -223,6 +223,17 @@ TEST_GUEST(guest, test_failed_commands_are_logged_at_a_bounded_rate)
 	assert_in_range(lines_logged(env->host) - before, 1, 1000);
 }
 
+TEST_GUEST(guest, test_failures_and_resets_are_logged_at_a_bounded_rate)
+{
+	uint64_t before = lines_logged(env->host);
+
+	for (int i = 0; i < 1000; i++) {
+		pvr_adapter_fail(g->adapter, "a test");
+		fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
+	}
+	assert_in_range(lines_logged(env->host) - before, 1, 100);
+}
+
 TEST_GUEST(guest, test_response_slot_that_vanished_fails_the_command)
 {
 	uint32_t pd;
