@@ -2,6 +2,7 @@
 /* pvrdmad: the PVRDMA devices of one host's virtual machines. */
 #include <stdlib.h>
 
+#include "base/loop.h"
 #include "daemon/confine.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
@@ -9,6 +10,8 @@
 #include "daemon/process.h"
 
 #define EXIT_USAGE 2
+#define READY_NS (10 * PVR_SEC) /* without this message, the service manager ends the daemon */
+#define STOPPING_NS (100 * PVR_MSEC)
 
 static bool prepare(const struct pvr_settings *settings, struct pvr_error *err)
 {
@@ -29,9 +32,9 @@ static int serve(const struct pvr_settings *settings)
 
 	if (ok) {
 		pvrd_log(PVR_LOG_INFO, NULL, "ready, %zu adapters", daemon.num_adapters);
-		pvr_notify("READY=1");
+		pvr_notify("READY=1", READY_NS);
 		pvr_daemon_run(&daemon);
-		pvr_notify("STOPPING=1");
+		pvr_notify("STOPPING=1", STOPPING_NS);
 	} else {
 		pvrd_log(PVR_LOG_ERR, NULL, "%s", err.text);
 	}

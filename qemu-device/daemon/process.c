@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "daemon/process.h"
 
 #define STALL_NSEC 500000000l
@@ -41,8 +42,12 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err)
 	return true;
 }
 
-void pvr_notify(const char *state)
+void pvr_notify(const char *state, uint64_t timeout_ns)
 {
+	const struct timeval limit = {
+		.tv_sec = (time_t)(timeout_ns / PVR_SEC),
+		.tv_usec = (suseconds_t)(timeout_ns % PVR_SEC / 1000),
+	};
 	static bool no_receiver;
 	const char *path = no_receiver ? NULL : getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -57,9 +62,10 @@ void pvr_notify(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		no_receiver = true; /* not an error of the daemon */
+		no_receiver = errno != EAGAIN && errno != EINTR; /* not an error of the daemon */
 	close(fd);
 }
 

@@ -4,6 +4,7 @@
 #define PVR_DAEMON_PROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -14,8 +15,11 @@ void pvr_raise_file_limit(void);
 /* Switches to the user @user permanently. */
 bool pvr_drop_privileges(const char *user, struct pvr_error *err);
 
-/* Notifies the service manager at $NOTIFY_SOCKET, if there is one. */
-void pvr_notify(const char *state);
+/*
+ * Notifies the service manager at $NOTIFY_SOCKET, if there is one. If it does not read for
+ * @timeout_ns, this message is lost.
+ */
+void pvr_notify(const char *state, uint64_t timeout_ns);
 
 /*
  * The stall guard of a thread: while its loop is busy, a signal interrupts it twice per

@@ -11,6 +11,7 @@
 
 /* Checks per WatchdogSec: two may come late. */
 #define CHECKS 3
+#define NOTIFY_NS (100 * PVR_MSEC) /* control requests wait meanwhile */
 
 /* Return: the number of workers that stand still. */
 static unsigned int count_stuck(struct pvr_watchdog *watchdog)
@@ -40,7 +41,7 @@ static void check(struct pvr_loop_timer *timer)
 	bool stuck = count_stuck(watchdog) > 0;
 
 	if (!stuck)
-		pvr_notify("WATCHDOG=1");
+		pvr_notify("WATCHDOG=1", NOTIFY_NS);
 	if (watchdog->stuck && !stuck)
 		pvrd_log(PVR_LOG_WARN, NULL, "all workers run again");
 	watchdog->stuck = stuck;

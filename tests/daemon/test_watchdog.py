@@ -5,6 +5,7 @@ import ctypes
 import os
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -102,6 +103,24 @@ def test_no_heartbeat_while_a_worker_stands_still(start_daemon, manager):
         load.join()
         client.close()
     daemon.wait_for_log("all workers run again")
+    assert manager.recv(200) == b"WATCHDOG=1"
+
+
+def test_heartbeats_after_a_service_manager_did_not_read(start_daemon, manager):
+    daemon = start_daemon(env=environment(manager, 30000))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as filler:
+        filler.setblocking(False)
+        filled = 0
+        # The daemon fills what is left, and then waits in vain several times.
+        while filled < 5:
+            try:
+                while True:
+                    filler.sendto(b"FILLER=1", manager.getsockname())
+            except BlockingIOError:
+                filled += 1
+            time.sleep(0.15)
+            daemon.must("version")
+    messages(manager)
     assert manager.recv(200) == b"WATCHDOG=1"
 
 
