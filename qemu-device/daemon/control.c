@@ -86,6 +86,8 @@ static bool answer(struct control_client *client, const char *line)
 
 	client->reply = pvr_request_run(client->control->daemon, request);
 	json_object_put(request);
+	/* An operator that has the reply finds the lines of its events in the log. */
+	pvrd_log_flush();
 	if (client->reply)
 		client->text = json_object_to_json_string_length(
 			client->reply, JSON_C_TO_STRING_PLAIN, &client->left);

@@ -235,6 +235,7 @@ static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* of a log or memory file at RLIMIT_FSIZE: the call fails */
 	daemon->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	daemon->signals.ready = signals_ready;
 	if (daemon->signals.fd < 0 || pvr_loop_add(daemon->loop, &daemon->signals, EPOLLIN) < 0)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The daemon's log: one line per event on stderr. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,7 +16,9 @@
 #include "daemon/log_ring.h"
 
 #define LOG_LEVELS (PVR_LOG_DEBUG + 1)
-#define FLUSH_SEC 2 /* at the end of the process */
+#define END_NS 2000000000ull /* for the last lines, at the end of the process */
+#define FLUSH_NS 100000000ull
+#define FULL_MS 1000 /* for a stderr that another process has made non-blocking */
 
 static struct {
 	enum pvr_log_level level;
@@ -21,7 +26,14 @@ static struct {
 	bool has_thread; /* changes while there is one thread that logs */
 	pthread_t thread;
 	struct pvr_log_ring ring;
-} log_state = { .level = PVR_LOG_INFO, .ring = PVR_LOG_RING_INIT };
+} log_state = { .level = PVR_LOG_INFO };
+
+/* Used by the log's thread; before it starts, by the first thread. */
+static struct {
+	uint64_t lost; /* lines that could not be written since the last good one */
+	int error; /* errno of the last of them */
+	bool torn; /* the last line was written in part */
+} output;
 
 static const char *const level_names[LOG_LEVELS] = {
 	[PVR_LOG_ERR] = "error",
@@ -78,33 +90,87 @@ static void format_time(char *buf, size_t size)
 	snprintf(buf + len, size - len, ".%06ld ", ts.tv_nsec / 1000);
 }
 
-/* One write() per line: lines of several threads and processes do not mix. */
-static void write_line(const char *line, size_t len)
+/* Return: 0 or an errno value: of a full file system, a closed pipe, ... */
+static int write_text(const char *text, size_t len)
 {
-	if (write(STDERR_FILENO, line, len) < 0)
-		return; /* stderr is gone: there is no other place to report it */
+	struct pollfd space = { .fd = STDERR_FILENO, .events = POLLOUT };
+	ssize_t n;
+
+	/* Lines of several processes do not mix: write() takes a line as a whole, if it can. */
+	while (len) {
+		n = write(STDERR_FILENO, text, len);
+		if (n > 0) {
+			text += n;
+			len -= (size_t)n;
+			output.torn = len > 0;
+		} else if (errno == EAGAIN && poll(&space, 1, FULL_MS) == 0) {
+			return EAGAIN;
+		} else if (errno != EAGAIN && errno != EINTR) {
+			return errno;
+		}
+	}
+	return 0;
 }
 
-/* Return: the length. */
+/* Return: the length. A line that is too long is cut, and ends with a newline as well. */
 static size_t format_line(char *line, size_t size, enum pvr_log_level level, const char *adapter,
 			  const char *text)
 {
 	char when[32] = "";
+	size_t len;
 
 	if (log_state.timestamps)
 		format_time(when, sizeof(when));
-	return (size_t)snprintf(line, size, "%s%spvrdmad: %s%s%s\n",
-				getenv("JOURNAL_STREAM") ? journal_prefixes[level] : "", when,
-				adapter ? adapter : "", adapter ? ": " : "", text);
+	len = (size_t)snprintf(line, size, "%s%spvrdmad: %s%s%s\n",
+			       getenv("JOURNAL_STREAM") ? journal_prefixes[level] : "", when,
+			       adapter ? adapter : "", adapter ? ": " : "", text);
+	if (len >= size) {
+		len = size - 1;
+		line[len - 1] = '\n';
+	}
+	return len;
+}
+
+/* Return: an errno value if nothing can be written. */
+static int report_lost(uint64_t num, const char *why)
+{
+	char text[200], line[PVR_LOG_LINE];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " lines lost: %s", num, why);
+	return write_text(line, format_line(line, sizeof(line), PVR_LOG_WARN, NULL, text));
+}
+
+/* After lines that could not be written: ends a part of a line, and reports their number. */
+static int resume_output(void)
+{
+	char why[150];
+	int error = output.torn ? write_text("\n", 1) : 0;
+
+	snprintf(why, sizeof(why), "cannot write to stderr: %s", strerror(output.error));
+	if (!error)
+		error = report_lost(output.lost, why);
+	if (!error)
+		output.lost = 0;
+	return error;
+}
+
+/* There is no other place to report that stderr cannot be written: lines are counted. */
+static void write_line(const char *line, size_t len)
+{
+	int error = output.lost ? resume_output() : 0;
+
+	if (!error)
+		error = write_text(line, len);
+	if (error) {
+		output.lost++;
+		output.error = error;
+	}
 }
 
 static void report_dropped(uint64_t num)
 {
-	char text[100], line[PVR_LOG_LINE];
-
-	snprintf(text, sizeof(text), "%llu log lines were dropped: the log's reader is too slow",
-		 (unsigned long long)num);
-	write_line(line, format_line(line, sizeof(line), PVR_LOG_WARN, NULL, text));
+	if (output.lost || report_lost(num, "they came faster than stderr takes them"))
+		output.lost += num;
 }
 
 /* The only thread that a reader of stderr can stop: it holds no lock while it writes. */
@@ -126,6 +192,8 @@ bool pvrd_log_start(struct pvr_error *err)
 	sigset_t set, before;
 	int ret;
 
+	if (!pvr_log_ring_init(&log_state.ring))
+		return pvr_fail(err, "cannot make the log: out of memory");
 	/* Signals of the process are for the first thread. */
 	sigfillset(&set);
 	sigdelset(&set, SIGSYS);
@@ -141,16 +209,21 @@ bool pvrd_log_start(struct pvr_error *err)
 
 void pvrd_log_stop(void)
 {
-	struct timespec until;
-
 	if (!log_state.has_thread)
 		return;
 	pvr_log_ring_end(&log_state.ring);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += FLUSH_SEC;
 	/* After a timeout the thread ends with the process; later lines stay in the ring. */
-	if (!pthread_timedjoin_np(log_state.thread, NULL, &until))
-		log_state.has_thread = false;
+	if (!pvr_log_ring_flush(&log_state.ring, END_NS))
+		return;
+	/* The ring is empty and has ended: the thread does not write any more. */
+	pthread_join(log_state.thread, NULL);
+	log_state.has_thread = false;
+}
+
+void pvrd_log_flush(void)
+{
+	if (log_state.has_thread)
+		pvr_log_ring_flush(&log_state.ring, FLUSH_NS);
 }
 
 void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ...)
@@ -166,7 +239,8 @@ void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ..
 	va_end(ap);
 	len = format_line(line, sizeof(line), level, adapter, text);
 	if (log_state.has_thread)
-		pvr_log_ring_put(&log_state.ring, line, len);
+		pvr_log_ring_put(&log_state.ring, adapter ? pvr_log_ring_source(adapter) : 0, line,
+				 len);
 	else
 		write_line(line, len);
 }

@@ -18,8 +18,14 @@ bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level);
 
 /* From here on, pvrd_log() never waits: a thread writes the lines. */
 bool pvrd_log_start(struct pvr_error *err);
-/* Waits for the last lines, for a bounded time. No other thread logs. */
+/* Waits for the last lines, for 2 s at most. No other thread logs. */
 void pvrd_log_stop(void);
+
+/*
+ * Waits until the lines so far are written, for 100 ms at most. If stderr is stuck, only the first
+ * call waits.
+ */
+void pvrd_log_flush(void);
 
 /* @adapter: the name of the adapter concerned; NULL: the daemon. */
 __attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,

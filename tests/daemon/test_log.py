@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The log: a reader of stderr that does not read."""
+"""The log: a stderr that is not read, full file systems, lines of one VM without end."""
 
+import contextlib
 import fcntl
+import json
 import os
+import re
+import socket
 import subprocess
 import threading
+from pathlib import Path
+
+import pytest
 
 from daemon_process import PVRDMAD, Daemon, wait_until
+from pipe_peer import Closed
 from vfio_user import attach
 
 LIMIT = 20  # seconds, to end a daemon that hangs
@@ -30,13 +38,24 @@ class StuckLog(Daemon):
             return pipe.read().decode()
 
 
+def attach_often(daemon, times):
+    """Each time costs several lines of node1 at the level debug."""
+    for _ in range(times):
+        with attach(daemon.socket(1)) as client:
+            client.sock.settimeout(LIMIT)
+            assert client.read_reg(0) == 20
+
+
+def lost_lines(text):
+    return sum(map(int, re.findall(r"pvrdmad: (\d+) lines lost: ", text)))
+
+
 def test_log_that_is_not_read(tmp_path):
     daemon = StuckLog(tmp_path)
     killer = threading.Timer(LIMIT, daemon.child.kill)
     killer.start()
     try:
-        for _ in range(300):
-            attach(daemon.socket(1)).close()
+        attach_often(daemon, 100)
         with attach(daemon.socket(2)) as second:
             assert second.read_reg(0) == 20
         daemon.add_adapter("node3", 3)
@@ -48,7 +67,11 @@ def test_log_that_is_not_read(tmp_path):
         thread.start()
         assert daemon.child.wait(LIMIT) == 0
         thread.join()
-        assert "log lines were dropped: the log's reader is too slow" in reader[0]
+        assert re.search(r"pvrdmad: \d+ lines lost: they came faster than stderr takes them\n", reader[0])
+        # Lines of node1 have displaced none of others.
+        assert re.search(r"node2: QEMU \(process \d+\) has attached\n", reader[0])
+        assert "node3: waiting for its VM" in reader[0]
+        assert "Terminated: leaving" in reader[0]
     finally:
         killer.cancel()
         daemon.child.kill()
@@ -58,13 +81,129 @@ def test_log_that_is_not_read(tmp_path):
 def test_end_with_a_log_that_is_never_read(tmp_path):
     daemon = StuckLog(tmp_path)
     try:
-        for _ in range(100):
-            with attach(daemon.socket(1)) as client:
-                client.sock.settimeout(LIMIT)
-                assert client.read_reg(0) == 20
+        attach_often(daemon, 100)
         daemon.child.terminate()
         assert daemon.child.wait(LIMIT) == 0
     finally:
         daemon.child.kill()
         daemon.child.wait()
         os.close(daemon.pipe)
+
+
+def test_lines_of_a_request_are_written_before_its_reply(daemon):
+    with socket.socket(socket.AF_UNIX) as control:
+        control.connect(str(daemon.control))
+        with control.makefile("rw") as stream:
+            for count in range(1, 101):
+                for state in ("down", "up"):
+                    stream.write(json.dumps({"command": "link", "name": "node1", "state": state}) + "\n")
+                    stream.flush()
+                    assert json.loads(stream.readline())["ok"]
+                assert daemon.log_path.read_text().count("node1: link up") == count
+
+
+def test_log_of_a_daemon_that_has_ended_is_complete(start_daemon):
+    daemon = start_daemon(args=("--log-level", "debug"))
+    attach_often(daemon, 5)
+    assert daemon.stop() == 0
+    assert daemon.log().endswith("\n")
+    assert "Terminated: leaving" in daemon.log()
+    assert daemon.log().count("node1: QEMU") == 10
+
+
+class SmallDisk(Daemon):
+    """Its log is in a file system of two pages and 16 files, in a mount namespace of its own."""
+
+    SCRIPT = 'mount -t tmpfs -o size=8k,nr_inodes=16 none "$0" && exec "$@" 2>>"$0/log"'
+
+    def start(self, args, env=None, prefix=()):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        argv = ["unshare", "--mount", "sh", "-c", self.SCRIPT, disk, PVRDMAD, *args, "--control", self.control]
+        self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL,
+                                      env={**os.environ, "TMPDIR": str(disk), **(env or {})})
+        self.disk = Path(f"/proc/{self.child.pid}/root{disk}")
+        self.log_path = self.disk / "log"
+        wait_until(lambda: self.log_path.exists(), "the log")
+        self.wait_for_log("ready, ")
+
+    def fill(self):
+        with pytest.raises(OSError, match="No space left"), open(self.disk / "filler", "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    def clear(self):
+        (self.disk / "filler").unlink()
+        os.truncate(self.log_path, 0)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    daemon = SmallDisk(tmp_path)
+    yield daemon
+    assert daemon.stop() == 0
+
+
+def test_log_on_a_full_file_system(small_disk):
+    small_disk.fill()
+    small_disk.must("log-level", "debug")
+    attach_often(small_disk, 100)
+    before = small_disk.log()
+    attach_often(small_disk, 1)
+    assert small_disk.log() == before
+    small_disk.clear()
+    small_disk.must("link", "node2", "down")
+    text = small_disk.log()
+    assert re.search(r"^pvrdmad: \d+ lines lost: cannot write to stderr: No space left on device\n", text, re.M), text
+    assert lost_lines(text) >= 20
+    assert re.search(r"^pvrdmad: node2: link down\n", text, re.M), text
+
+
+def test_stderr_that_takes_nothing(tmp_path):
+    with open("/dev/full", "wb") as full:
+        class FullLog(Daemon):
+            def start(self, args, env=None, prefix=()):
+                self.child = subprocess.Popen([str(arg) for arg in (PVRDMAD, *args, "--control", self.control)],
+                                              stdin=subprocess.DEVNULL, stdout=full, stderr=full)
+                wait_until(lambda: self.ctl("version").returncode == 0, "a control socket")
+
+        daemon = FullLog(tmp_path)
+        try:
+            attach_often(daemon, 3)
+        finally:
+            assert daemon.stop() == 0
+
+
+def test_log_at_the_size_limit_of_files(start_daemon):
+    """SIGXFSZ ends a process that does not expect it."""
+    daemon = start_daemon(prefix=("sh", "-c", 'ulimit -f 1; exec "$@"', "sh"))
+    attach_often(daemon, 30)
+    assert daemon.log_path.stat().st_size <= 1024
+    assert daemon.query("adapters")
+
+
+def test_doorbell_pages_at_the_size_limit_of_files(start_daemon):
+    """The limit applies to memory files as well: that VM is refused, or has no mapped doorbell pages."""
+    daemon = start_daemon(settings=",uar=mapped", prefix=("sh", "-c", 'ulimit -f 8; exec "$@"', "sh"))
+    with contextlib.suppress(Closed), attach(daemon.socket(1)) as client:
+        client.read_reg(0)
+    assert daemon.query("adapters")
+
+
+def test_sockets_on_a_full_file_system(small_disk):
+    """No file can be made: a VM is refused, the others work, and it is accepted when there is space."""
+    with attach(small_disk.socket(2)) as other:
+        files = [small_disk.disk / f"file{number}" for number in range(16)]
+        with pytest.raises(OSError, match="No space left"):
+            for file in files:
+                file.touch()
+        with pytest.raises(Closed):
+            attach(small_disk.socket(1))
+        assert "node1: QEMU" in small_disk.log()
+        assert "cannot make a device for it: No space left on device" in small_disk.log()
+        done = small_disk.ctl("add-adapter", f"name=late,socket={small_disk.folder}/disk/late,mac=52:54:00:00:00:63")
+        assert done.returncode == 1 and "No space left on device" in done.stderr
+        assert other.read_reg(0) == 20
+        for file in files:
+            file.unlink(missing_ok=True)
+        attach_often(small_disk, 1)

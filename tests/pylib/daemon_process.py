@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """pvrdmad as a child process. $PVRDMAD and $PVRDMACTL select other programs to test."""
 
+import contextlib
 import json
 import os
 import re
 import signal
+import socket as sockets
 import subprocess
 import time
 from pathlib import Path
@@ -60,12 +62,26 @@ class Daemon:
     def socket(self, number=1):
         return self.folder / f"adapter{number}"
 
-    def log(self):
+    def _written_log(self):
         return self.log_path.read_text(errors="replace")
 
+    def _flush_log(self):
+        """A control reply follows the lines of earlier events. The log of a daemon that has ended is complete."""
+        with sockets.socket(sockets.AF_UNIX) as sock, contextlib.suppress(OSError):
+            sock.settimeout(PATIENCE)
+            sock.connect(str(self.control))
+            sock.sendall(b'{"command":"version"}\n')
+            sock.recv(4096)
+
+    def log(self):
+        """All lines of events so far."""
+        if self.child and self.child.poll() is None:
+            self._flush_log()
+        return self._written_log()
+
     def wait_for_log(self, text, begin=0):
-        wait_until(lambda: text in self.log()[begin:] or self.child.poll() is not None, f"'{text}' in the log")
-        assert text in self.log()[begin:], f"pvrdmad ended: {self.log()}"
+        wait_until(lambda: text in self._written_log()[begin:] or self.child.poll() is not None, f"'{text}' in the log")
+        assert text in self._written_log()[begin:], f"pvrdmad ended: {self._written_log()}"
 
     def ctl(self, *args):
         return subprocess.run([PVRDMACTL, "--control", str(self.control), *args], capture_output=True,
