@@ -205,9 +205,18 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter);
 
 /*
  * Reset the adapter: function-level reset, guest reset, or the end of the client. When
- * this returns, all objects are destroyed and all DMA has stopped. RAM mappings stay.
+ * this returns, all DMA has stopped and the adapter has no GIDs. Objects are destroyed in
+ * steps, until pvr_adapter_busy() returns false. RAM mappings stay.
  */
 void pvr_adapter_reset(struct pvr_adapter *adapter);
+
+/*
+ * Call this before a reset, and before a write to DSRHIGH or CTL that resets, until it
+ * returns true. It begins to destroy the objects and stops all DMA, but keeps the
+ * registers that the driver has written for its handshake. pvr_engine_run() executes
+ * the steps. Without this call the write executes them at once.
+ */
+bool pvr_adapter_prepare_reset(struct pvr_adapter *adapter);
 
 /**
  * pvr_adapter_map_ram() - give the adapter a region of guest memory
@@ -259,7 +268,7 @@ void pvr_adapter_pause(struct pvr_adapter *adapter);
 void pvr_adapter_resume(struct pvr_adapter *adapter);
 
 /*
- * Return: whether a long command is in progress. pvr_engine_run() executes it in steps.
+ * Return: whether a long command or a reset is in progress. pvr_engine_run() executes it in steps.
  * Register accesses and changes of RAM wait for its end, so an embedder with several
  * adapters postpones them.
  */

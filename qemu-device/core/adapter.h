@@ -177,13 +177,37 @@ struct pvr_ud_linger_list {
 	struct pvr_timer timer;
 };
 
-/* A command that is executed in steps: CREATE_MR. */
+/*
+ * A command, a reset or a removal of RAM that is executed in steps. A step ends when its
+ * work reaches PVR_STEP_WORK. The worker runs other adapters between two steps.
+ */
 struct pvr_job {
-	struct pvr_mr *mr; /* the new region; NULL: no job. Also read without the lock */
-	void (*step)(struct pvr_adapter *adapter); /* one bounded step; ends the job when done */
-	struct pvr_walk walk;
+	/* Execute one step; it ends the job when done. NULL: no job. Also read without the lock. */
+	void (*step)(struct pvr_adapter *adapter);
+	/* The step of a command. Return: 0, -errno, or -EINPROGRESS if steps remain. */
+	int (*run)(struct pvr_adapter *adapter, union pvr_cmd_resp *resp);
+	/* Free the command's objects. NULL: the job leaves nothing behind. */
+	void (*cancel)(struct pvr_adapter *adapter);
+	uint32_t work; /* of this step, in units of a page */
+	uint32_t longest; /* the most work of a step since the creation of the adapter */
 	union pvr_cmd_req req;
+	/* CREATE_MR */
+	struct pvr_mr *mr; /* the new region */
+	struct pvr_walk walk;
+	/* Steps that visit all objects. */
+	struct pvr_uc *uc; /* DESTROY_UC */
+	unsigned int table;
+	uint32_t handle;
+	/* Reset */
+	bool keeps_regs; /* of pvr_adapter_prepare_reset() */
 };
+
+/* About 0.3 ms: so many entries of a page directory, about 20 ns each. */
+#define PVR_STEP_WORK 16384u
+/* Work of the destruction of an object, and of the unbinding of a window. */
+#define PVR_WORK_OBJECT 16u
+#define PVR_WORK_QP 64u
+#define PVR_WORK_WINDOW 4u
 
 /*
  * DOC: locks
@@ -315,6 +339,34 @@ static inline const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *
 	if (index >= PVR_GID_TABLE_LEN || !adapter->gids[index].bound)
 		return NULL;
 	return &adapter->gids[index];
+}
+
+static inline void pvr_job_spend(struct pvr_adapter *adapter, uint32_t work)
+{
+	struct pvr_job *job = &adapter->job;
+
+	job->work += work;
+	if (job->work > job->longest)
+		job->longest = job->work;
+}
+
+/* Return: whether the step of the job may do more work. */
+static inline bool pvr_job_may_go_on(const struct pvr_adapter *adapter)
+{
+	return adapter->job.work < PVR_STEP_WORK;
+}
+
+/* pvr_adapter_busy() loads it without the lock. */
+static inline void pvr_job_set(struct pvr_adapter *adapter,
+			       void (*step)(struct pvr_adapter *adapter))
+{
+	__atomic_store_n(&adapter->job.step, step, __ATOMIC_RELAXED);
+}
+
+static inline void pvr_job_step(struct pvr_adapter *adapter)
+{
+	adapter->job.work = 0;
+	adapter->job.step(adapter);
 }
 
 /* Counters that any thread may read at any time. Only their owner writes them. */

@@ -91,11 +91,20 @@ static void table_fill(struct pvr_pages *pages, uint64_t offset, uint8_t *va, ui
 		pages->page[(offset + done) / PVR_PAGE_SIZE] = va + done;
 }
 
+/* Return: whether the extents are in the table as far as @pages->size was then. */
+static bool is_entered(const struct pvr_walk *walk)
+{
+	return walk->entered == walk->to_enter;
+}
+
+/*
+ * Begin to make a table of the extents. The next steps enter their pages; until then the
+ * table has only pages that were added later.
+ */
 static int become_table(struct pvr_walk *walk)
 {
 	uint64_t bytes = walk->pdir.size / PVR_PAGE_SIZE * sizeof(uint8_t *);
 	struct pvr_pages *pages = walk->pages;
-	uint32_t i;
 	int err;
 
 	err = charge(walk->adapter, pages, bytes);
@@ -104,16 +113,49 @@ static int become_table(struct pvr_walk *walk)
 	pages->page = malloc(bytes);
 	if (!pages->page)
 		return -ENOMEM;
-	for (i = 0; i < pages->extents; i++)
-		table_fill(pages, pages->extent[i].offset, pages->extent[i].va,
-			   extent_end(pages, i) - pages->extent[i].offset);
+	walk->to_enter = pages->size;
+	return 0;
+}
+
+/* The run of pages that become_table() has left at offset walk->entered. */
+static uint8_t *run_to_enter(const struct pvr_walk *walk, uint64_t *len)
+{
+	const struct pvr_pages *pages = walk->pages;
+	const struct pvr_extent *extent;
+	uint64_t end = walk->to_enter;
+
+	*len = end - walk->entered;
 	if (pages->base)
-		table_fill(pages, 0, pages->base, pages->size);
+		return pages->base + walk->entered;
+	extent = &pages->extent[walk->extent];
+	if (walk->extent + 1 < pages->extents)
+		end = extent[1].offset;
+	*len = end - walk->entered;
+	return extent->va + (walk->entered - extent->offset);
+}
+
+/* Enter pages of the extents, as many as the budget allows. */
+static void enter_some(struct pvr_walk *walk)
+{
+	struct pvr_pages *pages = walk->pages;
+	uint64_t len, max;
+	uint8_t *va;
+
+	while (!is_entered(walk) && walk->budget) {
+		va = run_to_enter(walk, &len);
+		max = (uint64_t)walk->budget * PVR_PAGE_SIZE;
+		walk->extent += len <= max;
+		len = len < max ? len : max;
+		table_fill(pages, walk->entered, va, len);
+		walk->entered += len;
+		walk->budget -= len / PVR_PAGE_SIZE;
+	}
+	if (!is_entered(walk))
+		return;
 	free(pages->extent);
 	pages->extent = NULL;
 	pages->extents = 0;
 	pages->base = NULL;
-	return 0;
 }
 
 static int resize_extents(struct pvr_walk *walk, uint32_t room)
@@ -255,18 +297,47 @@ static int walk_entry(struct pvr_walk *walk)
 	return err;
 }
 
-int pvr_walk_step(struct pvr_walk *walk, uint32_t entries)
+/* Return: 0: complete, or -errno; -EINPROGRESS: the budget is used up. */
+static int walk_some(struct pvr_walk *walk)
+{
+	int err;
+
+	while (walk->next < walk->pdir.count) {
+		if (!is_entered(walk))
+			enter_some(walk);
+		if (!walk->budget)
+			return -EINPROGRESS;
+		walk->budget--;
+		err = walk_entry(walk);
+		if (err)
+			return err;
+	}
+	if (!is_entered(walk))
+		enter_some(walk);
+	return is_entered(walk) ? 0 : -EINPROGRESS;
+}
+
+/* Walk @budget entries. The entry of a page in a table counts, too. */
+static int walk_step(struct pvr_walk *walk, uint32_t budget)
 {
 	struct pvr_pages *pages = walk->pages;
-	int err = 0;
+	int err;
 
-	while (!err && walk->next < walk->pdir.count && entries--)
-		err = walk_entry(walk);
-	if (!err && walk->next < walk->pdir.count)
-		return -EINPROGRESS;
+	walk->budget = budget;
+	err = walk_some(walk);
 	/* Free the unused extents. */
 	if (!err && pages->extents)
 		err = resize_extents(walk, pages->extents);
+	return err;
+}
+
+int pvr_walk_run(struct pvr_walk *walk)
+{
+	struct pvr_adapter *adapter = walk->adapter;
+	uint32_t budget = PVR_STEP_WORK - adapter->job.work;
+	int err = walk_step(walk, budget);
+
+	pvr_job_spend(adapter, budget - walk->budget);
 	return err;
 }
 
@@ -290,7 +361,8 @@ int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count
 
 	err = pvr_walk_begin(&walk, adapter, &pdir, write, pages);
 	if (!err)
-		err = pvr_walk_step(&walk, count);
+		err = walk_step(&walk, UINT32_MAX);
+	pvr_job_spend(adapter, count);
 	if (err)
 		pvr_pages_unmap(adapter, pages);
 	return err;
@@ -332,7 +404,7 @@ int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t co
 	walk_init(&walk, adapter, &pdir, write, pages);
 	err = reader_init(&walk.reader, &adapter->ram, &pdir);
 	if (!err)
-		err = pvr_walk_step(&walk, count);
+		err = walk_step(&walk, UINT32_MAX);
 	pages->broken = err != 0;
 	return err;
 }

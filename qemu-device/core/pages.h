@@ -67,6 +67,10 @@ struct pvr_walk {
 	uint64_t left, skip; /* remaining bytes, and bytes to skip before them */
 	uint32_t room; /* allocated extents */
 	uint32_t max_extents; /* with more, the extents become a table */
+	/* The extents that become a table: bytes entered, and bytes to enter. */
+	uint64_t entered, to_enter;
+	uint32_t extent; /* with the next byte to enter */
+	uint32_t budget; /* entries left in this step */
 };
 
 /**
@@ -87,14 +91,15 @@ struct pvr_walk {
 int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
 		   bool write, struct pvr_pages *pages);
 /*
- * Walk at most @entries more entries. No RAM may be unmapped since pvr_walk_begin().
- * Return: 0: complete, -EINPROGRESS, an error of pvr_walk_begin(), or -ENOMEM.
+ * Walk as many more entries as the step of the adapter's job may. No RAM may be unmapped
+ * since pvr_walk_begin(). Return: 0: complete, -EINPROGRESS, an error of
+ * pvr_walk_begin(), or -ENOMEM.
  */
-int pvr_walk_step(struct pvr_walk *walk, uint32_t entries);
+int pvr_walk_run(struct pvr_walk *walk);
 
 /* The usual directory: two levels, @count whole pages of 4 KiB. */
 struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count);
-/* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. */
+/* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. For counts that a limit of the device bounds. */
 int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
 		  struct pvr_pages *pages);
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);

@@ -174,7 +174,10 @@ err_memory:
 
 void pvr_adapter_destroy(struct pvr_adapter *adapter)
 {
-	pvr_adapter_reset(adapter);
+	pvr_adapter_lock(adapter);
+	pvr_adapter_do_reset(adapter);
+	pvr_cmd_finish(adapter);
+	pvr_adapter_unlock(adapter);
 	LIST_REMOVE(adapter, link);
 	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
@@ -202,7 +205,12 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 
 	if (adapter->bus_master == on)
 		return;
-	pvr_cmd_finish(adapter);
+	/* Its command can neither read page directories any more nor be answered. */
+	if (!on && adapter->job.step && adapter->job.cancel) {
+		pvr_cmd_cancel(adapter);
+		adapter->err = EIO;
+		adapter->stats.commands_failed++;
+	}
 	adapter->bus_master = on;
 	if (!on)
 		pvr_ext_dma_revoke_all(adapter);
@@ -250,7 +258,7 @@ void pvr_adapter_resume(struct pvr_adapter *adapter)
 
 bool pvr_adapter_busy(const struct pvr_adapter *adapter)
 {
-	return __atomic_load_n(&adapter->job.mr, __ATOMIC_RELAXED);
+	return __atomic_load_n(&adapter->job.step, __ATOMIC_RELAXED) != NULL;
 }
 
 const char *pvr_adapter_name(const struct pvr_adapter *adapter)

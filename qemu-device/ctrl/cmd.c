@@ -123,16 +123,22 @@ static void refuse(struct pvr_adapter *adapter, int err)
 	adapter->stats.commands_failed++;
 }
 
-/* The function adapter->job.step. */
+/* The function adapter->job.step of commands. */
 static void step(struct pvr_adapter *adapter)
 {
 	union pvr_cmd_resp resp;
 	int err;
 
 	clear_response(&resp);
-	err = pvr_mr_create_step(adapter, &resp);
-	if (err != -EINPROGRESS)
+	err = adapter->job.run(adapter, &resp);
+	if (err == -EINPROGRESS)
+		return;
+	pvr_job_set(adapter, NULL);
+	/* Bus mastering may have ended: then the slot must not be written. */
+	if (pvr_adapter_dma_ok(adapter))
 		complete(adapter, &adapter->job.req, &resp, -err);
+	else
+		refuse(adapter, EIO);
 }
 
 static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
@@ -150,9 +156,10 @@ static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 		return;
 	}
 	clear_response(&resp);
+	adapter->job.work = 0;
 	err = ops->run(adapter, req, &resp);
 	if (err == -EINPROGRESS) {
-		adapter->job.step = step;
+		pvr_job_set(adapter, step);
 		pvr_worker_queue(adapter);
 	} else {
 		complete(adapter, req, &resp, -err);
@@ -179,12 +186,15 @@ void pvr_cmd_run(struct pvr_adapter *adapter)
 
 void pvr_cmd_finish(struct pvr_adapter *adapter)
 {
-	while (adapter->job.mr)
-		adapter->job.step(adapter);
+	while (adapter->job.step)
+		pvr_job_step(adapter);
 }
 
 void pvr_cmd_cancel(struct pvr_adapter *adapter)
 {
-	if (adapter->job.mr)
-		pvr_mr_create_cancel(adapter);
+	if (!adapter->job.step)
+		return;
+	if (adapter->job.cancel)
+		adapter->job.cancel(adapter);
+	pvr_job_set(adapter, NULL);
 }

@@ -91,6 +91,16 @@ static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
 	free(uc);
 }
 
+static int uc_destroy_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	struct pvr_uc *uc = adapter->job.uc;
+
+	if (!pvr_adapter_destroy_some(adapter, uc))
+		return -EINPROGRESS;
+	uc_destroy(adapter, uc);
+	return 0;
+}
+
 /* Destroys all objects of the context: an interrupted driver may have left some. */
 int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp)
@@ -99,9 +109,13 @@ int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 	if (!uc)
 		return -EINVAL;
-	pvr_adapter_destroy_objects(adapter, uc);
-	uc_destroy(adapter, uc);
-	return 0;
+	adapter->job.req = *req;
+	adapter->job.run = uc_destroy_step;
+	adapter->job.cancel = NULL;
+	adapter->job.uc = uc;
+	adapter->job.table = 0;
+	adapter->job.handle = 0;
+	return uc_destroy_step(adapter, resp);
 }
 
 void pvr_uc_destroy_all(struct pvr_adapter *adapter)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ctrl/uar_poll.h"
+#include "core/wq.h"
 #include "rdma/cq.h"
 #include "rdma/cq_lost_arm.h"
 #include "rdma/sched.h"
@@ -24,12 +25,21 @@ static int ring_check(uint32_t cqe, uint32_t nchunks)
 	return 0;
 }
 
+/*
+ * The header page and the pages of the entries. The directory may have more pages, which
+ * the device does not use and therefore does not translate.
+ */
+static uint32_t ring_pages(uint32_t cqe)
+{
+	return 1 + pvr_wq_pages(cqe, sizeof(struct pvrdma_cqe));
+}
+
 static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
 		     struct pvr_cq *cq)
 {
 	int err;
 
-	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &cq->pages);
+	err = pvr_pages_map(adapter, cmd->pdir_dma, ring_pages(cmd->cqe), true, &cq->pages);
 	if (err)
 		return err;
 	pvr_cq_use_ring(adapter, cq);
@@ -117,7 +127,7 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		return -EIO;
 	err = ring_check(cmd->cqe, cmd->nchunks);
 	if (!err)
-		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &pages);
+		err = pvr_pages_map(adapter, cmd->pdir_dma, ring_pages(cmd->cqe), true, &pages);
 	if (err)
 		return err;
 	old = cq->pages;

@@ -12,7 +12,8 @@
 /*
  * One function per command. @req: a private copy; @resp: zeroed; the caller sets its
  * header.
- * Return: 0, -errno, or -EINPROGRESS for a command that continues in steps.
+ * Return: 0, -errno, or -EINPROGRESS for a command that continues in steps: then it has
+ * set the members req, run and cancel of the adapter's job.
  */
 typedef int pvr_cmd_fn(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp);
@@ -35,7 +36,7 @@ pvr_cmd_fn pvr_cmd_query_stats;
  */
 void pvr_cmd_run(struct pvr_adapter *adapter);
 void pvr_cmd_finish(struct pvr_adapter *adapter);
-/* Cancel a long command: at reset and at failure of the adapter. */
+/* Cancel a long command: at reset, at failure, and when bus mastering ends. */
 void pvr_cmd_cancel(struct pvr_adapter *adapter);
 
 /**
@@ -48,13 +49,6 @@ void pvr_cmd_cancel(struct pvr_adapter *adapter);
 int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr,
 			enum pvr_qp_state *next, const char **why);
 
-/*
- * Execute the next step of the CREATE_MR that is the adapter's job. Return: as
- * pvr_cmd_fn; -EINPROGRESS if steps remain.
- */
-int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp);
-void pvr_mr_create_cancel(struct pvr_adapter *adapter);
-
 /* ------------------------------------------------------------- destruction of objects */
 
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
@@ -64,11 +58,16 @@ void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq);
 void pvr_qp_destroy(struct pvr_qp *qp);
 
 /* ctrl/adapter.c: the public functions without their locking; the lock is held */
+/* Executes the first step of a reset; pvr_cmd_finish() executes the rest at once. */
 void pvr_adapter_do_reset(struct pvr_adapter *adapter);
 void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
 
-/* ctrl/adapter.c: destroy all objects of context @uc, or of all contexts if NULL */
-void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc);
+/*
+ * ctrl/reset.c: destroy objects of context @uc, or of all contexts if NULL, as many as
+ * this step may. The job's members table and handle are the position, initially 0.
+ * Return: whether none is left.
+ */
+bool pvr_adapter_destroy_some(struct pvr_adapter *adapter, const struct pvr_uc *uc);
 
 /* ------------------------------------------------------- contexts, GIDs, registers */
 

@@ -13,9 +13,6 @@
 #include "core/ext_dma.h"
 #include "ctrl/ctrl.h"
 
-/* Pages per step of CREATE_MR: 0.3 ms of work. */
-#define SLICE_PAGES 16384
-
 /* ---------------------------------------------------------------- kinds */
 
 static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
@@ -72,7 +69,7 @@ static int walk_slice(struct pvr_adapter *adapter, const struct pvr_pdir *pdir)
 	int err = pvr_walk_begin(&adapter->job.walk, adapter, pdir,
 				 mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
 
-	return err ? err : pvr_walk_step(&adapter->job.walk, SLICE_PAGES);
+	return err ? err : pvr_walk_run(&adapter->job.walk);
 }
 
 static int map_user(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
@@ -219,12 +216,6 @@ static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	return 0;
 }
 
-/* pvr_adapter_busy() loads it without the lock. */
-static void set_job(struct pvr_adapter *adapter, struct pvr_mr *mr)
-{
-	__atomic_store_n(&adapter->job.mr, mr, __ATOMIC_RELAXED);
-}
-
 static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_create_mr *cmd = &adapter->job.req.create_mr;
@@ -246,11 +237,18 @@ static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 	}
 	if (err)
 		return err;
-	set_job(adapter, NULL);
+	adapter->job.mr = NULL;
 	resp->create_mr.mr_handle = mr->handle;
 	resp->create_mr.lkey = mr->key;
 	resp->create_mr.rkey = mr->key;
 	return 0;
+}
+
+static void create_cancel(struct pvr_adapter *adapter)
+{
+	pvr_pages_unmap(adapter, &adapter->job.mr->pages);
+	free(adapter->job.mr);
+	adapter->job.mr = NULL;
 }
 
 /* @err: the result of the last step of the mapping. */
@@ -261,8 +259,13 @@ static int create_go_on(struct pvr_adapter *adapter, union pvr_cmd_resp *resp, i
 	if (!err)
 		err = create_end(adapter, resp);
 	if (err)
-		pvr_mr_create_cancel(adapter);
+		create_cancel(adapter);
 	return err;
+}
+
+static int create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	return create_go_on(adapter, resp, pvr_walk_run(&adapter->job.walk));
 }
 
 int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -282,21 +285,11 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	mr = mr_new(mr_type, cmd, pd);
 	if (!mr)
 		return -ENOMEM;
-	set_job(adapter, mr);
+	adapter->job.mr = mr;
 	adapter->job.req = *req;
+	adapter->job.run = create_step;
+	adapter->job.cancel = create_cancel;
 	return create_go_on(adapter, resp, mr_type->map(adapter, cmd, mr));
-}
-
-int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
-{
-	return create_go_on(adapter, resp, pvr_walk_step(&adapter->job.walk, SLICE_PAGES));
-}
-
-void pvr_mr_create_cancel(struct pvr_adapter *adapter)
-{
-	pvr_pages_unmap(adapter, &adapter->job.mr->pages);
-	free(adapter->job.mr);
-	set_job(adapter, NULL);
 }
 
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)

@@ -29,6 +29,16 @@ void pvr_regs_reset(struct pvr_adapter *adapter)
 	adapter->resp_shm = NULL;
 }
 
+/*
+ * The driver's next access must find the reset complete. An embedder with several adapters
+ * has called pvr_adapter_prepare_reset(), so that one step is left.
+ */
+static void reset_now(struct pvr_adapter *adapter)
+{
+	pvr_adapter_do_reset(adapter);
+	pvr_cmd_finish(adapter);
+}
+
 /* ---------------------------------------------------------------- the DSR */
 
 static const char *dsr_check(const struct pvr_dsr *dsr)
@@ -75,7 +85,7 @@ static void dsr_load(struct pvr_adapter *adapter)
 	const char *why = "it is not a page of RAM";
 	struct pvr_dsr dsr;
 
-	pvr_adapter_do_reset(adapter);
+	reset_now(adapter);
 	adapter->ext_ack = ext_ack;
 	adapter->dsr_low = low;
 	if (!adapter->bus_master)
@@ -124,7 +134,7 @@ static void write_ctl(struct pvr_adapter *adapter, uint32_t value)
 		adapter->err = adapter->state == PVR_ADAPTER_FAILED ? EIO : 0;
 		break;
 	case PVR_CTL_RESET:
-		pvr_adapter_do_reset(adapter);
+		reset_now(adapter);
 		break;
 	default:
 		adapter->err = EINVAL;
@@ -205,6 +215,13 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 	}
 }
 
+/* An embedder that does not postpone accesses waits here for the end of a reset. */
+static void finish_reset(struct pvr_adapter *adapter)
+{
+	if (adapter->job.step && adapter->state == PVR_ADAPTER_IDLE)
+		pvr_cmd_finish(adapter);
+}
+
 static bool access_ok(struct pvr_adapter *adapter, uint64_t offset, size_t len)
 {
 	if (len == sizeof(uint32_t) && offset % sizeof(uint32_t) == 0 && offset < PVR_BAR_REGS_SIZE)
@@ -220,6 +237,7 @@ void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *b
 	memset(buf, 0xff, len);
 	pvr_adapter_lock(adapter);
 	if (access_ok(adapter, offset, len)) {
+		finish_reset(adapter);
 		value = read_reg(adapter, offset);
 		memcpy(buf, &value, sizeof(value));
 	}
@@ -234,6 +252,7 @@ void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset, const 
 	pvr_adapter_lock(adapter);
 	if (access_ok(adapter, offset, len)) {
 		memcpy(&value, buf, sizeof(value));
+		finish_reset(adapter);
 		write_reg(adapter, offset, value);
 	}
 	pvr_adapter_unlock(adapter);

@@ -14,49 +14,201 @@
 #include "rdma/event.h"
 #include "gid/fabric.h"
 
-/* Users are destroyed first: QPs use SRQs, CQs and PDs, MRs use PDs. */
-void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc)
-{
-	struct pvr_srq *srq;
-	struct pvr_qp *qp;
-	struct pvr_mr *mr;
-	struct pvr_cq *cq;
-	struct pvr_pd *pd;
-	uint32_t i;
+/* -------------------------------------------------------- destruction in steps */
 
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (!uc || qp->pd->uc == uc)
-			pvr_qp_destroy(qp);
-	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-		if (!uc || srq->pd->uc == uc)
-			pvr_srq_destroy(adapter, srq);
-	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-		if (!uc || cq->uc == uc)
-			pvr_cq_destroy(adapter, cq);
-	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-		if (!uc || mr->pd->uc == uc)
-			pvr_mr_destroy(adapter, mr);
-	PVR_TABLE_FOR_EACH(&adapter->pds, i, pd)
-		if (!uc || pd->uc == uc)
-			pvr_pd_destroy(adapter, pd);
+/*
+ * Unbind windows, as many as this step may: one QP or region may have all windows of the
+ * adapter. Return: whether none is left.
+ */
+static bool unbind_windows(struct pvr_adapter *adapter, struct pvr_qp *qp, struct pvr_mr *mr)
+{
+	struct pvr_mr *window;
+
+	while ((window = qp ? LIST_FIRST(&qp->windows) : LIST_FIRST(&mr->windows))) {
+		if (!pvr_job_may_go_on(adapter))
+			return false;
+		pvr_mw_unbind(window);
+		pvr_job_spend(adapter, PVR_WORK_WINDOW);
+	}
+	return true;
 }
 
-void pvr_adapter_do_reset(struct pvr_adapter *adapter)
+/* Each destroys an object, if it is of @uc. Return: false if this object needs more steps. */
+static bool destroy_qp(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
 {
-	if (adapter->state != PVR_ADAPTER_IDLE)
-		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
-	pvr_cmd_cancel(adapter);
-	pvr_path_adapter_gone(adapter);
-	pvr_adapter_destroy_objects(adapter, NULL);
+	struct pvr_qp *qp = object;
+
+	if (uc && qp->pd->uc != uc)
+		return true;
+	if (!unbind_windows(adapter, qp, NULL))
+		return false;
+	pvr_job_spend(adapter, PVR_WORK_QP);
+	pvr_qp_destroy(qp);
+	return true;
+}
+
+static bool destroy_srq(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
+{
+	struct pvr_srq *srq = object;
+
+	if (!uc || srq->pd->uc == uc) {
+		pvr_job_spend(adapter, PVR_WORK_OBJECT);
+		pvr_srq_destroy(adapter, srq);
+	}
+	return true;
+}
+
+static bool destroy_cq(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
+{
+	struct pvr_cq *cq = object;
+
+	if (!uc || cq->uc == uc) {
+		pvr_job_spend(adapter, PVR_WORK_OBJECT);
+		pvr_cq_destroy(adapter, cq);
+	}
+	return true;
+}
+
+static bool destroy_mr(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
+{
+	struct pvr_mr *mr = object;
+
+	if (uc && mr->pd->uc != uc)
+		return true;
+	if (!unbind_windows(adapter, NULL, mr))
+		return false;
+	pvr_job_spend(adapter, PVR_WORK_OBJECT);
+	pvr_mr_destroy(adapter, mr);
+	return true;
+}
+
+static bool destroy_pd(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
+{
+	struct pvr_pd *pd = object;
+
+	if (!uc || pd->uc == uc) {
+		pvr_job_spend(adapter, PVR_WORK_OBJECT);
+		pvr_pd_destroy(adapter, pd);
+	}
+	return true;
+}
+
+struct object_kind {
+	size_t table; /* offset of the struct pvr_table in the adapter */
+	bool (*destroy)(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc);
+};
+
+/* Users are destroyed first: QPs use SRQs, CQs and PDs, MRs use PDs. */
+static const struct object_kind kinds[] = {
+	{ offsetof(struct pvr_adapter, qps), destroy_qp },
+	{ offsetof(struct pvr_adapter, srqs), destroy_srq },
+	{ offsetof(struct pvr_adapter, cqs), destroy_cq },
+	{ offsetof(struct pvr_adapter, mrs), destroy_mr },
+	{ offsetof(struct pvr_adapter, pds), destroy_pd },
+};
+
+static struct pvr_table *table_of(struct pvr_adapter *adapter, const struct object_kind *kind)
+{
+	return (void *)((char *)adapter + kind->table);
+}
+
+/* The GSI QP does not count as used. */
+static bool has_objects(struct pvr_adapter *adapter)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (table_of(adapter, &kinds[i])->used)
+			return true;
+	return adapter->gsi != NULL;
+}
+
+/* Return: whether all objects of this kind are visited. */
+static bool destroy_kind(struct pvr_adapter *adapter, const struct object_kind *kind,
+			 const struct pvr_uc *uc)
+{
+	struct pvr_table *table = table_of(adapter, kind);
+	struct pvr_job *job = &adapter->job;
+	void *object;
+
+	while ((table->used || adapter->gsi) && job->handle < table->size) {
+		if (!pvr_job_may_go_on(adapter))
+			return false;
+		pvr_job_spend(adapter, 1);
+		object = pvr_table_get(table, job->handle);
+		if (object && !kind->destroy(adapter, object, uc))
+			return false;
+		job->handle++;
+	}
+	job->handle = 0;
+	return true;
+}
+
+bool pvr_adapter_destroy_some(struct pvr_adapter *adapter, const struct pvr_uc *uc)
+{
+	struct pvr_job *job = &adapter->job;
+
+	for (; job->table < sizeof(kinds) / sizeof(kinds[0]); job->table++)
+		if (!destroy_kind(adapter, &kinds[job->table], uc))
+			return false;
+	job->table = 0;
+	return true;
+}
+
+/* ---------------------------------------------------------------------- reset */
+
+static void reset_end(struct pvr_adapter *adapter)
+{
+	uint32_t ext_ack = adapter->ext_ack, dsr_low = adapter->dsr_low;
+
+	pvr_job_set(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
 	pvr_uar_poll_reset(adapter);
-	pvr_gid_unbind_all(adapter);
-	if (pvr_fabric_new_incarnation(adapter))
-		pvr_workers_check(adapter->engine);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
 	pvr_ud_linger_drop(adapter);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);
+	if (!adapter->job.keeps_regs)
+		return;
+	adapter->ext_ack = ext_ack;
+	adapter->dsr_low = dsr_low;
+}
+
+/* The function adapter->job.step of a reset. */
+static void reset_step(struct pvr_adapter *adapter)
+{
+	if (pvr_adapter_destroy_some(adapter, NULL))
+		reset_end(adapter);
+}
+
+static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
+{
+	struct pvr_job *job = &adapter->job;
+
+	if (adapter->state != PVR_ADAPTER_IDLE)
+		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
+	pvr_cmd_cancel(adapter);
+	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
+	adapter->state = PVR_ADAPTER_IDLE;
+	adapter->qp_gen++;
+	pvr_ext_dma_revoke_all(adapter);
+	pvr_path_adapter_gone(adapter);
+	pvr_gid_unbind_all(adapter);
+	if (pvr_fabric_new_incarnation(adapter))
+		pvr_workers_check(adapter->engine);
+	job->cancel = NULL;
+	job->keeps_regs = keeps_regs;
+	job->table = 0;
+	job->handle = 0;
+	pvr_job_set(adapter, reset_step);
+	pvr_job_step(adapter);
+	if (job->step)
+		pvr_worker_queue(adapter);
+}
+
+void pvr_adapter_do_reset(struct pvr_adapter *adapter)
+{
+	begin_reset(adapter, false);
 }
 
 void pvr_adapter_reset(struct pvr_adapter *adapter)
@@ -65,6 +217,20 @@ void pvr_adapter_reset(struct pvr_adapter *adapter)
 	pvr_adapter_do_reset(adapter);
 	pvr_adapter_unlock(adapter);
 }
+
+bool pvr_adapter_prepare_reset(struct pvr_adapter *adapter)
+{
+	bool done;
+
+	pvr_adapter_lock(adapter);
+	if (!adapter->job.step && has_objects(adapter))
+		begin_reset(adapter, true);
+	done = !adapter->job.step;
+	pvr_adapter_unlock(adapter);
+	return done;
+}
+
+/* ----------------------------------------------------------- memory that goes away */
 
 static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_region *region)
 {

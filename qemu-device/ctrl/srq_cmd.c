@@ -15,7 +15,8 @@ static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 {
 	if (!max_wr || max_wr > PVR_MAX_SRQ_WR || (max_wr & (max_wr - 1)))
 		return -EINVAL;
-	if (!nchunks || nchunks - 1 < pvr_wq_pages(max_wr, pvr_rq_stride(max_sge)))
+	if (!nchunks || nchunks > PVR_PDIR_MAX_PAGES ||
+	    nchunks - 1 < pvr_wq_pages(max_wr, pvr_rq_stride(max_sge)))
 		return -EINVAL;
 	return 0;
 }
@@ -41,12 +42,22 @@ static void ring_init(struct pvr_wq *wq, const struct pvr_pages *pages, uint32_t
 	pvr_wq_init(wq, pages, &state_shm->rx, 1, max_wr, pvr_rq_stride(max_sge), max_sge);
 }
 
+/*
+ * The header page and the pages of the slots. The directory may have more pages, which
+ * the device does not use and therefore does not translate.
+ */
+static uint32_t ring_pages(uint32_t max_wr, uint32_t max_sge)
+{
+	return 1 + pvr_wq_pages(max_wr, pvr_rq_stride(max_sge));
+}
+
 static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd,
 		      struct pvr_srq *srq)
 {
 	int err;
 
-	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &srq->pages);
+	err = pvr_pages_map(adapter, cmd->pdir_dma,
+			    ring_pages(cmd->attrs.max_wr, cmd->attrs.max_sge), true, &srq->pages);
 	if (err)
 		return err;
 	ring_init(&srq->wq, &srq->pages, cmd->attrs.max_wr, cmd->attrs.max_sge);
@@ -108,7 +119,8 @@ static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_s
 		return -EIO;
 	err = ring_check(max_wr, max_sge, cmd->nchunks);
 	if (!err)
-		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &pages);
+		err = pvr_pages_map(adapter, cmd->pdir_dma, ring_pages(max_wr, max_sge), true,
+				    &pages);
 	if (err)
 		return err;
 	ring_init(&wq, &pages, max_wr, max_sge);

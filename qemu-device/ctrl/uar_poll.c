@@ -252,6 +252,7 @@ void pvr_uar_poll_reset(struct pvr_adapter *adapter)
 void pvr_adapter_map_uar(struct pvr_adapter *adapter, void *uar_shm)
 {
 	pvr_adapter_lock(adapter);
+	pvr_cmd_finish(adapter);
 	__atomic_store_n(&adapter->uar_poll.uar_shm, uar_shm, __ATOMIC_RELAXED);
 	pvr_adapter_unlock(adapter);
 }

@@ -190,12 +190,12 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 	}
 	if (result == PVR_QUANTUM_BUSY)
 		note_contended(worker, qp);
-	if (adapter->job.mr) {
-		adapter->job.step(adapter);
+	if (adapter->job.step) {
+		pvr_job_step(adapter);
 		worker->stepped = true;
 	}
 	TAILQ_REMOVE(&worker->active, adapter, busy);
-	adapter->queued = !TAILQ_EMPTY(&adapter->ready) || adapter->job.mr;
+	adapter->queued = !TAILQ_EMPTY(&adapter->ready) || adapter->job.step;
 	if (adapter->queued)
 		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
 	pvr_adapter_leave(adapter, worker);

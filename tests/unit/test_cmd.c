@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "core/adapter.h"
 #include "objects.h"
 #include "rndv.h"
 
@@ -505,12 +506,95 @@ TEST_REG(test_unmap_of_ram_waits_for_the_end)
 	write_last(r, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST_REG(test_bus_master_off_waits_for_the_end)
+/* Without DMA it can neither read its directory nor be answered. */
+TEST_REG(test_bus_master_off_cancels_a_long_command)
 {
 	begin(r);
 	pvr_adapter_set_bus_master(r->g->adapter, false);
 	assert_false(pvr_adapter_busy(r->g->adapter));
-	assert_int_equal(fg_stats(r->g).mrs, 2);
+	assert_int_equal(fg_stats(r->g).mrs, 1);
+	assert_int_equal(fg_reg_read(r->g, PVR_REG_ERR), EIO);
+}
+
+#define MANY 5000u /* objects: several steps */
+
+/* b's guest has many regions in a context. */
+static uint32_t many_regions(struct reg *r, struct fg_end *neighbor)
+{
+	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					 .flags = PVR_MR_FLAG_DMA };
+	struct fg_ctx ctx;
+	struct fg_pd pd;
+
+	fg_end_open(neighbor, r->env->a.guest, PVR_QPT_RC);
+	fg_end_connect(neighbor, neighbor, NULL);
+	expect_ok(fg_ctx_create(r->g, &ctx));
+	expect_ok(fg_pd_create(&ctx, &pd));
+	req.pd_handle = pd.handle;
+	for (uint32_t i = 0; i < MANY; i++)
+		expect_ok(fg_cmd(r->g, &req, sizeof(req), NULL, 0));
+	return ctx.handle;
+}
+
+/* A step may exceed its work by one object. */
+static void expect_short_steps(const struct reg *r)
+{
+	assert_in_range(r->g->adapter->job.longest, 1, PVR_STEP_WORK + PVR_WORK_QP);
+}
+
+/* The neighbor is an end of the other adapter of the worker, and sends to itself. */
+static void neighbor_makes_progress(struct reg *r, struct fg_end *neighbor, uint32_t regions)
+{
+	t_rdma(neighbor, PVRDMA_WR_RDMA_WRITE, 1, 0, &neighbor->mr, 0, 64);
+	/* A step of the job, and a quantum of the neighbor. */
+	pvr_engine_run(r->env->host->engine, 0);
+	pvr_engine_run(r->env->host->engine, 0);
+	assert_true(pvr_adapter_busy(r->g->adapter));
+	expect_cqe(&neighbor->scq, 1, PVRDMA_WC_SUCCESS);
+	fg_run(r->env->host);
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	assert_int_equal(fg_stats(r->g).mrs, regions);
+	expect_short_steps(r);
+}
+
+TEST_REG(test_destroy_of_a_large_context_runs_in_steps)
+{
+	struct fg_end neighbor;
+	struct pvr_cmd_handle req = { .hdr = FG_CMD_HDR(PVR_CMD_DESTROY_UC),
+				      .handle = many_regions(r, &neighbor) };
+
+	fg_cmd_begin(r->g, &req, sizeof(req));
+	neighbor_makes_progress(r, &neighbor, 1);
+	expect_ok(fg_cmd_end(r->g, &req, NULL, 0));
+}
+
+TEST_REG(test_reset_with_many_objects_runs_in_steps)
+{
+	struct fg_end neighbor;
+
+	many_regions(r, &neighbor);
+	pvr_adapter_reset(r->g->adapter);
+	neighbor_makes_progress(r, &neighbor, 0);
+}
+
+TEST_REG(test_prepared_reset_runs_in_steps_and_keeps_registers)
+{
+	struct fg_end neighbor;
+
+	many_regions(r, &neighbor);
+	fg_reg_write(r->g, PVR_REG_DSRLOW, 0x1000);
+	assert_false(pvr_adapter_prepare_reset(r->g->adapter));
+	neighbor_makes_progress(r, &neighbor, 0);
+	assert_true(pvr_adapter_prepare_reset(r->g->adapter));
+	assert_int_equal(fg_reg_read(r->g, PVR_REG_DSRLOW), 0x1000);
+}
+
+/* The extents of the first half become a table when the second half has short runs. */
+TEST_REG(test_region_of_scattered_pages_has_short_steps)
+{
+	begin(r);
+	expect_ok(end(r));
+	expect_short_steps(r);
 }
 
 TEST_REG(test_adapter_can_be_unplugged_during_a_long_command)
