@@ -180,6 +180,13 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 	struct pvr_client *client;
 	int fd;
 
+	/*
+	 * The next VM can connect before the end of the previous one is noticed. It waits in
+	 * the backlog until the adapter is reset.
+	 */
+	if (attach->client && pvr_client_is_gone(attach->client) &&
+	    !pvr_client_leave(attach->client))
+		return;
 	if (pvr_closer_is_full(attach->closer)) {
 		accept_later(attach, "descriptors of an earlier one cannot be closed");
 		return;
@@ -189,9 +196,6 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 		accept_failed(attach);
 		return;
 	}
-	/* The next VM can connect before the end of the previous one is noticed. */
-	if (attach->client && pvr_client_is_gone(attach->client))
-		pvr_client_destroy(attach->client);
 	if (attach->client) {
 		refuse_second(attach, fd);
 		return;

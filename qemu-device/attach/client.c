@@ -23,6 +23,7 @@
 #include "base/unix_socket.h"
 
 #define CLIENT_BATCH 64 /* messages per call of ready() */
+#define CLIENT_BUDGET (200 * 1000ull) /* ns per call of ready(), plus one message */
 #define CLIENT_PATIENCE (5 * PVR_SEC)
 #define CLIENT_EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
@@ -42,7 +43,7 @@ __attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *cl
 		       "QEMU (process %d) is disconnected: %s; restart that VM", (int)client->pid,
 		       why);
 	pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
-	pvr_client_destroy(client);
+	pvr_client_leave(client);
 	return STEP_GONE;
 }
 
@@ -50,7 +51,7 @@ static int leave(struct pvr_client *client)
 {
 	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has disconnected",
 		       (int)client->pid);
-	pvr_client_destroy(client);
+	pvr_client_leave(client);
 	return STEP_GONE;
 }
 
@@ -85,6 +86,46 @@ static bool is_posted(const struct posted_write *write)
 	       write->hdr.msg_size == sizeof(*write) + write->access.count;
 }
 
+/*
+ * Ends the batch if other clients must be served first. A long command continues in the
+ * engine, and a second REQUEST would execute the rest of the first at once.
+ */
+static void check_budget(struct pvr_client *client)
+{
+	if (pvr_adapter_busy(client->adapter) || pvr_loop_now() - client->since > CLIENT_BUDGET)
+		client->is_late = true;
+}
+
+/* Return: whether the message, as far as the window has it, resets the adapter. */
+static bool resets(const void *data, size_t len)
+{
+	struct posted_write write;
+	uint32_t value = 0;
+
+	if (len < sizeof(write.hdr))
+		return false;
+	memcpy(&write.hdr, data, sizeof(write.hdr));
+	if (write.hdr.cmd == VFIO_USER_DEVICE_RESET)
+		return true;
+	if (write.hdr.cmd != VFIO_USER_REGION_WRITE || len < sizeof(write) + sizeof(value))
+		return false;
+	memcpy(&write, data, sizeof(write));
+	memcpy(&value, (const char *)data + sizeof(write), sizeof(value));
+	return write.access.region == VFU_PCI_DEV_BAR1_REGION_IDX &&
+	       (write.access.offset == PVR_REG_DSRHIGH ||
+		(write.access.offset == PVR_REG_CTL && value == PVR_CTL_RESET));
+}
+
+/*
+ * A reset destroys up to 300,000 objects. The message that requests it stays in the socket
+ * while the engine destroys them in steps, so its reply means that the reset is complete.
+ * Return: whether the message may be handled now.
+ */
+static bool is_prepared(struct pvr_client *client, const void *data, size_t len)
+{
+	return !resets(data, len) || pvr_adapter_prepare_reset(client->adapter);
+}
+
 /* Executes the posted writes at the start of the window. */
 static int run_posted(struct pvr_client *client, const struct pvr_window *window, size_t *bytes)
 {
@@ -92,14 +133,17 @@ static int run_posted(struct pvr_client *client, const struct pvr_window *window
 	size_t pos = 0;
 	int num = 0;
 
-	while (num < CLIENT_BATCH && window->len - pos >= sizeof(write)) {
+	while (num < CLIENT_BATCH && !client->is_late && window->len - pos >= sizeof(write)) {
 		memcpy(&write, window->data + pos, sizeof(write));
-		if (!is_posted(&write) || window->len - pos < write.hdr.msg_size)
+		if (!is_posted(&write) || window->len - pos < write.hdr.msg_size ||
+		    !is_prepared(client, window->data + pos, window->len - pos))
 			break;
 		pvr_device_write(client, write.access.region, write.access.offset,
 				 window->data + pos + sizeof(write), write.access.count);
 		pos += write.hdr.msg_size;
 		num++;
+		if (write.access.region == VFU_PCI_DEV_BAR1_REGION_IDX)
+			check_budget(client);
 	}
 	*bytes = pos;
 	return num;
@@ -361,6 +405,10 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 		return agree(client, window, &hdr);
 	if (!hdr.flags.no_reply && !can_reply(client))
 		return STEP_WAIT;
+	if (!is_prepared(client, window->data, window->len)) {
+		pvr_loop_again(&client->source);
+		return STEP_WAIT;
+	}
 	return run_message(client, window, &hdr);
 }
 
@@ -402,17 +450,24 @@ static void client_ready(struct pvr_source *source, uint32_t events)
 	uint64_t *messages = &pvr_attach_stats(client->attach)->messages;
 	int num = 0, step;
 
+	if (client->is_leaving) {
+		pvr_client_leave(client);
+		return;
+	}
 	if (events & (EPOLLHUP | EPOLLERR)) {
 		leave(client);
 		return;
 	}
+	client->since = pvr_loop_now();
+	client->is_late = false;
 	do {
 		step = client_step(client);
 		if (step > 0) {
+			check_budget(client);
 			pvr_attach_count(messages, (uint64_t)step);
 			num += step;
 		}
-	} while (step > 0 && num < CLIENT_BATCH && !client->emptied);
+	} while (step > 0 && num < CLIENT_BATCH && !client->is_late && !client->emptied);
 	if (step > 0 && !client->emptied)
 		pvr_loop_again(&client->source);
 }
@@ -475,6 +530,23 @@ static void close_connection(struct pvr_client *client)
 		pvr_closer_close_stream(closer, fd);
 }
 
+bool pvr_client_leave(struct pvr_client *client)
+{
+	if (!client->is_leaving && client->vfu) {
+		client->is_leaving = true;
+		pvr_loop_timer_disarm(&client->patience);
+		shutdown(client->source.fd, SHUT_RDWR);
+		pvr_adapter_set_bus_master(client->adapter, false);
+		pvr_adapter_reset(client->adapter);
+	}
+	if (pvr_adapter_busy(client->adapter)) {
+		pvr_loop_again(&client->source);
+		return false;
+	}
+	pvr_client_destroy(client);
+	return true;
+}
+
 void pvr_client_destroy(struct pvr_client *client)
 {
 	pvr_attach_forget(client->attach, client);
@@ -502,6 +574,8 @@ bool pvr_client_is_gone(const struct pvr_client *client)
 
 void pvr_client_check(struct pvr_client *client)
 {
+	if (client->is_leaving)
+		return;
 	if (__atomic_load_n(&client->ram.broken, __ATOMIC_ACQUIRE)) {
 		pvr_adapter_fail(client->adapter, "guest RAM cannot be accessed");
 		throw_out(client, "its RAM was truncated, or its file system is full");

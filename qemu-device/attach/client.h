@@ -33,6 +33,9 @@ struct pvr_client {
 	struct pvr_irq irq;
 	struct pvr_uar_map uar; /* open if the adapter has uar=mapped and the version is negotiated */
 	bool blocked; /* waits until the client reads replies */
+	bool is_late; /* this call of ready() has used its time, or the adapter is busy */
+	uint64_t since; /* the begin of this call of ready(), in ns */
+	bool is_leaving; /* waits for the end of the adapter's reset */
 	bool emptied; /* the last window held all data, and all of it was handled */
 	bool checked_unshared;
 	char complaint[128]; /* the last log message of libvfio-user */
@@ -40,7 +43,12 @@ struct pvr_client {
 
 /* Takes ownership of @fd, also on failure. Return: NULL without memory. */
 struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd);
-/* Resets the adapter and unmaps the guest RAM. */
+/*
+ * Ends the connection, and destroys the client when the adapter's reset is complete: at
+ * once, or later from the loop. Return: whether the client was destroyed.
+ */
+bool pvr_client_leave(struct pvr_client *client);
+/* The same at once. Resets the adapter and unmaps the guest RAM. */
 void pvr_client_destroy(struct pvr_client *client);
 
 /* Return: whether the peer has closed the connection. */
