@@ -589,7 +589,7 @@ TEST_REG(test_prepared_reset_runs_in_steps_and_keeps_registers)
 	assert_int_equal(fg_reg_read(r->g, PVR_REG_DSRLOW), 0x1000);
 }
 
-/* The extents of the first half become a table when the second half has short runs. */
+/* All pages are runs of their own: the extents become a table on the way. */
 TEST_REG(test_region_of_scattered_pages_has_short_steps)
 {
 	begin(r);
