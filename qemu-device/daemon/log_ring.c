@@ -63,18 +63,24 @@ static void append(struct pvr_log_ring *ring, uint32_t source, const char *text,
 
 void pvr_log_ring_put(struct pvr_log_ring *ring, uint32_t source, const char *text, size_t len)
 {
+	bool fits;
+
 	if (len > PVR_LOG_LINE)
 		len = PVR_LOG_LINE;
 	pthread_mutex_lock(&ring->lock);
 	ring->put++;
-	if (has_room(ring, source)) {
+	fits = has_room(ring, source);
+	if (fits)
 		append(ring, source, text, len);
-		pthread_cond_signal(&ring->news);
-	} else {
-		/* The ring is not empty: the reader does not wait for a signal. */
+	else
 		ring->dropped++;
-	}
 	pthread_mutex_unlock(&ring->lock);
+	/*
+	 * No system call under the lock: a thread that is stopped in one stops no other thread that
+	 * logs. After a dropped line the ring is not empty: the reader does not wait for a signal.
+	 */
+	if (fits)
+		pthread_cond_signal(&ring->news);
 }
 
 static void take_first(struct pvr_log_ring *ring, struct pvr_log_slot *slot)
