@@ -96,7 +96,10 @@ static void check_budget(struct pvr_client *client)
 		client->is_late = true;
 }
 
-/* Return: whether the message, as far as the window has it, resets the adapter. */
+/*
+ * Return: whether the message, as far as the window has it, resets the adapter. Accesses of
+ * another size than a register's have no effect.
+ */
 static bool resets(const void *data, size_t len)
 {
 	struct posted_write write;
@@ -107,11 +110,13 @@ static bool resets(const void *data, size_t len)
 	memcpy(&write.hdr, data, sizeof(write.hdr));
 	if (write.hdr.cmd == VFIO_USER_DEVICE_RESET)
 		return true;
-	if (write.hdr.cmd != VFIO_USER_REGION_WRITE || len < sizeof(write) + sizeof(value))
+	if (write.hdr.cmd != VFIO_USER_REGION_WRITE ||
+	    write.hdr.msg_size != sizeof(write) + sizeof(value) || len < write.hdr.msg_size)
 		return false;
 	memcpy(&write, data, sizeof(write));
 	memcpy(&value, (const char *)data + sizeof(write), sizeof(value));
 	return write.access.region == VFU_PCI_DEV_BAR1_REGION_IDX &&
+	       write.access.count == sizeof(value) &&
 	       (write.access.offset == PVR_REG_DSRHIGH ||
 		(write.access.offset == PVR_REG_CTL && value == PVR_CTL_RESET));
 }

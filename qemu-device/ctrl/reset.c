@@ -165,7 +165,6 @@ static void reset_end(struct pvr_adapter *adapter)
 	pvr_uc_destroy_all(adapter);
 	pvr_uar_poll_reset(adapter);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
-	pvr_ud_linger_drop(adapter);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);
 	if (!adapter->job.keeps_regs)
@@ -193,6 +192,8 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 	adapter->qp_gen++;
 	pvr_ext_dma_revoke_all(adapter);
 	pvr_path_adapter_gone(adapter);
+	/* Before another adapter can take the GIDs that they are from. */
+	pvr_ud_linger_drop(adapter);
 	pvr_gid_unbind_all(adapter);
 	if (pvr_fabric_new_incarnation(adapter))
 		pvr_workers_check(adapter->engine);
@@ -291,7 +292,8 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
 
 void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 {
-	if (adapter->state == PVR_ADAPTER_FAILED)
+	/* A reset ends all uses of what has failed. Its steps must not be canceled. */
+	if (adapter->state == PVR_ADAPTER_FAILED || adapter->job.step == reset_step)
 		return;
 	pvr_log_limited(adapter, PVR_LOG_ERR, "failed until reset: %s", why);
 	pvr_cmd_cancel(adapter);

@@ -46,10 +46,12 @@ static void expired(struct pvr_timer *timer)
 	struct pvr_cq_lost_arm *late = &cq->late;
 	uint32_t unread;
 
-	if (cq->error || cq->uc->adapter->state == PVR_ADAPTER_FAILED)
+	if (cq->error)
 		return;
-	if (!cq->uc->adapter->bus_master) {
-		set_timer(cq, NO_DMA_NS);
+	/* After a failure, and between the steps of a reset, DMA does not begin again. */
+	if (!pvr_adapter_dma_ok(cq->uc->adapter)) {
+		if (!cq->uc->adapter->bus_master)
+			set_timer(cq, NO_DMA_NS);
 		return;
 	}
 	unread = pvr_cq_unread(cq);
