@@ -78,10 +78,14 @@ bool pvr_dev_gone(const struct pvr_dev *dev)
 	return pvr_reg_read(dev, PVR_REG_VERSION) == U32_MAX;
 }
 
-void pvr_dev_fail(struct pvr_dev *dev, const char *why)
+/*
+ * Reset the device and make the driver flush all requests. Return: false if the device
+ * was dead before.
+ */
+static bool dev_end(struct pvr_dev *dev)
 {
 	if (pvr_dev_dead(dev))
-		return;
+		return false;
 	/*
 	 * Reset before the flag is set: code that sees the flag frees memory that the
 	 * device could access. The write may be posted. The read returns after the device
@@ -90,11 +94,18 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 	pvr_reg_write(dev, PVR_REG_CTL, PVR_CTL_RESET);
 	pvr_reg_read(dev, PVR_REG_VERSION);
 	if (test_and_set_bit(PVR_DEV_DEAD, &dev->flags))
+		return false;
+	complete(&dev->cmd.done);
+	schedule_work(&dev->flush_work);
+	return true;
+}
+
+void pvr_dev_fail(struct pvr_dev *dev, const char *why)
+{
+	if (!dev_end(dev))
 		return;
 	dev_err(&dev->pdev->dev,
 		"device failed: %s; reload the driver to use it again\n", why);
-	complete(&dev->cmd.done);
-	schedule_work(&dev->flush_work);
 	pvr_dispatch(dev, IB_EVENT_DEVICE_FATAL);
 	pvr_port_kick(dev);
 }
@@ -242,7 +253,10 @@ static int pvr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return pvr_start(pdev);
 }
 
-/* Stop all DMA: a new kernel may own the memory next. */
+/*
+ * Stop all DMA: a new kernel may own the memory next. Kernel consumers may still be
+ * connected. For them the device is dead: they can drain and destroy their QPs.
+ */
 static void pvr_shutdown(struct pci_dev *pdev)
 {
 	struct pvr_dev *dev = pci_get_drvdata(pdev);
@@ -250,8 +264,7 @@ static void pvr_shutdown(struct pci_dev *pdev)
 	if (!dev)
 		return;
 	deactivate(dev);
-	pvr_reg_write(dev, PVR_REG_CTL, PVR_CTL_RESET);
-	pvr_reg_read(dev, PVR_REG_VERSION);
+	dev_end(dev);
 	pci_clear_master(pdev);
 }
 

@@ -43,7 +43,8 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  *  ib_device
  *
  * pvr_dev_fail() declares a device dead that breaks the protocol, times out or is
- * removed, and resets it. This is final. From then on the device does no DMA, commands
+ * removed, and resets it. The shutdown of the system does the same, without a message.
+ * This is final. From then on the device does no DMA, commands
  * fail with -EIO at once, objects are destroyed only in the driver, and the driver
  * flushes the work requests of kernel QPs. So tear-down never waits for a dead device and
  * never leaks.
@@ -65,7 +66,7 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
 
 /* pvr_dev.flags */
 enum pvr_dev_flag {
-	PVR_DEV_DEAD, /* see pvr_dev_fail(); never cleared */
+	PVR_DEV_DEAD, /* failed or shut down; never cleared */
 	PVR_DEV_LIVE, /* registered with ib_core: events are dispatched */
 	PVR_DEV_SRQS_ENDED, /* dead, and LAST_WQE_REACHED was sent */
 	PVR_DEV_RESCAN_GIDS, /* port_work must rescan all netdevs */

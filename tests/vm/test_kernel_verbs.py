@@ -18,6 +18,11 @@ KTEST_MAIN = ROOT / "tests" / "guest" / "kmod" / "main.c"
 KTEST = Step("ktest", """
     insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX && rmmod pvr_ktest
     dmesg | sed -n 's/.*pvr_ktest: //p'""", 120)
+# Without the driver's reload a device that was shut down stays so.
+SHUTDOWN = Step("ktest-shutdown", """
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX shutdown=1 && rmmod pvr_ktest; status=$?
+    dmesg | sed -n 's/.*pvr_ktest: //p' | tail -n 3
+    unload && load && pingpong 18515 1 1 -n 50 && exit $status""", 60)
 RESOURCES = """
     resources() { rdma resource show $RDMA_DEV | sed "s/^[0-9]*: //"; }
     before=$(resources)
@@ -38,7 +43,7 @@ REGIONS = [Step(name, f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {
            for name in ("region-iova", "region-zero-based", "region-huge-pages", "region-above-1-gib", "region-rereg",
                         "region-rereg-fails", "region-bound-window")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
-STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, COMPLAINTS]
+STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, SHUTDOWN, COMPLAINTS]
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 /*
  * insmod pvr_ktest.ko device=NAME gid=INDEX: run the tests of kernel verbs over that device. The kernel log
  * has a line of TAP for each; loading fails if one failed. With vanish=1 there is one test, whose device
- * must be removed while the module is being loaded.
+ * must be removed while the module is being loaded. With shutdown=1 the tests call the shutdown method of the
+ * device's driver, as a kernel does that powers off; the driver must be unloaded next.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -21,6 +22,10 @@ MODULE_PARM_DESC(gid, "Index of a GID of port 1");
 static bool vanish;
 module_param(vanish, bool, 0444);
 MODULE_PARM_DESC(vanish, "Wait for the end of the device");
+
+static bool shutdown;
+module_param(shutdown, bool, 0444);
+MODULE_PARM_DESC(shutdown, "Shut the device down under its consumers");
 
 struct kt_test {
 	const char *name;
@@ -61,6 +66,12 @@ static const struct kt_test kt_vanish_test = {
 	.name = "srq-of-a-dead-device",
 	.run = kt_srq_vanish,
 	.need = { IB_POLL_SOFTIRQ, true },
+};
+
+static const struct kt_test kt_shutdown_test = {
+	.name = "drain-after-shutdown",
+	.run = kt_shutdown,
+	.need = { IB_POLL_WORKQUEUE },
 };
 
 int kt_failed(const char *what, const char *file, int line)
@@ -119,6 +130,8 @@ static int test_device(struct ib_device *ibdev)
 	KT_CHECK(!IS_ERR(dev.pd));
 	if (vanish)
 		err = run_tests(&dev, &kt_vanish_test, 1);
+	else if (shutdown)
+		err = run_tests(&dev, &kt_shutdown_test, 1);
 	else
 		err = run_tests(&dev, kt_tests, ARRAY_SIZE(kt_tests));
 	ib_dealloc_pd(dev.pd);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Tests of posting to queue pairs, and of the ends of what was posted. */
+#include <linux/pci.h>
 #include <linux/random.h>
 
 #include "ktest.h"
@@ -33,6 +34,35 @@ int kt_drain(struct kt_pair *pair)
 		KT_CHECK(pair->recv[i].wc.status == IB_WC_WR_FLUSH_ERR);
 	}
 	ib_drain_qp(pair->end[0].qp);
+	return 0;
+}
+
+static void shut_down(struct kt_dev *dev)
+{
+	struct pci_dev *pdev = to_pci_dev(dev->ibdev->dev.parent);
+
+	device_lock(&pdev->dev);
+	to_pci_driver(pdev->dev.driver)->shutdown(pdev);
+	device_unlock(&pdev->dev);
+}
+
+/* Consumers disconnect when a VM powers off, and the device may be shut down before. */
+int kt_shutdown(struct kt_pair *pair)
+{
+	for (int i = 0; i < KT_WRS - 2; i++)
+		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
+	shut_down(pair->dev);
+	KT_CHECK(!kt_post_recv(pair, 0, &pair->recv[KT_WRS - 2]));
+	KT_CHECK(!kt_wait(pair, &pair->recv[KT_WRS - 2]));
+	ib_drain_qp(pair->end[1].qp);
+	for (int i = 0; i < KT_WRS - 1; i++) {
+		KT_CHECK(pair->recv[i].times == 1);
+		KT_CHECK(pair->recv[i].wc.status == IB_WC_WR_FLUSH_ERR);
+	}
+	KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));
+	ib_drain_qp(pair->end[0].qp);
+	KT_CHECK(pair->send[0].times == 1);
+	KT_CHECK(pair->send[0].wc.status == IB_WC_WR_FLUSH_ERR);
 	return 0;
 }
 
