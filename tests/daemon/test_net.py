@@ -320,9 +320,11 @@ def test_bad_answer(start, listener, fields, pattern):
 def test_hello_byte_by_byte(host):
     with Conn.dial(address(1)) as conn:
         data = p.hello("slow") + p.frame(p.PING, b"01234567")
-        for byte in data:
+        for number, byte in enumerate(data):
             conn.send(bytes([byte]))
-            time.sleep(0.002)
+            # Some bytes arrive alone. A pause after each one takes longer than the daemon waits, on a busy machine.
+            if number % 8 == 0:
+                time.sleep(0.002)
         assert conn.frame()[0] == p.HELLO
         assert conn.frame() == (p.PONG, b"01234567")
 
