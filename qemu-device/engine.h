@@ -240,6 +240,13 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size);
 
 /*
+ * Call this before pvr_adapter_unmap_ram() until it returns true. It removes the region,
+ * and finds the objects that use it in steps, which pvr_engine_run() executes. The adapter
+ * does no DMA between the steps. Without this call all objects are checked at once.
+ */
+bool pvr_adapter_prepare_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size);
+
+/*
  * Accesses to BAR1 (registers) and BAR2 (UAR), of any size and alignment. Registers and
  * doorbells have 32 bits. Any other access reads all ones; as a write it is ignored and
  * counted. Reads of the UAR return all ones. Accesses outside the BAR have no effect.

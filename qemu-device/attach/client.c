@@ -121,13 +121,35 @@ static bool resets(const void *data, size_t len)
 		(write.access.offset == PVR_REG_CTL && value == PVR_CTL_RESET));
 }
 
+/* Return: whether the message, as far as the window has it, is a valid removal of RAM. */
+static bool unmaps(const void *data, size_t len, struct vfio_user_dma_unmap *unmap)
+{
+	struct vfio_user_header hdr;
+
+	if (len < sizeof(hdr))
+		return false;
+	memcpy(&hdr, data, sizeof(hdr));
+	if (hdr.cmd != VFIO_USER_DMA_UNMAP || hdr.msg_size < sizeof(hdr) + sizeof(*unmap) ||
+	    len < sizeof(hdr) + sizeof(*unmap))
+		return false;
+	memcpy(unmap, (const char *)data + sizeof(hdr), sizeof(*unmap));
+	return !unmap->flags ||
+	       (unmap->flags == VFIO_DMA_UNMAP_FLAG_ALL && !unmap->addr && !unmap->size);
+}
+
 /*
- * A reset destroys up to 300,000 objects. The message that requests it stays in the socket
- * while the engine destroys them in steps, so its reply means that the reset is complete.
+ * A reset destroys up to 300,000 objects, and the removal of RAM checks the pages of as many.
+ * The message that requests it stays in the socket while the engine does that in steps. So
+ * its reply means that the work is complete.
  * Return: whether the message may be handled now.
  */
 static bool is_prepared(struct pvr_client *client, const void *data, size_t len)
 {
+	struct vfio_user_dma_unmap unmap;
+
+	if (unmaps(data, len, &unmap))
+		return pvr_vm_ram_prepare_unmap(&client->ram, unmap.addr, unmap.size,
+						unmap.flags != 0);
 	return !resets(data, len) || pvr_adapter_prepare_reset(client->adapter);
 }
 

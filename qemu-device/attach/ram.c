@@ -192,6 +192,21 @@ static void remove_region(struct pvr_vm_ram *ram, unsigned int i)
 	*region = ram->regions[--ram->num];
 }
 
+bool pvr_vm_ram_prepare_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, bool all)
+{
+	const struct pvr_vm_ram_region *region;
+	unsigned int i;
+
+	for (i = 0; i < ram->num; i++) {
+		region = &ram->regions[i];
+		if (!region->va || (!all && (region->gpa != gpa || region->size != size)))
+			continue;
+		if (!pvr_adapter_prepare_unmap_ram(ram->adapter, region->gpa, region->size))
+			return false;
+	}
+	return true;
+}
+
 int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct pvr_error *err)
 {
 	unsigned int i;

@@ -57,6 +57,11 @@ struct pvr_vm_ram_request {
 int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		   struct pvr_error *err);
 
+/*
+ * Call this before pvr_vm_ram_unmap(), or pvr_vm_ram_unmap_all() if @all, until it returns
+ * true: the engine stops the use of the region in steps.
+ */
+bool pvr_vm_ram_prepare_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, bool all);
 /* The region must equal an announced one. Return: 0 or -ENOENT. */
 int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct pvr_error *err);
 void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram);

@@ -200,6 +200,10 @@ struct pvr_job {
 	uint32_t handle;
 	/* Reset */
 	bool keeps_regs; /* of pvr_adapter_prepare_reset() */
+	/* Removal of RAM */
+	struct pvr_ram_region region; /* not in adapter->ram any more */
+	uint64_t at; /* position in the pages of the object, see pvr_pages_check() */
+	bool suspends; /* has several steps */
 };
 
 /* About 0.3 ms: so many entries of a page directory, about 20 ns each. */
@@ -273,6 +277,13 @@ struct pvr_adapter {
 	bool bus_master;
 	bool link_up;
 
+	/*
+	 * A job has suspended DMA between its steps. Peers repeat their requests without a
+	 * timeout, and the end of the job kicks all queue pairs.
+	 */
+	bool suspended;
+	bool dma_on; /* bus_master, and not suspended */
+
 	/* Registers and the driver's handshake. */
 	enum pvr_adapter_state state;
 	uint32_t dsr_low, dsr_high;
@@ -323,7 +334,7 @@ struct pvr_adapter {
 /* Return: whether the adapter may read and write guest memory now. */
 static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 {
-	return adapter->bus_master &&
+	return adapter->dma_on &&
 	       (adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE);
 }
 

@@ -416,19 +416,31 @@ static bool overlap(const uint8_t *va, uint64_t len, const struct pvr_ram_region
 	return va < region->va + region->size && va + len > region->va;
 }
 
-bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region)
+/* @i: the index of an entry of the table, or of an extent if there is no table. */
+static bool part_overlaps(const struct pvr_pages *pages, uint64_t i,
+			  const struct pvr_ram_region *region)
 {
-	uint64_t i;
+	if (pages->page)
+		return overlap(pages->page[i], PVR_PAGE_SIZE, region);
+	return overlap(pages->extent[i].va, extent_end(pages, i) - pages->extent[i].offset, region);
+}
+
+bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region, uint64_t *at,
+		     uint32_t *budget)
+{
+	uint64_t parts = pages->page ? pages->size / PVR_PAGE_SIZE : pages->extents;
 
 	/* A run may span several RAM regions that are adjacent in this process. */
 	if (pages->base && overlap(pages->base, pages->size, region))
 		pages->broken = true;
-	for (i = 0; i < pages->extents && !pages->broken; i++)
-		pages->broken = overlap(pages->extent[i].va,
-					extent_end(pages, i) - pages->extent[i].offset, region);
-	for (i = 0; pages->page && i < pages->size / PVR_PAGE_SIZE && !pages->broken; i++)
-		pages->broken = overlap(pages->page[i], PVR_PAGE_SIZE, region);
-	return pages->broken;
+	for (; *at < parts && !pages->broken; ++*at) {
+		if (!*budget)
+			return false;
+		--*budget;
+		pages->broken = part_overlaps(pages, *at, region);
+	}
+	*at = 0;
+	return true;
 }
 
 static bool in_extent(const struct pvr_pages *pages, uint32_t i, uint64_t offset)

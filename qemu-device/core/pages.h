@@ -114,8 +114,13 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
 		     struct pvr_pages *pages);
 
-/* Set @pages->broken if any page lies in @region. Return: @pages->broken. */
-bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region);
+/*
+ * Set @pages->broken if any page lies in @region. Each entry of a table costs 1 of @budget.
+ * @at is the position, initially 0, and 0 at the end. Return: false if the budget is used
+ * up before the end.
+ */
+bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region, uint64_t *at,
+		     uint32_t *budget);
 
 /*
  * Return: the address of @len bytes if they are one run that needs no search, else NULL.

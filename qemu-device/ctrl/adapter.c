@@ -103,6 +103,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->ops = ops;
 	adapter->host = host;
 	adapter->bus_master = true;
+	adapter->dma_on = true;
 	adapter->link_up = true;
 	TAILQ_INIT(&adapter->contexts);
 	TAILQ_INIT(&adapter->uar_poll.sweeping);
@@ -212,6 +213,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 		adapter->stats.commands_failed++;
 	}
 	adapter->bus_master = on;
+	adapter->dma_on = on && !adapter->suspended;
 	if (!on)
 		pvr_ext_dma_revoke_all(adapter);
 	pvr_debug(adapter, "bus master %s", on ? "on" : "off");

@@ -69,6 +69,11 @@ void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
  */
 bool pvr_adapter_destroy_some(struct pvr_adapter *adapter, const struct pvr_uc *uc);
 
+/* ctrl/ram_gone.c: suspend DMA between the steps of a job, or end that. */
+void pvr_adapter_suspend(struct pvr_adapter *adapter, bool suspended);
+/* Return: whether the job is a removal of RAM. Only a reset cancels it. */
+bool pvr_adapter_is_unmapping(const struct pvr_adapter *adapter);
+
 /* ------------------------------------------------------- contexts, GIDs, registers */
 
 void pvr_uc_destroy_all(struct pvr_adapter *adapter);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* End of objects: reset, failure, removal of RAM. */
+/* End of objects: reset and failure. */
 #include "core/adapter.h"
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"
@@ -187,6 +187,7 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
+	pvr_adapter_suspend(adapter, false);
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
 	adapter->state = PVR_ADAPTER_IDLE;
 	adapter->qp_gen++;
@@ -231,64 +232,7 @@ bool pvr_adapter_prepare_reset(struct pvr_adapter *adapter)
 	return done;
 }
 
-/* ----------------------------------------------------------- memory that goes away */
-
-static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_region *region)
-{
-	const void *used[] = {
-		adapter->dsr_shm,
-		adapter->cmd_shm,
-		adapter->resp_shm,
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++)
-		if (pvr_ram_contains(region, used[i]))
-			return true;
-	return pvr_events_lie_in(adapter, region);
-}
-
-/*
- * Mark objects with pages in @region broken, and move CQs, SRQs and QPs to their error
- * states.
- */
-static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_region *region)
-{
-	static const char why[] = "the guest's memory under it was unplugged";
-	struct pvr_srq *srq;
-	struct pvr_qp *qp;
-	struct pvr_mr *mr;
-	struct pvr_cq *cq;
-	uint32_t i;
-
-	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-		pvr_pages_check(&mr->pages, region);
-	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-		if (!cq->pages.broken && pvr_pages_check(&cq->pages, region))
-			pvr_cq_fail(adapter, cq, why);
-	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-		if (!srq->pages.broken && pvr_pages_check(&srq->pages, region))
-			pvr_srq_fail(adapter, srq, why);
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (!qp->pages.broken && pvr_pages_check(&qp->pages, region))
-			pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
-}
-
-void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
-{
-	struct pvr_ram_region region;
-
-	pvr_adapter_lock(adapter);
-	pvr_cmd_finish(adapter);
-	if (!pvr_ram_del(&adapter->ram, gpa, size, &region)) {
-		pvr_ext_dma_revoke_all(adapter);
-		if (rings_in(adapter, &region))
-			pvr_adapter_do_fail(adapter,
-					    "the guest's memory under its rings was unplugged");
-		break_objects(adapter, &region);
-	}
-	pvr_adapter_unlock(adapter);
-}
+/* -------------------------------------------------------------------- failure */
 
 void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 {
@@ -296,7 +240,8 @@ void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 	if (adapter->state == PVR_ADAPTER_FAILED || adapter->job.step == reset_step)
 		return;
 	pvr_log_limited(adapter, PVR_LOG_ERR, "failed until reset: %s", why);
-	pvr_cmd_cancel(adapter);
+	if (!pvr_adapter_is_unmapping(adapter))
+		pvr_cmd_cancel(adapter);
 	pvr_ext_dma_revoke_all(adapter);
 	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);
 	pvr_interrupt_flush(adapter);

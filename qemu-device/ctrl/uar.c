@@ -76,12 +76,21 @@ void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value)
 	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
 }
 
+/* An embedder that does not postpone doorbells waits for the end of the job. */
+static bool end_suspension(struct pvr_adapter *adapter)
+{
+	if (!adapter->suspended)
+		return false;
+	pvr_cmd_finish(adapter);
+	return pvr_adapter_dma_ok(adapter);
+}
+
 /* Return: false if the page has no context, or the adapter may not do DMA. */
 static bool ring(struct pvr_adapter *adapter, uint64_t offset, uint32_t value)
 {
 	const struct pvr_uc *uc = adapter->uar[offset / PVR_PAGE_SIZE];
 
-	if (!uc || !pvr_adapter_dma_ok(adapter))
+	if (!uc || (!pvr_adapter_dma_ok(adapter) && !end_suspension(adapter)))
 		return false;
 	pvr_uar_ring(uc, offset % PVR_PAGE_SIZE, value);
 	return true;

@@ -50,7 +50,7 @@ static void expired(struct pvr_timer *timer)
 		return;
 	/* After a failure, and between the steps of a reset, DMA does not begin again. */
 	if (!pvr_adapter_dma_ok(cq->uc->adapter)) {
-		if (!cq->uc->adapter->bus_master)
+		if (!cq->uc->adapter->dma_on)
 			set_timer(cq, NO_DMA_NS);
 		return;
 	}

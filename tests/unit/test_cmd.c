@@ -589,6 +589,106 @@ TEST_REG(test_prepared_reset_runs_in_steps_and_keeps_registers)
 	assert_int_equal(fg_reg_read(r->g, PVR_REG_DSRLOW), 0x1000);
 }
 
+#define REGIONS 4 /* with LONG_PAGES entries each, all of which are checked */
+
+/* b's guest has a region of the spare RAM behind regions whose check takes several steps. */
+static void plug_and_register(struct reg *r, struct pvr_resp_create_mr *spare)
+{
+	uint64_t *dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
+	uint64_t *table = fg_gpa_va(&r->g->ram, dir[0]); /* of all entries of the directory */
+
+	for (int i = 0; i < REGIONS; i++) {
+		begin(r);
+		expect_ok(end(r));
+	}
+	t_plug_spare(r->g);
+	table[0] = T_SPARE_GPA;
+	r->req.nchunks = 1;
+	r->req.length = PVR_PAGE_SIZE;
+	expect_ok(fg_cmd(r->g, &r->req, sizeof(r->req), spare, sizeof(*spare)));
+}
+
+/*
+ * Between two steps there is no access to the region, requests of peers are repeated
+ * without a timeout, and other adapters have quanta.
+ */
+TEST_REG(test_unmap_of_ram_runs_in_steps)
+{
+	struct fg_conn conn = fg_conn_default;
+	struct pvr_resp_create_mr resp;
+	struct fg_end neighbor;
+	struct fg_mr mr = { .length = PVR_PAGE_SIZE };
+
+	fg_end_open(&neighbor, env->a.guest, PVR_QPT_RC);
+	fg_end_connect(&neighbor, &neighbor, NULL);
+	conn.timeout = 1;
+	conn.retry_cnt = 0;
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, &conn);
+	plug_and_register(r, &resp);
+	mr.start = r->req.start;
+	mr.rkey = resp.rkey;
+	memset(t_spare, 0x11, sizeof(t_spare));
+	assert_false(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &mr, 0, 64);
+	t_rdma(&neighbor, PVRDMA_WR_RDMA_WRITE, 4, 0, &neighbor.mr, 0, 64);
+	for (int i = 0; i < 4; i++) {
+		env->host->now += FG_SEC;
+		pvr_engine_run(env->host->engine, 0);
+		assert_true(pvr_adapter_busy(r->g->adapter));
+		expect_no_cqe(&env->a.scq);
+	}
+	expect_cqe(&neighbor.scq, 4, PVRDMA_WC_SUCCESS);
+	fg_run(env->host);
+	assert_true(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
+	assert_int_equal(t_spare[0], 0x11);
+	expect_short_steps(r);
+}
+
+/* A trapped doorbell waits for the end. */
+TEST_REG(test_doorbell_during_an_unmap_takes_effect)
+{
+	struct pvr_resp_create_mr resp;
+
+	plug_and_register(r, &resp);
+	assert_false(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->a.mr, 0, 64);
+	await_cqe(&env->b.scq, 3, PVRDMA_WC_SUCCESS);
+	assert_false(pvr_adapter_busy(r->g->adapter));
+}
+
+TEST_REG(test_reset_cancels_an_unmap)
+{
+	struct pvr_resp_create_mr resp;
+
+	plug_and_register(r, &resp);
+	assert_false(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	pvr_adapter_reset(r->g->adapter);
+	fg_run(env->host);
+	assert_true(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	assert_int_equal(fg_stats(r->g).mrs, 0);
+	expect_ok(fg_guest_boot(r->g));
+}
+
+TEST_REG(test_failure_and_bus_mastering_leave_an_unmap_alone)
+{
+	struct pvr_resp_create_mr resp;
+
+	plug_and_register(r, &resp);
+	assert_false(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	pvr_adapter_set_bus_master(r->g->adapter, false);
+	pvr_adapter_set_bus_master(r->g->adapter, true);
+	assert_false(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+	pvr_adapter_fail(r->g->adapter, "a test");
+	assert_true(pvr_adapter_busy(r->g->adapter));
+	fg_run(env->host);
+	assert_true(pvr_adapter_prepare_unmap_ram(r->g->adapter, T_SPARE_GPA, sizeof(t_spare)));
+}
+
 /* All pages are runs of their own: the extents become a table on the way. */
 TEST_REG(test_region_of_scattered_pages_has_short_steps)
 {

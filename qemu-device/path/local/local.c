@@ -68,6 +68,8 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	}
 	if (is_connected(qp))
 		*peer = qp->peer;
+	else if (qp->peer_adapter->suspended)
+		return false; /* as if it were locked: no retry is counted */
 	return true;
 }
 
