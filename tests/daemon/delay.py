@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The delay of a well-behaved tenant beside a hostile one, in CPU time of the worker thread that both share.
+
+CPU time of the thread, and not time of day: other processes of the machine take none of it.
+"""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+BOUND = 0.010  # seconds of the worker's CPU time
+STOPPED = 0.02  # seconds; longer than this process needs for a request
+THIS = Path("/proc/thread-self")
+SANITIZER_FACTOR = 8  # an instruction with ASan and UBSan takes so much longer, at most
+
+
+def worker_thread(daemon, worker=0):
+    """The /proc folder of the worker's thread."""
+    path, = (task for task in Path(f"/proc/{daemon.child.pid}/task").iterdir()
+             if (task / "comm").read_text().strip() == f"pvrdmad/{worker}")
+    return path
+
+
+def schedstat(path):
+    """Seconds that a thread ran, and that it waited for a CPU."""
+    return [int(field) / 1e9 for field in (path / "schedstat").read_text().split()[:2]]
+
+
+def is_sanitized(daemon):
+    return "libasan" in daemon.maps() or "libclang_rt.asan" in daemon.maps()
+
+
+class Delay:
+    """Measures what a request of the tenant `ask()` costs its worker until the answer arrives."""
+
+    def __init__(self, daemon, ask, worker=0):
+        self.pid = daemon.child.pid
+        self.path = worker_thread(daemon, worker)
+        self.bound = BOUND * (SANITIZER_FACTOR if is_sanitized(daemon) else 1)
+        self.ask = ask
+        self.longest, self.samples = 0.0, 0
+        self.previous = None  # the end of the previous sample
+
+    def now(self):
+        return schedstat(self.path)[0], schedstat(THIS)[1]
+
+    def sample(self, attack=None):
+        """The delay counts from the previous answer of sample_while(). `attack()` sends right before the request.
+
+        The daemon is stopped until both are in its sockets, and this process sleeps until the answer arrives. What the
+        worker runs while this process waits for a CPU is no delay of the tenant, and does not count.
+        """
+        if attack:
+            os.kill(self.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+            attack()
+            threading.Timer(STOPPED, os.kill, (self.pid, signal.SIGCONT)).start()
+        begin = self.previous or self.now()
+        self.ask()
+        end = self.now()
+        self.longest = max(self.longest, (end[0] - begin[0]) - (end[1] - begin[1]))
+        self.samples += 1
+        return end
+
+    def sample_while(self, is_busy, attack=None):
+        """After `attack()`, sample without a gap until `is_busy()` is false, and once more."""
+        self.previous = self.sample(attack)
+        while is_busy():
+            self.previous = self.sample()
+        self.sample()
+        self.previous = None
+
+    def check(self):
+        """Assert the bound. $PVR_DELAY_LOG: a file that gets the result, for docs/reliability.md."""
+        log = os.environ.get("PVR_DELAY_LOG")
+        if log:
+            with open(log, "a", encoding="ascii") as file:
+                test = os.environ.get("PYTEST_CURRENT_TEST", "?").split("::")[-1].split(" ")[0]
+                file.write(f"{test} {self.longest * 1000:.2f} ms of {self.samples} samples\n")
+        assert self.samples
+        assert self.longest <= self.bound, f"{self.longest * 1000:.1f} ms of the worker's CPU time"

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The longest commands of a hostile VM beside another VM of the same worker, whose queue pair is served in time."""
+
+import select
+import struct
+
+import pytest
+
+import vfio_user as v
+from delay import Delay
+from guest import CMD, PAGE, REQUEST, Guest
+from sender import CREATE_PD, Sender
+from vfio_user import attach
+
+CREATE_MR, CREATE_UC = 4, 12
+EXT_MR_LAYOUT = 1 << 3
+DMA, FAST, LAYOUT = 1, 2, 4
+TOP, DIRECTORY, TABLE = (number * PAGE for number in (128, 129, 130))
+SPARSE, SPARSE_SIZE = 1 << 40, 16 << 30  # RAM without pages: the budget of translations grows with it
+ENTRIES = 512
+PAGES = ENTRIES ** 2  # of a directory of two levels
+PAGES3 = 8 * PAGES
+
+
+@pytest.fixture
+def delay(daemon):
+    """Of a VM that sends datagrams. Each request is a doorbell, and a read of a register after it."""
+    with attach(daemon.socket(2)) as client:
+        sender = Sender(client, 0)
+
+        def ask():
+            sender.put()
+            sender.ring()
+            client.read_reg(0)
+            while not sender.is_done():
+                client.read_reg(0)
+
+        made = Delay(daemon, ask)
+        made.sample()
+        yield made
+        made.check()
+        sender.close()
+
+
+class Hostile(Guest):
+    """A driver whose directories have scattered pages: each entry is a run of its own."""
+
+    def __init__(self, client):
+        super().__init__(client)
+        self.sparse = v.memfd(SPARSE_SIZE)
+        client.map(SPARSE, SPARSE_SIZE, [self.sparse])
+        self.start(EXT_MR_LAYOUT)
+        self.pd = self.command(CREATE_PD, "II", 0, 0)[0]
+        for number in range(ENTRIES):
+            self.put(TOP + 8 * number, "Q", DIRECTORY)
+            self.put(DIRECTORY + 8 * number, "Q", TABLE)
+            self.put(TABLE + 8 * number, "Q", (number % 2) * PAGE)
+
+    def put_create_mr(self, pages, levels=2):
+        root = TOP if levels == 3 else DIRECTORY
+        self.put(CMD, "QIIQQQIIIIQIIII", 0x1234, CREATE_MR, 0, 0, pages * PAGE, root, self.pd, 1, LAYOUT, pages, 0, 12,
+                 levels, 0, 0)
+
+    def put_create_fast(self):
+        self.put(CMD, "QIIQQQIIIIQIIII", 0x1234, CREATE_MR, 0, 0, 0, 0, self.pd, 1, FAST, 1, 0, 0, 0, 0, 0)
+
+    def request(self, times=1):
+        """Post the command so many times: no reply is waited for."""
+        body = struct.pack("<QIII", REQUEST, v.BAR_REGS, 4, 0)
+        self.client.send_raw(self.client.message(v.REGION_WRITE, body, flags=v.NO_REPLY) * times)
+
+    def has_reply(self):
+        return bool(select.select([self.client.sock], [], [], 0)[0])
+
+    def call_beside(self, delay, command, body=b"", posted=0):
+        """After so many posted REQUESTs, a request whose reply is awaited while the other VM is served."""
+
+        def send():
+            self.request(posted)
+            self.client.send_raw(self.client.message(command, body))
+
+        delay.sample_while(lambda: not self.has_reply(), send)
+        return self.client.reply()
+
+
+@pytest.fixture
+def hostile(client):
+    made = Hostile(client)
+    yield made
+    made.close()
+
+
+def test_posted_requests_of_long_registrations(daemon, hostile, delay):
+    hostile.put_create_mr(PAGES)
+    hostile.call_beside(delay, v.REGION_READ, struct.pack("<QII", 0, v.BAR_REGS, 4), posted=64)
+    assert daemon.counters()["mrs"] >= 60
+
+
+def test_client_leaves_in_the_middle_of_a_long_registration(daemon, hostile, delay):
+    hostile.put_create_mr(PAGES3, levels=3)
+    delay.sample(hostile.request)
+    delay.sample_while(lambda: "has disconnected" not in daemon.log(), hostile.client.close)
+    for _ in range(20):
+        delay.sample()
+    with attach(daemon.socket(1)) as other:
+        assert other.read_reg(0) == 20
+    assert daemon.counters()["mrs"] == 0
+
+
+def many_regions(daemon, hostile, number):
+    hostile.put_create_fast()
+    for _ in range(number // 1000):
+        hostile.request(1000)
+    assert hostile.client.read_reg(0) == 20
+    assert daemon.counters()["mrs"] == number
+
+
+def test_reset_with_many_regions(daemon, hostile, delay):
+    many_regions(daemon, hostile, 200000)
+    hostile.call_beside(delay, v.RESET)
+    assert daemon.counters()["mrs"] == 0
+
+
+def test_ram_removed_under_long_regions(daemon, hostile, delay):
+    hostile.put_create_mr(PAGES3, levels=3)
+    hostile.request(12)
+    assert hostile.client.read_reg(0) == 20
+    assert daemon.counters()["mrs"] == 12
+    hostile.call_beside(delay, v.DMA_UNMAP, struct.pack("<IIQQ", 24, 0, SPARSE, SPARSE_SIZE))
+
+
+def test_long_write_to_dsrhigh_resets_nothing(hostile):
+    """Only an access of the register's size has an effect."""
+    hostile.client.write(v.BAR_REGS, 8, bytes(8))
+    assert hostile.client.read_reg(0) == 20
+    assert hostile.query_port()[0] == 0
