@@ -180,6 +180,7 @@ struct pvr_adapter_config {
 	uint8_t gid_type; /* PVR_GID_TYPE_*: the RoCE version; 0: the best of the revision */
 	unsigned int worker; /* index of the worker that executes its queues */
 	bool uar_mapped; /* doorbells are stores to memory, see pvr_adapter_map_uar() */
+	uint64_t memory; /* limit of the guest's RAM in bytes, for the embedder; 0: its default */
 };
 
 /**
@@ -232,6 +233,13 @@ bool pvr_adapter_prepare_reset(struct pvr_adapter *adapter);
  */
 int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size, void *va,
 			bool writable);
+
+/*
+ * Tell the adapter the size of the memory behind its RAM, if that is less than the size of
+ * all regions: they can overlap in one file. The memory that the guest may make the engine
+ * allocate is in proportion to it. Without a call, the regions count.
+ */
+void pvr_adapter_count_ram(struct pvr_adapter *adapter, uint64_t bytes);
 
 /*
  * Remove the region of exactly @gpa and @size. Objects that use it fail: MRs refuse
@@ -309,6 +317,7 @@ struct pvr_adapter_stats {
 	uint32_t driver_version; /* 0 without a driver */
 	uint32_t features; /* PVR_EXT_* in effect */
 	uint32_t contexts, pds, mrs, mws, cqs, qps, srqs, gids;
+	uint64_t memory, memory_budget; /* bytes of its translations, and their limit */
 	uint64_t commands, commands_failed;
 	uint64_t doorbells, doorbells_ignored;
 	uint64_t bad_accesses; /* wrong size, alignment or address of a BAR access */

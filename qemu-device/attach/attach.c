@@ -62,6 +62,7 @@ void pvr_attach_notify(struct pvr_attach *attach)
 	__atomic_store_n(&stats->client, client ? client->pid : 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&stats->attached, client && client->vfu, __ATOMIC_RELAXED);
 	__atomic_store_n(&stats->ram_bytes, client ? client->ram.bytes : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&stats->ram_counted, client ? client->ram.counted : 0, __ATOMIC_RELAXED);
 }
 
 void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_stats *stats)
@@ -72,6 +73,8 @@ void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_sta
 		.client = __atomic_load_n(&from->client, __ATOMIC_RELAXED),
 		.attached = __atomic_load_n(&from->attached, __ATOMIC_RELAXED),
 		.ram_bytes = __atomic_load_n(&from->ram_bytes, __ATOMIC_RELAXED),
+		.ram_counted = __atomic_load_n(&from->ram_counted, __ATOMIC_RELAXED),
+		.ram_limit = from->ram_limit,
 		.clients = __atomic_load_n(&from->clients, __ATOMIC_RELAXED),
 		.messages = __atomic_load_n(&from->messages, __ATOMIC_RELAXED),
 		.refused = __atomic_load_n(&from->refused, __ATOMIC_RELAXED),
@@ -268,6 +271,7 @@ struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 		free(attach);
 		return NULL;
 	}
+	attach->stats.ram_limit = config->memory ? config->memory : env->host_ram;
 	attach->adapter = pvr_adapter_create(env->engine, config, &adapter_ops, attach, err->text,
 					     sizeof(err->text));
 	if (!attach->adapter) {

@@ -25,6 +25,7 @@ struct pvr_attach_env {
 	struct pvr_engine *engine;
 	const struct pvr_engine_ops *ops; /* for its log() */
 	void *opaque; /* argument of ops */
+	uint64_t host_ram; /* bytes; limits the guest RAM of adapters without a limit of their own */
 	const char *tmp; /* folder for short-lived private folders with sockets */
 	bool verbose; /* also log debug messages of libvfio-user */
 };
@@ -74,6 +75,8 @@ struct pvr_attach_stats {
 	pid_t client; /* PID of the peer; 0: none or unknown */
 	bool attached;
 	uint64_t ram_bytes; /* mapped guest RAM */
+	uint64_t ram_counted; /* the same, each page of a file once */
+	uint64_t ram_limit; /* of ram_counted; constant */
 	uint64_t clients; /* clients that attached, in total */
 	uint64_t messages; /* messages of all clients */
 	uint64_t refused; /* messages answered with an error, clients disconnected */

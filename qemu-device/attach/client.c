@@ -524,6 +524,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	client->adapter = pvr_attach_adapter(attach);
 	client->ram.adapter = client->adapter;
 	client->ram.loop = loop;
+	client->ram.limit = pvr_attach_stats(attach)->ram_limit;
 	client->pid = pvr_unix_peer_pid(fd);
 	client->source.fd = fd;
 	client->source.ready = client_ready;

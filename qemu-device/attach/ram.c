@@ -13,6 +13,7 @@
 #include "attach/sigbus.h"
 
 #define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
+#define MIB (1024.0 * 1024)
 
 _Static_assert(PVR_SIGBUS_GUARDS == PVR_RAM_REGIONS, "each region has a guard");
 
@@ -63,7 +64,8 @@ static int check_overlap(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_r
 	return 0;
 }
 
-static int check_file(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
+/* @file: set to the bytes of the file. */
+static int check_file(const struct pvr_vm_ram_request *req, struct pvr_file_range *file,
 		      struct pvr_error *err)
 {
 	struct stat st;
@@ -89,22 +91,53 @@ static int check_file(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_requ
 			 req->gpa, req->size, req->offset, (uint64_t)st.st_size);
 		return -EINVAL;
 	}
-	if (req->size > PVR_RAM_BYTES_MAX - ram->bytes) {
-		pvr_fail(err, "more than 0x%llx bytes of guest RAM", PVR_RAM_BYTES_MAX);
+	*file = (struct pvr_file_range){ st.st_dev, st.st_ino, req->offset, req->size };
+	return 0;
+}
+
+/* Count the region's bytes. pvr_ram_use_remove() must follow, also after a failure. */
+static int count_bytes(struct pvr_vm_ram *ram, const struct pvr_vm_ram_region *region,
+		       struct pvr_error *err)
+{
+	uint64_t counted;
+
+	pvr_ram_use_add(&ram->use, &region->file);
+	counted = pvr_ram_use_bytes(&ram->use);
+	if (counted > ram->limit) {
+		pvr_fail(err,
+			 "region 0x%" PRIx64 "+0x%" PRIx64 " makes %.1f MiB of guest RAM, the "
+			 "limit of this adapter is %.1f MiB: see memory= in pvrdmad(8)",
+			 region->gpa, region->size, (double)counted / MIB,
+			 (double)ram->limit / MIB);
+		return -ENOSPC;
+	}
+	/* Both are below 2^63, see PVR_MEMORY_MAX. */
+	if (region->size > 2 * ram->limit - ram->bytes) {
+		pvr_fail(err,
+			 "region 0x%" PRIx64 "+0x%" PRIx64 " makes %.1f MiB mapped in total, the "
+			 "limit of this adapter is twice its %.1f MiB of guest RAM: see memory= in "
+			 "pvrdmad(8)",
+			 region->gpa, region->size, (double)(ram->bytes + region->size) / MIB,
+			 (double)ram->limit / MIB);
 		return -ENOSPC;
 	}
 	return 0;
 }
 
-static void record_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req)
+/* The adapter's budget follows the RAM. */
+static void count_ram(struct pvr_vm_ram *ram)
 {
-	struct stat st;
+	ram->counted = pvr_ram_use_bytes(&ram->use);
+	pvr_adapter_count_ram(ram->adapter, ram->counted);
+}
 
-	if (req->size <= ram->file_size || fstat(req->fd, &st) < 0)
+static void record_file(struct pvr_vm_ram *ram, const struct pvr_file_range *file)
+{
+	if (file->size <= ram->file_size)
 		return;
-	ram->file_size = req->size;
-	ram->file_dev = st.st_dev;
-	ram->file_ino = st.st_ino;
+	ram->file_size = file->size;
+	ram->file_dev = file->dev;
+	ram->file_ino = file->ino;
 }
 
 static void remove_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
@@ -159,6 +192,20 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 	return ret;
 }
 
+static int map_counted(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
+		       const struct pvr_vm_ram_request *req, struct pvr_error *err)
+{
+	int ret = count_bytes(ram, region, err);
+
+	if (!ret)
+		ret = map_file(ram, region, req, err);
+	if (ret)
+		pvr_ram_use_remove(&ram->use, &region->file);
+	else
+		count_ram(ram);
+	return ret;
+}
+
 int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		   struct pvr_error *err)
 {
@@ -168,15 +215,13 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 	if (!ret)
 		ret = check_overlap(ram, req, err);
 	if (!ret && req->fd >= 0)
-		ret = check_file(ram, req, err);
-	if (ret)
-		return ret;
-	if (req->fd >= 0 && req->readable && pvr_fd_is_memory(req->fd))
-		ret = map_file(ram, &region, req, err);
+		ret = check_file(req, &region.file, err);
+	if (!ret && region.file.size && req->readable)
+		ret = map_counted(ram, &region, req, err);
 	if (ret)
 		return ret;
 	if (region.va)
-		record_file(ram, req);
+		record_file(ram, &region.file);
 	ram->regions[ram->num++] = region;
 	return 0;
 }
@@ -188,6 +233,8 @@ static void remove_region(struct pvr_vm_ram *ram, unsigned int i)
 	if (region->va) {
 		pvr_adapter_unmap_ram(ram->adapter, region->gpa, region->size);
 		remove_mapping(ram, region);
+		pvr_ram_use_remove(&ram->use, &region->file);
+		count_ram(ram);
 	}
 	*region = ram->regions[--ram->num];
 }

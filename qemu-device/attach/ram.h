@@ -12,20 +12,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/ram_use.h"
 #include "base/error.h"
 #include "base/loop.h"
 #include "engine.h"
 
 struct pvr_sigbus_set;
 
-#define PVR_RAM_REGIONS 128
-#define PVR_RAM_BYTES_MAX (16ull << 40)
 #define PVR_RAM_SMALLEST (1ull << 20) /* a smaller region is not counted as RAM */
 
 struct pvr_vm_ram_region {
 	uint64_t gpa, size;
 	void *va; /* NULL: not mapped */
 	int guard; /* of pvr_vm_ram.guards */
+	struct pvr_file_range file;
 };
 
 struct pvr_vm_ram {
@@ -33,6 +33,13 @@ struct pvr_vm_ram {
 	unsigned int num;
 	struct pvr_vm_ram_region regions[PVR_RAM_REGIONS];
 	uint64_t bytes; /* bytes mapped */
+	/*
+	 * The limit of @counted. Twice as much may be mapped: address space of the daemon is
+	 * finite, too.
+	 */
+	uint64_t limit;
+	struct pvr_ram_use use;
+	uint64_t counted; /* bytes of @use */
 	/* The file of the largest region so far, for pvr_vm_ram_is_unshared(). */
 	uint64_t file_size;
 	dev_t file_dev;

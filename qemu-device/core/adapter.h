@@ -305,6 +305,7 @@ struct pvr_adapter {
 	SLIST_HEAD(, pvr_cq) completed;
 
 	/* Objects. */
+	uint64_t ram_counted; /* see pvr_adapter_count_ram() */
 	uint64_t pages_bytes; /* see pvr_walk_begin() */
 	struct pvr_uc kernel_uc;
 	struct pvr_uc_list contexts; /* kernel_uc and those of ucs */

@@ -3,6 +3,7 @@
 #include "core/pages.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "core/adapter.h"
@@ -19,9 +20,32 @@
 #define PAGES_PER_EXTENT 16
 #define FIRST_EXTENTS 4u
 
+static uint64_t ram_bytes(const struct pvr_adapter *adapter)
+{
+	uint64_t mapped = pvr_ram_size(&adapter->ram);
+
+	return mapped < adapter->ram_counted ? mapped : adapter->ram_counted;
+}
+
 static uint64_t budget_pages(const struct pvr_adapter *adapter)
 {
-	return pvr_ram_size(&adapter->ram) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE + BUDGET_FLOOR;
+	return ram_bytes(adapter) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE + BUDGET_FLOOR;
+}
+
+uint64_t pvr_pages_budget(const struct pvr_adapter *adapter)
+{
+	return budget_pages(adapter) * sizeof(uint8_t *);
+}
+
+static int over_budget(struct pvr_adapter *adapter, uint64_t bytes)
+{
+	pvr_log_guest(adapter,
+		      "the guest's regions and queues use %" PRIu64 " KiB of the budget of %" PRIu64
+		      " KiB, which its %" PRIu64 " MiB of RAM give; a command for %" PRIu64
+		      " KiB more is refused",
+		      adapter->pages_bytes >> 10, pvr_pages_budget(adapter) >> 10,
+		      ram_bytes(adapter) >> 20, bytes >> 10);
+	return -ENOSPC;
 }
 
 /* Charge @bytes to @pages instead of the previous charge. Return: 0 or -ENOSPC. */
@@ -30,7 +54,7 @@ static int charge(struct pvr_adapter *adapter, struct pvr_pages *pages, uint64_t
 	uint64_t others = adapter->pages_bytes - pages->charged;
 
 	if (others + bytes > budget_pages(adapter) * sizeof(*pages->page))
-		return -ENOSPC;
+		return over_budget(adapter, bytes - pages->charged);
 	adapter->pages_bytes = others + bytes;
 	pages->charged = bytes;
 	return 0;
@@ -273,7 +297,7 @@ int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const str
 	if (!pdir_ok(pdir))
 		return -EINVAL;
 	if (total > budget_pages(adapter))
-		return -ENOSPC;
+		return over_budget(adapter, total * sizeof(*pages->page));
 	walk_init(walk, adapter, pdir, write, pages);
 	walk->max_extents = pdir->shift == PVR_PAGE_SHIFT ? total / PAGES_PER_EXTENT : UINT32_MAX;
 	return reader_init(&walk->reader, &adapter->ram, pdir);

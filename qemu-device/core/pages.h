@@ -97,6 +97,9 @@ int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const str
  */
 int pvr_walk_run(struct pvr_walk *walk);
 
+/* Bytes that the translations of an adapter may use. */
+uint64_t pvr_pages_budget(const struct pvr_adapter *adapter);
+
 /* The usual directory: two levels, @count whole pages of 4 KiB. */
 struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count);
 /* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. For counts that a limit of the device bounds. */

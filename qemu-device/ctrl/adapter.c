@@ -114,6 +114,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->gid_type = choose_gid_type(adapter->revision, config->gid_type);
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
+	adapter->ram_counted = UINT64_MAX;
 	TAILQ_INIT(&adapter->polled.qps);
 	TAILQ_INIT(&adapter->hosts.unanswered);
 	pvr_path_adapter_init(adapter);
@@ -197,6 +198,13 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 	err = pvr_ram_add(&adapter->ram, gpa, size, va, writable);
 	pvr_adapter_unlock(adapter);
 	return err;
+}
+
+void pvr_adapter_count_ram(struct pvr_adapter *adapter, uint64_t bytes)
+{
+	pvr_adapter_lock(adapter);
+	adapter->ram_counted = bytes;
+	pvr_adapter_unlock(adapter);
 }
 
 static void set_bus_master(struct pvr_adapter *adapter, bool on)

@@ -98,6 +98,33 @@ static bool set_uar(struct pvr_adapter_settings *adapter, const char *value, str
 	return pvr_fail(err, "uar '%s' is neither mapped nor trapped", value);
 }
 
+static int shift_of_unit(char unit)
+{
+	static const char units[] = "KMGT";
+	const char *at = unit ? strchr(units, unit) : NULL;
+
+	return at ? 10 * (int)(at - units + 1) : -1;
+}
+
+static bool set_memory(struct pvr_adapter_settings *adapter, const char *value,
+		       struct pvr_error *err)
+{
+	char *end;
+	unsigned long long number = strtoull(value, &end, 10);
+	int shift = shift_of_unit(*end);
+
+	if (*value < '0' || *value > '9' || shift < 0 || end[1])
+		return pvr_fail(err,
+				"memory '%s' is not a number with a unit K, M, G or T: "
+				"expected a size, such as 4G",
+				value);
+	if (!number || number > PVR_MEMORY_MAX >> shift)
+		return pvr_fail(err, "memory %s is not between 1K and %lluT", value,
+				PVR_MEMORY_MAX >> 40);
+	adapter->memory = (uint64_t)number << shift;
+	return true;
+}
+
 static bool set_worker(struct pvr_adapter_settings *adapter, const char *value,
 		       struct pvr_error *err)
 {
@@ -129,11 +156,13 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_roce(adapter, value, err);
 	if (!strcmp(key, "uar"))
 		return set_uar(adapter, value, err);
+	if (!strcmp(key, "memory"))
+		return set_memory(adapter, value, err);
 	if (!strcmp(key, "worker"))
 		return set_worker(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce, uar and worker",
+			"hwversion, roce, uar, memory and worker",
 			key);
 }
 

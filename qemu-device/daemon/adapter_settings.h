@@ -14,7 +14,10 @@
 /* The syntax of the argument of --adapter and add-adapter. */
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
-	"[,uar=mapped|trapped][,worker=N]"
+	"[,uar=mapped|trapped][,memory=SIZE]"                                          \
+	"[,worker=N]"
+
+#define PVR_MEMORY_MAX (16ull << 40) /* of memory= */
 
 struct pvr_adapter_settings {
 	char name[PVR_NAME_MAX];
@@ -25,6 +28,7 @@ struct pvr_adapter_settings {
 	const char *hwversion; /* a string literal; NULL: the latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*; 0: the best one of the revision */
 	bool uar_mapped;
+	uint64_t memory; /* limit of the guest's RAM; 0: the RAM of this host */
 	bool has_worker; /* false: the worker with the fewest adapters */
 	unsigned int worker;
 };
@@ -33,7 +37,10 @@ struct pvr_adapter_settings {
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
-/* "name", "socket", "mac", "fabric", "hwversion", "roce", "uar" or "worker". */
+/*
+ * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory" or
+ * "worker".
+ */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);
 /* Return: false with @err filled if a required setting is missing. */

@@ -88,10 +88,9 @@ static void print_rows(size_t rows, size_t columns,
 
 static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 {
-	static const char *const titles[] = {
-		"ADAPTER", "FABRIC", "MAC",  "HW",  "ROCE",   "UAR",
-		"STATE",   "LINK",   "QEMU", "RAM", "WORKER", "SOCKET"
-	};
+	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",   "HW",   "ROCE",
+					      "UAR",	 "STATE",  "LINK",  "QEMU", "RAM",
+					      "LIMIT",	 "WORKER", "SOCKET" };
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	char bytes[32];
 
@@ -120,6 +119,9 @@ static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 	else if (column == 9)
 		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "ram_bytes"), bytes));
 	else if (column == 10)
+		snprintf(buf, TABLE_CELL, "%s",
+			 format_bytes(number_of(obj, "ram_limit_bytes"), bytes));
+	else if (column == 11)
 		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "worker"));
 	else
 		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "socket"));
@@ -130,7 +132,7 @@ void pvr_print_adapters(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "adapters", &len);
 
-	print_rows(len + 1, 12, adapter_cell, list);
+	print_rows(len + 1, 13, adapter_cell, list);
 }
 
 static void print_stats_of(struct json_object *adapter)

@@ -107,6 +107,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.hwversion = settings->hwversion,
 		.gid_type = settings->gid_type,
 		.uar_mapped = settings->uar_mapped,
+		.memory = settings->memory,
 	};
 	struct pvr_attach *attach;
 	struct pvr_error why;
@@ -245,6 +246,11 @@ static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
 	return pvr_stall_guard_init(&daemon->guard, err);
 }
 
+static uint64_t host_ram(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+}
+
 static const char *tmp_folder(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -289,6 +295,7 @@ static void equip(struct pvr_daemon *daemon, struct pvr_pool_thread *thread,
 		.engine = daemon->engine,
 		.ops = &engine_ops,
 		.opaque = daemon,
+		.host_ram = host_ram(),
 		.tmp = tmp_folder(),
 		.verbose = pvrd_log_level() >= PVR_LOG_DEBUG,
 	};

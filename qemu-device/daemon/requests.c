@@ -104,6 +104,8 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_bool(obj, "attached", client.attached);
 	put_number(obj, "qemu_pid", client.attached ? (uint64_t)client.client : 0);
 	put_number(obj, "ram_bytes", client.ram_bytes);
+	put_number(obj, "ram_counted_bytes", client.ram_counted);
+	put_number(obj, "ram_limit_bytes", client.ram_limit);
 	put_gids(obj, adapter);
 	return obj;
 }
@@ -141,6 +143,8 @@ static const struct {
 	STAT(qps),
 	STAT(srqs),
 	STAT(gids),
+	STAT(memory),
+	STAT(memory_budget),
 	STAT(commands),
 	STAT(commands_failed),
 	STAT(doorbells),
@@ -378,7 +382,7 @@ static bool run_workers(struct request *request)
 static bool run_add_adapter(struct request *request)
 {
 	static const char *const keys[] = {
-		"name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "worker",
+		"name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "worker",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;

@@ -33,8 +33,9 @@ def test_config_makes_adapters(start_daemon, write_config, tmp_path):
     ("workers = 2\n[adapter a]\nsocket = {folder}/a\nmac = 52:54:00:00:00:09\nworker = 1", (), "adapters", "worker", 1),
     ("workers = 2", ("--workers", "4"), "workers", "worker", 3),
     ("[adapter a]\nsocket = {folder}/a\nmac = 52:54:00:00:00:09\nuar = mapped", (), "adapters", "uar", "mapped"),
+    ("[adapter a]\nsocket = {folder}/a\nmac = 52:54:00:00:00:09\nmemory = 3G", (), "adapters", "ram_limit_bytes", 3 << 30),
     ("control = /nonexistent/control", (), "adapters", "name", "node1"),
-], ids=["poll", "poll by option", "worker", "workers by option", "uar", "control by option"])
+], ids=["poll", "poll by option", "worker", "workers by option", "uar", "memory", "control by option"])
 def test_setting_applies_unless_an_option_overrides_it(start_daemon, write_config, tmp_path, text, args, table, key, value):
     """In the last row of a table of pvrdmactl. An adapter of the file precedes those of options."""
     adapters = 0 if "[adapter" in text else 1

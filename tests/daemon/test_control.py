@@ -65,7 +65,7 @@ def test_help():
 def test_adapters(daemon, client):
     client.map(0, 1 << 20)
     rows = [line.split() for line in daemon.must("adapters").splitlines()]
-    assert rows[0] == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "UAR", "STATE", "LINK", "QEMU", "RAM", "WORKER", "SOCKET"]
+    assert rows[0] == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "UAR", "STATE", "LINK", "QEMU", "RAM", "LIMIT", "WORKER", "SOCKET"]
     assert rows[1][:6] == ["node1", "default", mac(1), "latest", "v2", "trapped"]
     assert str(os.getpid()) in rows[1]
     assert "none" in rows[2]
@@ -122,8 +122,12 @@ def test_add_and_remove(daemon):
     (f"name=x,socket={{folder}}/adapter1,mac={mac(9)}", 1, "is in use by process"),
     (f"name=x,mac={mac(9)}", 1, "lacks socket=PATH"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},uar=maybe", 2, "uar 'maybe' is neither mapped nor trapped"),
+    *((f"name=x,socket={{folder}}/x,mac={mac(9)},memory={size}", 2, f"memory '{size}' is not a number with a unit")
+      for size in ("lots", "4", "-1G", "4GB", "4g", "1.5G")),
+    *((f"name=x,socket={{folder}}/x,mac={mac(9)},memory={size}", 2, f"memory {size} is not between 1K and 16T")
+      for size in ("0G", "17T", "99999999999999999999999K")),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},worker=1", 1, "worker 1: pvrdmad has 1, numbered from 0; see --workers"),
-], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", "worker"])
+], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", *["memory"] * 9, "worker"])
 def test_add_refuses_what_options_refuse(daemon, text, status, complaint):
     done = daemon.ctl("add-adapter", text.format(folder=daemon.folder))
     assert done.returncode == status and complaint in done.stderr, done.stderr

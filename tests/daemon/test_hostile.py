@@ -232,11 +232,45 @@ def test_too_many_regions(client):
     client.map(128 << 12, 4096, [fd])
 
 
-def test_endless_ram(client):
-    fd = v.memfd(8 << 40)
-    client.map(0, 8 << 40, [fd])
-    client.map(8 << 40, 8 << 40, [fd])
-    refused(errno.ENOSPC, client.map, 16 << 40, 8 << 40, [fd])
+def host_ram():
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_ram_larger_than_the_host(daemon, client):
+    """A sparse file."""
+    size = host_ram() & -(1 << 20)
+    fd = v.memfd(size + (2 << 20))
+    refused(errno.ENOSPC, client.map, 0, size + (2 << 20), [fd])
+    daemon.wait_for_log("see memory=")
+    client.map(0, size, [fd])
+    refused(errno.ENOSPC, client.map, size, 2 << 20, [fd], offset=size)
+
+
+def test_one_file_at_many_addresses(daemon, client):
+    """Its pages count once, and it uses up little of the daemon's address space."""
+    size = host_ram() & -(1 << 20)
+    fd = v.memfd(size)
+    client.map(0, size, [fd])
+    client.map(1 << 44, size // 2 & -(1 << 20), [fd])
+    refused(errno.ENOSPC, client.map, 1 << 45, size, [fd])
+    daemon.wait_for_log("mapped in total")
+    adapter = daemon.query("adapters")["adapters"][0]
+    assert adapter["ram_counted_bytes"] == size
+    assert adapter["ram_limit_bytes"] == host_ram()
+    client.unmap(0, size)
+    assert daemon.query("adapters")["adapters"][0]["ram_counted_bytes"] == size // 2 & -(1 << 20)
+
+
+def test_limit_of_the_operator(daemon):
+    path = daemon.add_adapter("small", 7, memory="16M")
+    with attach(path) as client:
+        fd = v.memfd(32 << 20)
+        client.map(0, 12 << 20, [fd])
+        client.map(1 << 30, 12 << 20, [fd], offset=4 << 20)
+        refused(errno.ENOSPC, client.map, 2 << 30, 4 << 20, [fd], offset=16 << 20)
+        daemon.wait_for_log("20.0 MiB of guest RAM, the limit of this adapter is 16.0 MiB: see memory=")
+        row = daemon.query("adapters")["adapters"][-1]
+        assert (row["ram_bytes"], row["ram_counted_bytes"], row["ram_limit_bytes"]) == (24 << 20, 16 << 20, 16 << 20)
 
 
 def test_sealed_against_writing(client):

@@ -619,9 +619,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	w.loop = pvr_loop_create();
 	w.now = 1000 * PVR_SEC;
 	w.engine = pvr_engine_create(&engine_ops, NULL, 1);
-	w.env = (struct pvr_attach_env){
-		.loop = w.loop, .engine = w.engine, .ops = &engine_ops, .tmp = w.folder
-	};
+	w.env = (struct pvr_attach_env){ .loop = w.loop,
+					 .engine = w.engine,
+					 .ops = &engine_ops,
+					 .tmp = w.folder,
+					 .host_ram = 1ull << 34 };
 	w.ram = memfd_create("ram", MFD_CLOEXEC);
 	w.ram_small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	w.zero = open("/dev/zero", O_RDWR | O_CLOEXEC);

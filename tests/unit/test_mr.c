@@ -317,6 +317,32 @@ TEST_MR(test_wide_mrs_do_not_eat_the_hosts_memory)
 	expect_ok(fg_create_mr(m->g, &m->req, &m->resp));
 }
 
+static uint32_t wide_mrs_that_fit(struct mr_env *m)
+{
+	uint32_t handles[64], n = 0, i;
+
+	request_wide(m, PVR_PDIR_MAX_PAGES / 32);
+	for (; n < COUNT(handles) && !fg_create_mr(m->g, &m->req, &m->resp); n++)
+		handles[n] = m->resp.mr_handle;
+	assert_true(n < COUNT(handles));
+	for (i = 0; i < n; i++)
+		expect_ok(fg_cmd_destroy(m->g, PVR_CMD_DESTROY_MR, handles[i]));
+	return n;
+}
+
+/* Regions of RAM that lie in the same pages of a file do not add to the budget. */
+TEST_MR(test_budget_follows_the_memory_behind_ram)
+{
+	uint32_t all = wide_mrs_that_fit(m), none;
+
+	pvr_adapter_count_ram(m->g->adapter, 0);
+	none = wide_mrs_that_fit(m);
+	assert_in_range(none, 1, all - 1);
+	/* More than the regions have is not believed. */
+	pvr_adapter_count_ram(m->g->adapter, 1ull << 50);
+	assert_int_equal(wide_mrs_that_fit(m), all);
+}
+
 TEST_MR(test_destroyed_mrs_give_their_share_of_memory_back)
 {
 	request_wide(m, PVR_PDIR_MAX_PAGES);
