@@ -208,33 +208,36 @@ static int cmd_handle(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 	return pvr_cmd(dev, &req, NULL);
 }
 
-static void destroy_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle,
-			    int err)
+/* Objects that a device may refuse to destroy. Their memory stays pinned. */
+#define REFUSALS_MAX 32
+
+static int destroy_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle,
+			   int err)
 {
 	if (pvr_dev_dead(dev))
-		return;
-	dev_err(&dev->pdev->dev, "%s of handle %u refused: %pe\n",
+		return 0;
+	dev_err(&dev->pdev->dev,
+		"%s of handle %u refused: %pe; its memory is kept until the device is reset\n",
 		cmd_name(cmd), handle, ERR_PTR(err));
-	pvr_dev_fail(dev, "it refused to destroy an object");
+	if (atomic_inc_return(&dev->refusals) >= REFUSALS_MAX)
+		pvr_dev_fail(dev, "it refused to destroy too many objects");
+	return pvr_dev_dead(dev) ? 0 : err;
 }
 
-void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
+int pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 {
 	int err = cmd_handle(dev, cmd, handle);
 
-	if (err)
-		destroy_refused(dev, cmd, handle, err);
+	return err ? destroy_refused(dev, cmd, handle, err) : 0;
 }
 
 int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 {
 	int err = cmd_handle(dev, cmd, handle);
 
-	if (err == -EBUSY)
+	if (!err || err == -EBUSY)
 		return err;
-	if (err)
-		destroy_refused(dev, cmd, handle, err);
-	return 0;
+	return destroy_refused(dev, cmd, handle, err);
 }
 
 int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl)

@@ -45,12 +45,15 @@ int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
  * @cmd: enum pvr_cmd
  * @handle: the object
  *
- * Cannot fail. On return the device no longer has the object: a device that refuses is
- * reset. So the caller may free memory that the device could access.
+ * A refusal is logged. It costs this object only: the device may still use the memory,
+ * which the caller passes to pvr_keep(). A device that refuses too often is declared
+ * dead.
  *
  * Context: may sleep.
+ * Return: 0: the device no longer has the object, or is dead, so the caller may free the
+ * memory; or an error: the device refused.
  */
-void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
+int pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
 
 /**
  * pvr_cmd_try_destroy() - destroy an object that may be in use
@@ -58,10 +61,10 @@ void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
  * @cmd: enum pvr_cmd
  * @handle: the object
  *
- * Like pvr_cmd_destroy(), except for -EBUSY.
+ * Like pvr_cmd_destroy(), except that -EBUSY is no refusal: nothing has changed.
  *
  * Context: may sleep.
- * Return: 0, or -EBUSY: nothing has changed.
+ * Return: as pvr_cmd_destroy(), or -EBUSY.
  */
 int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
 

@@ -5,6 +5,12 @@
 #include "srq_wq.h"
 #include "wq.h"
 
+static void remove_cq(struct pvr_dev *dev, struct pvr_cq *cq)
+{
+	if (pvr_cmd_destroy(dev, PVR_CMD_DESTROY_CQ, cq->handle))
+		pvr_keep(dev, &cq->buf.pdir, &cq->buf.umem);
+}
+
 static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 {
 	union pvr_cmd_req req = {};
@@ -27,7 +33,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	}
 	err = pvr_handle_insert(dev, &dev->cqs, cq->handle, cq);
 	if (err)
-		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_CQ, cq->handle);
+		remove_cq(dev, cq);
 	return err;
 }
 
@@ -35,7 +41,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 static void destroy_cq(struct pvr_dev *dev, struct pvr_cq *cq)
 {
 	xa_erase_irq(&dev->cqs, cq->handle);
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_CQ, cq->handle);
+	remove_cq(dev, cq);
 	pvr_ref_drain(&cq->ref);
 }
 

@@ -160,6 +160,8 @@ static struct pvr_dev *dev_alloc(struct pci_dev *pdev)
 		return NULL;
 	dev->pdev = pdev;
 	ida_init(&dev->uars);
+	INIT_LIST_HEAD(&dev->kept);
+	spin_lock_init(&dev->kept_lock);
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);

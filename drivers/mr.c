@@ -27,17 +27,32 @@ static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	return 0;
 }
 
+/* Keep the memory of a region that the device did not destroy. */
+static void keep_mr(struct pvr_dev *dev, struct pvr_mr *mr)
+{
+	if (mr->dm)
+		pvr_dev_fail(dev, "it refused to release device memory");
+	else
+		pvr_keep(dev, &mr->pdir, &mr->umem);
+}
+
 /*
- * Bound windows keep a region busy. Without windows in the PD, a refusal is a device
- * failure.
+ * Return: 0, or -EBUSY: bound windows keep a region busy. If the PD has no windows, such
+ * an answer is a refusal.
  */
 static int destroy_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
 {
+	bool windows = atomic_read(&to_pvr_pd(ibpd)->windows);
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	int err;
 
-	if (atomic_read(&to_pvr_pd(ibpd)->windows))
-		return pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	if (windows)
+		err = pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	else
+		err = pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	if (!err || (windows && err == -EBUSY))
+		return err;
+	keep_mr(dev, mr);
 	return 0;
 }
 
@@ -263,6 +278,7 @@ struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma,
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->access = access;
+	mr->dm = true;
 	err = create_mr_of_pages(mr, ibpd, dma, offset, length);
 	if (!err)
 		return &mr->ibmr;
@@ -319,18 +335,18 @@ static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
 
 /*
  * Destroy @mr at the device, unless @new has replaced it there. On failure destroy @new.
+ * Both may have the same memory, so it cannot be kept for one of them.
  */
-static int retire(struct pvr_mr *mr, struct ib_pd *ibpd,
-		  const struct pvr_mr *new)
+static int retire(struct pvr_mr *mr, const struct pvr_mr *new)
 {
-	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
 	int err;
 
 	if (can_replace(dev))
 		return 0;
-	err = destroy_mr(mr, ibpd);
-	if (err)
-		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, new->handle);
+	err = pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	if (err && pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, new->handle))
+		pvr_dev_fail(dev, "it refused to destroy either of two regions");
 	return err;
 }
 
@@ -360,7 +376,7 @@ struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				 mr->virt, access, mr);
 	if (IS_ERR(new))
 		return ERR_CAST(new);
-	err = retire(mr, ibmr->pd, new);
+	err = retire(mr, new);
 	if (!err)
 		exchange(mr, new);
 	free_but_shared(new, mr);

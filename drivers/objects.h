@@ -29,6 +29,7 @@ struct pvr_mr {
 	struct pvr_pdir pdir;
 	u64 virt; /* user MRs: requested address of the first byte */
 	int access; /* user MRs: requested IB_ACCESS_* */
+	bool dm; /* of device memory: the pages belong to the DM */
 	u8 page_shift; /* user MRs: log2 of the directory's page size */
 	u32 handle;
 	u32 npages; /* fast-reg: pages set by the last map */

@@ -49,6 +49,9 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  * flushes the work requests of kernel QPs. So tear-down never waits for a dead device and
  * never leaks.
  *
+ * A device that refuses to destroy an object is not dead. The object is gone for its
+ * user, and its memory is kept until the device is reset, see pvr_keep().
+ *
  * DOC: Locks
  *
  * Sleeping, outermost first:
@@ -92,6 +95,9 @@ struct pvr_dev {
 	struct pvr_comp_vector vectors[PVR_CQ_VECTORS_MAX];
 	u32 num_vectors; /* completion vectors, at least 1 */
 
+	struct list_head kept; /* see kept.c */
+	spinlock_t kept_lock; /* protects kept */
+	atomic_t refusals; /* objects that the device did not destroy */
 	struct ida uars; /* UAR pages in use; 0 is the driver's */
 	struct xarray cqs; /* handle -> pvr_cq */
 	struct xarray qps; /* handle -> pvr_qp */
@@ -189,6 +195,27 @@ int pvr_shared_init(struct pvr_dev *dev);
  * Context: may sleep.
  */
 void pvr_shared_exit(struct pvr_dev *dev);
+
+/* kept.c */
+
+/**
+ * pvr_keep() - take over memory of an object that the device did not destroy
+ * @dev: the adapter; declared dead if there is no memory for the list
+ * @pdir: directory and pages; zeroed
+ * @umem: pinned memory, or NULL; set to NULL
+ *
+ * Context: may sleep.
+ */
+void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir,
+	      struct ib_umem **umem);
+
+/**
+ * pvr_kept_free() - free all memory that was kept
+ * @dev: the adapter, which was reset; there are no users
+ *
+ * Context: may sleep.
+ */
+void pvr_kept_free(struct pvr_dev *dev);
 
 /* caps.c */
 

@@ -291,6 +291,16 @@ static void detach_cqs(struct pvr_qp *qp)
 		pvr_cq_detach(recv_cq, qp);
 }
 
+/* The device refused to destroy the QP. User QPs have up to two buffers. */
+static void keep_pages(struct pvr_dev *dev, struct pvr_qp *qp)
+{
+	struct pvr_pdir none = {};
+
+	pvr_keep(dev, &qp->pdir, &qp->sbuf);
+	if (qp->rbuf)
+		pvr_keep(dev, &none, &qp->rbuf);
+}
+
 /* The device has created the QP. Enter it into the driver's tables, or destroy it. */
 static int list_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp)
 {
@@ -307,7 +317,8 @@ static int list_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp)
 err_erase:
 	xa_erase_irq(&dev->qps, qp->handle);
 err_destroy:
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
+	if (pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle))
+		keep_pages(dev, qp);
 	return err;
 }
 
@@ -356,11 +367,15 @@ static int create_qp(struct pvr_dev *dev, struct pvr_qp *qp,
  */
 static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
 {
+	int err;
+
 	mutex_lock(&dev->qp_lock);
 	xa_erase_irq(&dev->qps, qp->handle);
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
+	err = pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
 	detach_cqs(qp);
 	mutex_unlock(&dev->qp_lock);
+	if (err)
+		keep_pages(dev, qp);
 	pvr_ref_drain(&qp->ref);
 }
 

@@ -238,5 +238,6 @@ err_withdraw:
 void pvr_shared_exit(struct pvr_dev *dev)
 {
 	dsr_withdraw(dev);
+	pvr_kept_free(dev);
 	region_exit(dev);
 }

@@ -130,6 +130,12 @@ static void pages_free(struct pvr_srq *srq)
 	mem_put(&srq->mem);
 }
 
+static void remove_srq(struct pvr_dev *dev, struct pvr_srq *srq)
+{
+	if (pvr_cmd_destroy(dev, PVR_CMD_DESTROY_SRQ, srq->handle))
+		pvr_keep(dev, &srq->mem.pdir, &srq->mem.umem);
+}
+
 static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
 		      const struct ib_srq_attr *attr)
 {
@@ -150,14 +156,14 @@ static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
 	srq->handle = resp.create_srq.srqn;
 	err = pvr_handle_insert(dev, &dev->srqs, srq->handle, srq);
 	if (err)
-		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_SRQ, srq->handle);
+		remove_srq(dev, srq);
 	return err;
 }
 
 static void destroy_srq(struct pvr_dev *dev, struct pvr_srq *srq)
 {
 	xa_erase_irq(&dev->srqs, srq->handle);
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_SRQ, srq->handle);
+	remove_srq(dev, srq);
 	pvr_ref_drain(&srq->ref);
 }
 

@@ -49,6 +49,13 @@ static int create_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
 	return 0;
 }
 
+/* A page that the device did not release gets no other user. */
+static void destroy_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
+{
+	if (!pvr_cmd_destroy(dev, PVR_CMD_DESTROY_UC, ctx->handle))
+		ida_free(&dev->uars, ctx->uar);
+}
+
 static struct pvrdma_alloc_ucontext_resp answer(const struct pvr_ucontext *ctx)
 {
 	const struct pvr_dev *dev = to_pvr_dev(ctx->ibuc.device);
@@ -73,19 +80,15 @@ int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	if (ctx->uar < 0)
 		return ctx->uar;
 	err = create_uc(dev, ctx);
-	if (err)
-		goto err_uar;
+	if (err) {
+		ida_free(&dev->uars, ctx->uar);
+		return err;
+	}
 	ctx->features = provider_features(dev, udata);
 	resp = answer(ctx);
 	err = pvr_udata_out(udata, &resp, sizeof(resp));
 	if (err)
-		goto err_uc;
-	return 0;
-
-err_uc:
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_UC, ctx->handle);
-err_uar:
-	ida_free(&dev->uars, ctx->uar);
+		destroy_uc(dev, ctx);
 	return err;
 }
 
@@ -104,8 +107,7 @@ void pvr_dealloc_ucontext(struct ib_ucontext *ibuc)
 	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
 	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
 
-	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_UC, ctx->handle);
-	ida_free(&dev->uars, ctx->uar);
+	destroy_uc(dev, ctx);
 }
 
 /*

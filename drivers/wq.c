@@ -32,9 +32,12 @@ int pvr_wq_room(struct pvr_wq *wq)
 	u32 done = smp_load_acquire(&wq->done);
 
 	lockdep_assert_held(&wq->lock);
-	if (READ_ONCE(wq->ring_shm->cons_head) & ~(2 * wq->n - 1))
-		return -EINVAL;
 	return pvr_ring_used(wq->tail, done, wq->n) < wq->n ? 0 : -ENOMEM;
+}
+
+bool pvr_wq_index_ok(const struct pvr_wq *wq)
+{
+	return !(READ_ONCE(wq->ring_shm->cons_head) & ~(2 * wq->n - 1));
 }
 
 void pvr_wq_push(struct pvr_wq *wq, u64 wr_id)

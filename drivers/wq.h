@@ -31,9 +31,17 @@ void pvr_wq_exit(struct pvr_wq *wq);
  * pvr_wq_room() - check for room for another request
  * @wq: the queue; the caller holds its lock
  *
- * Return: 0, -ENOMEM (full) or -EINVAL (the device wrote an impossible index).
+ * Return: 0 or -ENOMEM (full).
  */
 int pvr_wq_room(struct pvr_wq *wq);
+
+/**
+ * pvr_wq_index_ok() - check the index that the device writes
+ * @wq: the queue
+ *
+ * Return: false if the index is impossible. Requests of such a device never complete.
+ */
+bool pvr_wq_index_ok(const struct pvr_wq *wq);
 
 /**
  * pvr_wq_push() - pass the element at tail to the device

@@ -189,12 +189,15 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 
 /*
  * The QPs of a dead device are in the error state. New requests are flushed, so that
- * consumers can drain their queues.
+ * consumers can drain their queues. For the same reason the consumer's requests are not
+ * refused if the device writes an impossible index: the device is declared dead.
  */
 static void ring(struct pvr_qp *qp, const struct pvr_wq *wq, u32 what)
 {
 	struct pvr_dev *dev = to_pvr_dev(qp->ibqp.device);
 
+	if (unlikely(!pvr_wq_index_ok(wq)))
+		pvr_dev_fail(dev, "it wrote an impossible index of a queue");
 	if (pvr_dev_dead(dev))
 		schedule_work(&dev->flush_work);
 	else if (pvr_ring_waits(wq->db_suppress_shm))

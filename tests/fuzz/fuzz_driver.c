@@ -320,6 +320,16 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 	pvr_port_kick(dev);
 }
 
+/* Without a list: the directory's pages stay allocated until the end of the input. */
+void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir, struct ib_umem **umem)
+{
+	pvr_dev_fail(dev, "nothing is kept");
+}
+
+void pvr_kept_free(struct pvr_dev *dev)
+{
+}
+
 bool pvr_netdev_ready(struct pvr_dev *dev)
 {
 	(void)dev;

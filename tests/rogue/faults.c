@@ -107,6 +107,13 @@ static void wild_index(const struct fault_site *site)
 	overwrite_index(site, WILD);
 }
 
+/* The driver posts the next request to a queue with an impossible index. */
+static void wild_queue_index(const struct fault_site *site)
+{
+	pvr_publish(site->adapter);
+	__atomic_store_n(&site->qp->sq.shm->cons_head, WILD, __ATOMIC_RELEASE);
+}
+
 /* -------------------------------------------------------------- events */
 
 static void wild_events(const struct fault_site *site)
@@ -184,6 +191,8 @@ static const struct fault faults[] = {
 	{ "uc-handle-0", RESP(PVR_CMD_CREATE_UC, create_uc.ctx_handle, 0) },
 	{ "destroy-refused", RESP(PVR_CMD_DESTROY_PD, hdr.err, EINVAL) },
 	{ "pd-handle", RESP(PVR_CMD_CREATE_PD, create_pd.pd_handle, WILD) },
+	{ "destroys-refused", RESP(PVR_CMD_DESTROY_UC, hdr.err, EINVAL) },
+	{ "wild-queue-index", CALL(FAULT_COMPLETED, wild_queue_index) },
 	{ "mr-handle", RESP(PVR_CMD_CREATE_MR, create_mr.mr_handle, WILD) },
 	{ "cq-handle", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, WILD) },
 	{ "cq-handle-of-nobody", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, 1) },

@@ -111,6 +111,8 @@ static void request(struct pvr_adapter *adapter, const struct fault *fault, cons
 	adapter->resp_shm = slot_shm;
 	if (is_about(fault, site.req))
 		apply(fault, &site);
+	if (answer.hdr.err) /* a driver that does not poll the slot reads ERR */
+		adapter->err = answer.hdr.err;
 	memcpy((uint8_t *)slot_shm + key, (uint8_t *)&answer + key, sizeof(answer) - key);
 	__atomic_store_n((uint64_t *)slot_shm, answer.hdr.response, __ATOMIC_RELEASE);
 }

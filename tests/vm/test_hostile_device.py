@@ -20,6 +20,7 @@ REFUSED = "the driver does not take the device"
 FAILED = "the device is declared failed, once, and programs end with an error"
 ERRORS = "programs end with an error"
 ENDS = "the device stays, whatever programs make of it"
+KEPT = "the device stays, without the memory of the object that it did not destroy"
 WORKS = "the device stays, and programs are not disturbed"
 
 
@@ -53,15 +54,16 @@ FAULTS = [
     Fault("uc-handle-0", FAILED, "devinfo", "device failed: user context got handle 0"),
     Fault("pd-handle", FAILED, "devinfo", "device failed: a PD's handle has more than 24 bits"),
     Fault("cq-handle", FAILED, "devinfo", "device gave handle 0xdeadbeef"),
-    Fault("cq-handle-of-nobody", FAILED, "pingpong", "DESTROY_CQ of handle 1 refused: -EINVAL"),
+    Fault("cq-handle-of-nobody", KEPT, "pingpong", "DESTROY_CQ of handle 1 refused: -EINVAL"),
     Fault("cq-size", FAILED, "devinfo", "device failed: it changed the size of a CQ"),
     Fault("qp-handle", FAILED, "pingpong", "device gave QP number .*, handle 3735928559; expected .* below"),
     Fault("qpn-0", FAILED, "pingpong", "device gave QP number 0,"),
     Fault("qpn-1", FAILED, "pingpong", "device gave QP number 1,"),
     Fault("qpn-25-bits", FAILED, "pingpong", "device gave QP number 16777216,"),
     Fault("srq-handle", FAILED, "timeout 20 ibv_srq_pingpong -d $ib -g 0", "device gave handle 0xdeadbeef"),
-    Fault("mr-handle", FAILED, "killed", "DESTROY_MR of handle 3735928559 refused: -EINVAL"),
-    Fault("destroy-refused", FAILED, "killed", "DESTROY_PD of handle .* refused: -EINVAL"),
+    Fault("mr-handle", KEPT, "killed", "DESTROY_MR of handle 3735928559 refused: -EINVAL"),
+    Fault("destroy-refused", KEPT, "killed", "DESTROY_PD of handle .* refused: -EINVAL"),
+    Fault("destroys-refused", FAILED, "for i in $(seq 40); do devinfo || break; done; false", "refused to destroy too many objects"),
     Fault("unknown-qp", WORKS, "kernel_pair"),
     Fault("wild-request", WORKS, "kernel_pair"),
     Fault("reported-twice", WORKS, "kernel_pair"),
@@ -70,6 +72,7 @@ FAULTS = [
     Fault("wild-status", ENDS, "kernel_pair"),
     Fault("index-jumps", FAILED, "kernel_pair", r"cq \d+: device wrote prod_tail 0x[0-9a-f]+, cons_head is"),
     Fault("wild-index", FAILED, "kernel_pair", r"cq \d+: device wrote prod_tail 0xdeadbeef, cons_head is"),
+    Fault("wild-queue-index", FAILED, "kernel_pair", "device failed: it wrote an impossible index of a queue"),
     Fault("wild-events", WORKS, "pingpong"),
     Fault("fatal-event", FAILED, "devinfo; sleep 0.2; devinfo", "device failed: it reported a fatal error"),
     Fault("wild-event-index", WORKS, "pingpong", "async events lost: the device overran the ring"),
@@ -126,6 +129,7 @@ def step_of(fault):
         until_true 20 up || echo "port is down"
         {fault.program}
         echo "program: $?"
+        {"no_fault; pingpong; echo honest: $?" if fault.end == KEPT else ""}
     else
         echo "no device"
     fi
@@ -174,3 +178,5 @@ def test_fault(hostile, fault):
         assert status == 0, hostile.explain(fault.name, fault.end)
     elif fault.end == ERRORS or fault.end == FAILED:
         assert status != 0, hostile.explain(fault.name, fault.end)
+    elif fault.end == KEPT:
+        assert status != 0 and "honest: 0" in text, hostile.explain(fault.name, fault.end)

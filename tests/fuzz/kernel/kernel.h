@@ -165,6 +165,12 @@ typedef struct {
 #define refcount_inc(r) ((r)->n++)
 #define refcount_dec_and_test(r) (!--(r)->n)
 typedef refcount_t atomic_t;
+#define atomic_inc_return(a) (++(a)->n)
+
+struct pci_device_id;
+struct list_head {
+	struct list_head *next, *prev;
+};
 typedef struct {
 	u64 n;
 } atomic64_t;
