@@ -291,6 +291,8 @@ static int flush_cq_locked(struct pvr_cq *cq, int num, struct ib_wc *wc)
 	int n = 0;
 
 	xa_for_each(&cq->qps, handle, qp) {
+		if (n == num)
+			break;
 		if (qp->ibqp.send_cq == &cq->ibcq)
 			n += flush_wq_locked(qp, false, num - n, wc + n);
 		if (qp->ibqp.recv_cq == &cq->ibcq)

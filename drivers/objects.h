@@ -104,6 +104,8 @@ struct pvr_srq_wq {
 	u32 max_sge;
 	u32 stride;
 	bool moving; /* the device is being given another ring */
+	bool ended; /* of a dead device: flushing has begun */
+	u32 flushed; /* no request below this number is left to flush */
 };
 
 struct pvr_srq_mem {

@@ -61,7 +61,7 @@ static u32 take_locked(struct pvr_srq_wq *wq, u64 wr_id)
 	wq->free = wr->next;
 	wr->wr_id = wr_id;
 	wr->posted = true;
-	wr->waits = false;
+	wr->waits = wq->ended;
 	wq->used++;
 	return idx;
 }
@@ -107,20 +107,33 @@ static void mark_waiting_locked(struct pvr_srq_wq *wq, u32 head)
 	}
 }
 
+/* A request never becomes one to flush, so each number is examined once. */
+static bool flush_locked(struct pvr_srq_wq *wq, u64 *wr_id)
+{
+	u32 i;
+
+	while (wq->flushed < wq->nwrs) {
+		i = wq->flushed++;
+		if (wq->wrs[i].posted && !wq->wrs[i].waits) {
+			*wr_id = put_locked(wq, i);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool pvr_srq_wq_flush(struct pvr_srq_wq *wq, u64 *wr_id)
 {
 	unsigned long flags;
-	u32 i;
+	bool found;
 
 	spin_lock_irqsave(&wq->lock, flags);
-	mark_waiting_locked(wq, READ_ONCE(wq->ring_shm->cons_head));
-	for (i = 0; i < wq->nwrs; i++)
-		if (wq->wrs[i].posted && !wq->wrs[i].waits)
-			break;
-	if (i < wq->nwrs)
-		*wr_id = put_locked(wq, i);
+	if (!wq->ended)
+		mark_waiting_locked(wq, READ_ONCE(wq->ring_shm->cons_head));
+	wq->ended = true;
+	found = flush_locked(wq, wr_id);
 	spin_unlock_irqrestore(&wq->lock, flags);
-	return i < wq->nwrs;
+	return found;
 }
 
 static void move_free(struct pvr_srq_move *move)
