@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The PCI half: probe, start, stop and failure of the device. */
+/* The PCI half of an adapter: start, stop and failure. */
 #include <linux/module.h>
 #include <linux/sizes.h>
 
@@ -104,13 +104,23 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 {
 	if (!dev_end(dev))
 		return;
-	dev_err(&dev->pdev->dev,
-		"device failed: %s; reload the driver to use it again\n", why);
+	dev_err(&dev->pdev->dev, "device failed: %s\n", why);
 	pvr_dispatch(dev, IB_EVENT_DEVICE_FATAL);
+	pvr_restart_queue(dev->pci);
 	pvr_port_kick(dev);
 }
 
-#define HEALTH_PERIOD (5 * HZ) /* one register read per period */
+/*
+ * A reset of the PCI function clears the acknowledged extensions. Without extensions no
+ * register shows the reset, and the next command fails.
+ */
+static bool was_reset(const struct pvr_dev *dev)
+{
+	return dev->features && (pvr_reg_read(dev, PVR_REG_EXT_ACK) &
+				 dev->features) != dev->features;
+}
+
+#define HEALTH_PERIOD (5 * HZ) /* two register reads per period */
 
 void pvr_health_work(struct work_struct *work)
 {
@@ -121,6 +131,8 @@ void pvr_health_work(struct work_struct *work)
 		return;
 	if (pvr_dev_gone(dev))
 		pvr_dev_fail(dev, PVR_GONE);
+	else if (was_reset(dev))
+		pvr_dev_fail(dev, "it was reset, and not by this driver");
 	else
 		schedule_delayed_work(&dev->health_work,
 				      round_jiffies_relative(HEALTH_PERIOD));
@@ -152,13 +164,14 @@ static void deactivate(struct pvr_dev *dev)
 	pvr_reg_write(dev, PVR_REG_IMR, PVR_IMR_ALL_MASKED);
 }
 
-static struct pvr_dev *dev_alloc(struct pci_dev *pdev)
+static struct pvr_dev *dev_alloc(struct pvr_pci *pci)
 {
 	struct pvr_dev *dev = ib_alloc_device(pvr_dev, ibdev);
 
 	if (!dev)
 		return NULL;
-	dev->pdev = pdev;
+	dev->pci = pci;
+	dev->pdev = pci->pdev;
 	ida_init(&dev->uars);
 	INIT_LIST_HEAD(&dev->kept);
 	spin_lock_init(&dev->kept_lock);
@@ -188,13 +201,13 @@ static void dev_free(struct pvr_dev *dev)
 	ib_dealloc_device(&dev->ibdev);
 }
 
-static int pvr_start(struct pci_dev *pdev)
+struct pvr_dev *pvr_dev_start(struct pvr_pci *pci)
 {
-	struct pvr_dev *dev = dev_alloc(pdev);
+	struct pvr_dev *dev = dev_alloc(pci);
 	int err;
 
 	if (!dev)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	err = pci_start(dev);
 	if (err)
 		goto err_free;
@@ -216,8 +229,7 @@ static int pvr_start(struct pci_dev *pdev)
 	err = pvr_ib_register(dev);
 	if (err)
 		goto err_netdev;
-	pci_set_drvdata(pdev, dev);
-	return 0;
+	return dev;
 
 err_netdev:
 	pvr_netdev_exit(dev);
@@ -231,16 +243,11 @@ err_pci:
 	pci_stop(dev);
 err_free:
 	dev_free(dev);
-	return err;
+	return ERR_PTR(err);
 }
 
-static void pvr_stop(struct pci_dev *pdev)
+void pvr_dev_stop(struct pvr_dev *dev)
 {
-	struct pvr_dev *dev = pci_get_drvdata(pdev);
-
-	if (!dev) /* pvr_start() failed after a suspend */
-		return;
-	pci_set_drvdata(pdev, NULL);
 	pvr_ib_unregister(dev);
 	pvr_netdev_exit(dev);
 	deactivate(dev);
@@ -250,42 +257,16 @@ static void pvr_stop(struct pci_dev *pdev)
 	dev_free(dev);
 }
 
-static int pvr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
-{
-	return pvr_start(pdev);
-}
-
 /*
  * Stop all DMA: a new kernel may own the memory next. Kernel consumers may still be
  * connected. For them the device is dead: they can drain and destroy their QPs.
  */
-static void pvr_shutdown(struct pci_dev *pdev)
+void pvr_dev_shutdown(struct pvr_dev *dev)
 {
-	struct pvr_dev *dev = pci_get_drvdata(pdev);
-
-	if (!dev)
-		return;
 	deactivate(dev);
 	dev_end(dev);
-	pci_clear_master(pdev);
+	pci_clear_master(dev->pdev);
 }
-
-/*
- * The device loses its objects when the VM is suspended, and they cannot be restored. So
- * a suspend is a hot unplug for programs that use the device.
- */
-static int pvr_suspend(struct device *device)
-{
-	pvr_stop(to_pci_dev(device));
-	return 0;
-}
-
-static int pvr_resume(struct device *device)
-{
-	return pvr_start(to_pci_dev(device));
-}
-
-static DEFINE_SIMPLE_DEV_PM_OPS(pvr_pm_ops, pvr_suspend, pvr_resume);
 
 static const struct pci_device_id pvr_pci_ids[] = {
 	{ PCI_DEVICE(PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID) }, {}
@@ -295,9 +276,10 @@ MODULE_DEVICE_TABLE(pci, pvr_pci_ids);
 static struct pci_driver pvr_pci_driver = {
 	.name = KBUILD_MODNAME,
 	.id_table = pvr_pci_ids,
-	.probe = pvr_probe,
-	.remove = pvr_stop,
-	.shutdown = pvr_shutdown,
+	.probe = pvr_pci_probe,
+	.remove = pvr_pci_remove,
+	.shutdown = pvr_pci_shutdown,
+	.err_handler = &pvr_pci_errors,
 	.driver.pm = pm_sleep_ptr(&pvr_pm_ops),
 };
 module_pci_driver(pvr_pci_driver);

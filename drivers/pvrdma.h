@@ -32,7 +32,7 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
 /*
  * DOC: Life of an adapter
  *
- * pvr_start() in main.c starts these parts in order, pvr_stop() stops them in the reverse
+ * pvr_dev_start() starts these parts in order, pvr_dev_stop() stops them in the reverse
  * order:
  *
  *  PCI - BARs, bus mastering
@@ -44,7 +44,8 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  *
  * pvr_dev_fail() declares a device dead that breaks the protocol, times out or is
  * removed, and resets it. The shutdown of the system does the same, without a message.
- * This is final. From then on the device does no DMA, commands
+ * This is final for this struct pvr_dev: a restart begins with a new one, see restart.c.
+ * From then on the device does no DMA, commands
  * fail with -EIO at once, objects are destroyed only in the driver, and the driver
  * flushes the work requests of kernel QPs. So tear-down never waits for a dead device and
  * never leaks.
@@ -55,6 +56,7 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  * DOC: Locks
  *
  * Sleeping, outermost first:
+ *  pvr_pci.lock
  *  rtnl (of the network core)
  *  pvr_qp.lock
  *  pvr_dev.qp_lock
@@ -75,8 +77,20 @@ enum pvr_dev_flag {
 	PVR_DEV_RESCAN_GIDS, /* port_work must rescan all netdevs */
 };
 
+/* A PCI function. Its adapter comes and goes, see restart.c. */
+struct pvr_pci {
+	struct pci_dev *pdev;
+	struct mutex lock; /* serialises start and stop; protects this struct */
+	struct pvr_dev *dev; /* NULL while stopped */
+	bool off; /* removed, suspended, in reset or shut down: no restarts */
+	u32 restarts; /* since window */
+	unsigned long window; /* in jiffies */
+	struct delayed_work restart_work;
+};
+
 struct pvr_dev {
 	struct ib_device ibdev;
+	struct pvr_pci *pci;
 	struct pci_dev *pdev;
 	unsigned long flags; /* enum pvr_dev_flag, atomic bit operations */
 
@@ -147,6 +161,22 @@ static inline void pvr_doorbell(struct pvr_dev *dev, u32 offset, u32 val)
 
 /* main.c */
 
+/**
+ * pvr_dev_start() - create an adapter and register it with ib_core
+ * @pci: its PCI function; the caller holds the lock
+ *
+ * Context: may sleep.
+ * Return: the adapter or an ERR_PTR.
+ */
+struct pvr_dev *pvr_dev_start(struct pvr_pci *pci);
+void pvr_dev_stop(struct pvr_dev *dev);
+
+/**
+ * pvr_dev_shutdown() - end all DMA; consumers may remain
+ * @dev: the adapter, which is dead on return
+ */
+void pvr_dev_shutdown(struct pvr_dev *dev);
+
 /* Reason for pvr_dev_fail() if pvr_dev_gone() */
 #define PVR_GONE "registers read all ones, the device is removed"
 
@@ -164,8 +194,8 @@ bool pvr_dev_gone(const struct pvr_dev *dev);
  * @dev: the adapter
  * @why: for the log, as in "device failed: <why>"
  *
- * Only the first call has an effect; it dispatches IB_EVENT_DEVICE_FATAL. On return the
- * device does no more DMA.
+ * Only the first call has an effect; it dispatches IB_EVENT_DEVICE_FATAL and queues a
+ * restart. On return the device does no more DMA.
  *
  * Context: any.
  */
@@ -176,6 +206,22 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why);
  * @work: pvr_dev.health_work; queues itself again until the device is dead
  */
 void pvr_health_work(struct work_struct *work);
+
+/* restart.c */
+
+extern const struct dev_pm_ops pvr_pm_ops;
+extern const struct pci_error_handlers pvr_pci_errors;
+int pvr_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id);
+void pvr_pci_remove(struct pci_dev *pdev);
+void pvr_pci_shutdown(struct pci_dev *pdev);
+
+/**
+ * pvr_restart_queue() - restart the adapter soon, if it is dead and not too often
+ * @pci: the PCI function
+ *
+ * Context: any.
+ */
+void pvr_restart_queue(struct pvr_pci *pci);
 
 /* shared.c */
 

@@ -84,6 +84,7 @@ LIB = """
     pci=/sys/bus/pci/drivers/pvrdma
     # By address, as vmlab puts them.
     rogue=$(grep -l 0x0820 /sys/bus/pci/devices/*/device | sed -n 2p | cut -d/ -f6)
+    restarts=/sys/module/pvrdma/parameters/restarts
     fault_is() { echo "$1" >$SHARE/faults/node1-2; }
     no_fault() { rm -f $SHARE/faults/node1-2; }
     bind() { echo $rogue >$pci/bind; }
@@ -111,7 +112,7 @@ LIB = """
     }
 """ % (IP, IP)
 SET_UP = Step("set-up", LIB + """
-    mkdir $SHARE/faults
+    mkdir $SHARE/faults; echo 0 >$restarts
     nic=$(ls /sys/bus/pci/devices/$rogue/net); echo "rogue $rogue, NIC $nic"
     ip link set $nic up && ip address add %s/24 dev $nic
     find_ib; until_true 100 up || { grep . /sys/class/infiniband/$ib/ports/1/gids/[0-3]; exit 1; }
@@ -145,8 +146,24 @@ HONEST = Step("honest-adapters-work", LIB + """
 UNLOAD = Step("unload-with-a-failed-device", LIB + """
     find_ib; fault_is qpn-0; pingpong && exit 1
     unload && no_fault && load && find_ib && until_true 100 up && pingpong""")
+# A command times out, then the device reports a fatal error. The third failure is one too many.
+RESTART = Step("restart", LIB + """
+    failed() { fault_is $1; devinfo; sleep 0.2; devinfo; no_fault; }
+    said() { dmesg | sed '1,/fault: restart$/d' | grep -q "$1"; }
+    works() { find_ib; [ -n "$ib" ] && up 2>/dev/null; }
+    echo 2 >$restarts; echo "fault: restart" >/dev/kmsg
+    find_ib; failed wrong-key
+    until_true 100 said "restart 1 of at most 2" && until_true 200 works && pingpong && kernel_pair; first=$?
+    failed fatal-event
+    until_true 100 said "restart 2 of at most 2" && until_true 200 works && pingpong && kernel_pair; second=$?
+    failed fatal-event
+    until_true 100 said "no restart: 2 of at most 2"; third=$?
+    echo 0 >$restarts; dmesg | sed '1,/fault: restart$/d'
+    unbind; bind; until_true 100 works || exit
+    echo "$first $second $third"
+    [ "$first $second $third" = "0 0 0" ] && [ "$(dmesg | grep -c 'command timed out$')" != 0 ]""", 120)
 COMPLAINTS = Step("complaints", "! dmesg | grep -E 'WARNING|BUG|Oops|KASAN|Call Trace'")
-STEPS = [SET_UP, *map(step_of, FAULTS), HONEST, UNLOAD, COMPLAINTS]
+STEPS = [SET_UP, *map(step_of, FAULTS), HONEST, RESTART, UNLOAD, COMPLAINTS]
 
 
 @pytest.fixture(scope="module")
@@ -155,10 +172,10 @@ def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile-device")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
-        return run_steps(folder, STEPS, nodes=1, adapters=2, pvrdmad=ROGUE, timeout=400)
+        return run_steps(folder, STEPS, nodes=1, adapters=2, pvrdmad=ROGUE, timeout=460)
 
 
-test_step, test_run_ended_well = step_tests(hostile=[SET_UP, HONEST, UNLOAD, COMPLAINTS])
+test_step, test_run_ended_well = step_tests(hostile=[SET_UP, HONEST, RESTART, UNLOAD, COMPLAINTS])
 
 
 def program_status(text):

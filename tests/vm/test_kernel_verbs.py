@@ -23,6 +23,17 @@ SHUTDOWN = Step("ktest-shutdown", """
     insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX shutdown=1 && rmmod pvr_ktest; status=$?
     dmesg | sed -n 's/.*pvr_ktest: //p' | tail -n 3
     unload && load && pingpong 18515 1 1 -n 50 && exit $status""", 60)
+# The driver asks its device every 5 s whether it is still as it left it.
+RESET = Step("reset-behind-the-driver", """
+    works() { has_gid 2>/dev/null && dmesg | grep -q "$1"; }
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV reset=1 && rmmod pvr_ktest || exit
+    until_true 200 works "device failed: it was reset" && until_true 200 works "restart 1 of at most 5" &&
+        pingpong 18515 1 1 -n 50""", 90)
+NOTICED_RESET = Step("reset-with-notice", """
+    index() { rdma dev show $RDMA_DEV | cut -d: -f1; }
+    before=$(index)
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV reset=2 && rmmod pvr_ktest && until_true 100 has_gid || exit
+    [ "$(index)" != "$before" ] && pingpong 18515 1 1 -n 50""", 60)
 RESOURCES = """
     resources() { rdma resource show $RDMA_DEV | sed "s/^[0-9]*: //"; }
     before=$(resources)
@@ -43,7 +54,7 @@ REGIONS = [Step(name, f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {
            for name in ("region-iova", "region-zero-based", "region-huge-pages", "region-above-1-gib", "region-rereg",
                         "region-rereg-fails", "region-bound-window")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
-STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, SHUTDOWN, COMPLAINTS]
+STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, NOTICED_RESET, SHUTDOWN, COMPLAINTS, RESET]
 
 
 @functools.cache

@@ -3,13 +3,21 @@
  * insmod pvr_ktest.ko device=NAME gid=INDEX: run the tests of kernel verbs over that device. The kernel log
  * has a line of TAP for each; loading fails if one failed. With vanish=1 there is one test, whose device
  * must be removed while the module is being loaded. With shutdown=1 the tests call the shutdown method of the
- * device's driver, as a kernel does that powers off; the driver must be unloaded next.
+ * device's driver, as a kernel does that powers off; the driver must be unloaded next. With reset=1 or 2 there
+ * are no tests: the module resets the device.
  */
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
 #include "ktest.h"
+
+/* Of the interface, docs/abi.rst. */
+#define BAR_REGS 1
+#define REG_VERSION 0x00
+#define REG_CTL 0x0c
+#define CTL_RESET 2
 
 static char *device = "pvrdma0";
 module_param(device, charp, 0444);
@@ -26,6 +34,11 @@ MODULE_PARM_DESC(vanish, "Wait for the end of the device");
 static bool shutdown;
 module_param(shutdown, bool, 0444);
 MODULE_PARM_DESC(shutdown, "Shut the device down under its consumers");
+
+static uint reset;
+module_param(reset, uint, 0444);
+MODULE_PARM_DESC(reset,
+		 "Reset the device behind its driver's back (1), or with notice (2); no tests");
 
 struct kt_test {
 	const char *name;
@@ -139,11 +152,42 @@ static int test_device(struct ib_device *ibdev)
 }
 
 static int result = -ENODEV;
+static struct pci_dev *to_reset;
+
+/* As a reset of the PCI function does. */
+static int reset_device(struct pci_dev *pdev)
+{
+	void __iomem *regs = pci_iomap(pdev, BAR_REGS, 0);
+
+	KT_CHECK(regs);
+	writel(CTL_RESET, regs + REG_CTL);
+	readl(regs + REG_VERSION);
+	pci_iounmap(pdev, regs);
+	return 0;
+}
+
+static int reset_with_notice(struct pci_dev *pdev)
+{
+	const struct pci_error_handlers *handlers = to_pci_driver(pdev->dev.driver)->err_handler;
+	int err;
+
+	KT_CHECK(handlers && handlers->reset_prepare && handlers->reset_done);
+	device_lock(&pdev->dev);
+	handlers->reset_prepare(pdev);
+	KT_CHECK(!pci_enable_device(pdev));
+	err = reset_device(pdev);
+	pci_disable_device(pdev);
+	handlers->reset_done(pdev);
+	device_unlock(&pdev->dev);
+	return err;
+}
 
 /* Called for each device that there is, before kt_init() goes on. */
 static int kt_add(struct ib_device *ibdev)
 {
-	if (!strcmp(dev_name(&ibdev->dev), device))
+	if (!strcmp(dev_name(&ibdev->dev), device) && reset)
+		to_reset = pci_dev_get(to_pci_dev(ibdev->dev.parent));
+	else if (!strcmp(dev_name(&ibdev->dev), device))
 		result = test_device(ibdev);
 	return -EOPNOTSUPP; /* nothing to remove */
 }
@@ -160,7 +204,11 @@ static int __init kt_init(void)
 	if (err)
 		return err;
 	ib_unregister_client(&kt_client);
-	return result;
+	if (!to_reset)
+		return result;
+	err = reset == 1 ? reset_device(to_reset) : reset_with_notice(to_reset);
+	pci_dev_put(to_reset);
+	return err;
 }
 
 static void __exit kt_exit(void)
