@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The ib_core half: registration, device attributes, and helpers of all verbs. */
+#include <linux/dma-mapping.h>
 #include <net/addrconf.h>
 #include <rdma/ib_umem.h>
 
@@ -29,6 +30,23 @@ int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size)
 	return ib_copy_to_udata(udata, (void *)src, min(size, udata->outlen));
 }
 
+/* DMA by bounce buffers: of a VM with encrypted memory, or with swiotlb=force. */
+static bool bounces(struct pvr_dev *dev)
+{
+	return dma_max_mapping_size(&dev->pdev->dev) != SIZE_MAX;
+}
+
+struct ib_umem *pvr_umem_pin(struct pvr_dev *dev, u64 addr, u64 size,
+			     int access)
+{
+	if (!bounces(dev))
+		return pvr_ib_umem_get(&dev->ibdev, addr, size, access);
+	if (!test_and_set_bit(PVR_DEV_BOUNCES, &dev->flags))
+		dev_err(&dev->pdev->dev,
+			"the device cannot access memory of programs, only bounce buffers (encrypted VM or swiotlb=force): no regions or queues of user space\n");
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
 struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			     u64 min_size)
 {
@@ -40,7 +58,7 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 		return ERR_PTR(-EINVAL);
 	}
 	/* Writable: the device stores ring indices in the first page. */
-	return pvr_ib_umem_get(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
+	return pvr_umem_pin(dev, addr, size, IB_ACCESS_LOCAL_WRITE);
 }
 
 static void query_limits(const struct pvr_caps *caps,

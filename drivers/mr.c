@@ -109,8 +109,7 @@ static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 		      u64 length)
 {
-	struct ib_umem *umem =
-		pvr_ib_umem_get(&dev->ibdev, start, length, mr->access);
+	struct ib_umem *umem = pvr_umem_pin(dev, start, length, mr->access);
 	unsigned long page_size;
 	int err;
 
@@ -346,7 +345,8 @@ static int retire(struct pvr_mr *mr, const struct pvr_mr *new)
 		return 0;
 	err = pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
 	if (err && pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, new->handle))
-		pvr_dev_fail(dev, "it refused to destroy either of two regions");
+		pvr_dev_fail(dev,
+			     "it refused to destroy either of two regions");
 	return err;
 }
 

@@ -74,6 +74,7 @@ enum pvr_dev_flag {
 	PVR_DEV_DEAD, /* failed or shut down; never cleared */
 	PVR_DEV_LIVE, /* registered with ib_core: events are dispatched */
 	PVR_DEV_SRQS_ENDED, /* dead, and LAST_WQE_REACHED was sent */
+	PVR_DEV_BOUNCES, /* refused user memory, and logged the reason */
 	PVR_DEV_RESCAN_GIDS, /* port_work must rescan all netdevs */
 };
 

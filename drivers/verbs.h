@@ -16,6 +16,20 @@ int pvr_udata_in(struct ib_udata *udata, void *dst, size_t size);
 int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size);
 
 /**
+ * pvr_umem_pin() - pin memory of user space
+ * @dev: the adapter
+ * @addr: user address
+ * @size: bytes
+ * @access: IB_ACCESS_*
+ *
+ * Context: process context of the owner, may sleep.
+ * Return: the memory, which the caller frees by ib_umem_release(), or an ERR_PTR:
+ * -EOPNOTSUPP (logged once) if the device would access bounce buffers instead.
+ */
+struct ib_umem *pvr_umem_pin(struct pvr_dev *dev, u64 addr, u64 size,
+			     int access);
+
+/**
  * pvr_umem_get() - pin a page-aligned buffer of user space
  * @dev: the adapter
  * @addr: user address; must be page-aligned, because the device gets no offset
