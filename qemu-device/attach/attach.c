@@ -12,6 +12,7 @@
 #include "base/unix_socket.h"
 
 #define ACCEPT_PAUSE PVR_SEC
+#define STALL_PAUSES_MAX 7 /* the last one takes 64 s */
 #define LOG_BURST 20 /* lines */
 #define LOG_PERIOD (5 * PVR_SEC) /* LOG_BURST lines per this period */
 
@@ -25,6 +26,7 @@ struct pvr_attach {
 	struct pvr_attach_stats stats;
 	uint64_t log_since;
 	unsigned int log_lines, log_dropped;
+	unsigned int stalls; /* clients that stalled the worker; up to STALL_PAUSES_MAX - 1 */
 	char *path;
 };
 
@@ -152,12 +154,28 @@ static void resume_listening(struct pvr_loop_timer *timer)
 		pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
 }
 
-/* The connection stays in the backlog. Accept it after a delay. */
+/* New connections stay in the backlog. */
+static void pause_listening(struct pvr_attach *attach, uint64_t ns)
+{
+	pvr_loop_remove(&attach->listener);
+	pvr_loop_timer_arm(attach->env->loop, &attach->pause, ns);
+}
+
 static void accept_later(struct pvr_attach *attach, const char *why)
 {
 	pvr_attach_log(attach, PVR_LOG_ERR, "cannot accept a QEMU: %s; trying again in 1 s", why);
-	pvr_loop_remove(&attach->listener);
-	pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
+	pause_listening(attach, ACCEPT_PAUSE);
+}
+
+void pvr_attach_stalled(struct pvr_attach *attach)
+{
+	unsigned int seconds = 1u << attach->stalls;
+
+	if (attach->stalls < STALL_PAUSES_MAX - 1)
+		attach->stalls++;
+	pvr_attach_log(attach, PVR_LOG_ERR,
+		       "the client stopped the worker; the next QEMU is accepted in %u s", seconds);
+	pause_listening(attach, seconds * PVR_SEC);
 }
 
 static void accept_failed(struct pvr_attach *attach)

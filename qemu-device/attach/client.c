@@ -602,6 +602,8 @@ bool pvr_client_is_gone(const struct pvr_client *client)
 
 void pvr_client_check(struct pvr_client *client)
 {
+	struct pvr_attach *attach = client->attach;
+
 	if (client->is_leaving)
 		return;
 	if (__atomic_load_n(&client->ram.broken, __ATOMIC_ACQUIRE)) {
@@ -609,6 +611,7 @@ void pvr_client_check(struct pvr_client *client)
 		throw_out(client, "its RAM was truncated, or its file system is full");
 	} else if (__atomic_load_n(&client->irq.stalled, __ATOMIC_RELAXED)) {
 		throw_out(client, "its interrupt eventfd blocks");
+		pvr_attach_stalled(attach); /* the client is freed */
 	}
 }
 

@@ -95,6 +95,11 @@ static inline void pvr_attach_count(uint64_t *stat, uint64_t n)
 {
 	__atomic_store_n(stat, *stat + n, __ATOMIC_RELAXED);
 }
+/*
+ * The client stopped its worker until the stall guard ended that. The socket accepts the
+ * next client later, each time twice as late, so that other VMs keep the worker.
+ */
+void pvr_attach_stalled(struct pvr_attach *attach);
 /* Stops the delivery of interrupts; called by pvr_client_destroy(). */
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client);
 

@@ -11,8 +11,9 @@ import pytest
 import vfio_user as v
 from daemon_idle import sleeps, wait_quiet
 from daemon_process import wait_until
-from guest import CMD, DSR, PAGE, RESP, RING_PAGES
+from guest import CMD, DSR, PAGE, RESP, RING_PAGES, Guest
 from sender import CREATE_PD, MODIFY_QP, QP_RINGS, create_ud_qp
+from vfio_user import attach
 
 VECTOR_RING = 64 * PAGE
 CREATE_MR, SET_CQ_RING = 4, 21
@@ -138,6 +139,21 @@ def test_interrupt_that_blocks_after_an_idle_second(daemon, guest, client, neigh
     assert client.ends()
     daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
     neighbour()
+
+
+def test_client_that_blocks_interrupts_again_and_again(daemon, neighbour):
+    """Each time, the worker stands still for up to half a second. So the next client waits, and longer each time."""
+    for pause in (1, 2):
+        started = time.monotonic()
+        with attach(daemon.socket(1)) as client:
+            guest = Guest(client)
+            guest.start()
+            block_interrupts(guest, client)
+            assert client.ends()
+            guest.close()
+        daemon.wait_for_log(f"the next QEMU is accepted in {pause} s")
+        neighbour()
+    assert time.monotonic() - started > 0.9
 
 
 def test_interrupt_that_is_not_read(daemon, guest, client, neighbour):
