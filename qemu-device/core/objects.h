@@ -233,11 +233,13 @@ struct pvr_qp {
 	struct pvr_timer timer; /* while it waits */
 	/* path/local/rnr.c */
 	uint64_t rnr_until; /* when the RNR timer expires */
-	uint64_t rnr_since; /* start of the wait for receives */
+	uint64_t rnr_since; /* first RNR NAK of the request at the head */
 	uint32_t rnr_seen; /* receives at the last poll */
 	uint8_t rnr_polls; /* number of polls, including the next one */
 	bool rnr_slow; /* the previous wait was too long for polling */
+	/* Both are cleared at each response: one store, as they are neighbors. */
 	bool unanswered; /* the last try of the request at the head got no response */
+	bool rnr_nak; /* the request at the head got an RNR NAK, at rnr_since */
 	bool peer_gone; /* for good, and no completion has reported it yet */
 	bool peer_qp_gone; /* QP_GONE arrived while the guest could not be notified */
 	bool peer_is_far; /* the peer is at another host */

@@ -15,6 +15,8 @@
 #define NO_TIMEOUT_POLL_NS 100000000ull
 
 #define RNR_RETRY_FOREVER 7
+#define RNR_GRACE_MIN_NS 1000000u
+#define RNR_GRACE_MAX_NS 100000000u
 
 /*
  * Without PVR_EXT_MW the opcode BIND_MW is unknown, and its CQE has the default opcode.
@@ -141,18 +143,37 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 }
 
-bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+/* Return: nanoseconds that are left of the grace, see completer.h. */
+static uint64_t rnr_grace_left(const struct pvr_qp *qp, uint64_t rnr_timer, uint64_t now)
 {
+	uint64_t past = now - qp->rnr_since, grace = rnr_timer;
+
+	if (grace < RNR_GRACE_MIN_NS)
+		grace = RNR_GRACE_MIN_NS;
+	if (grace > RNR_GRACE_MAX_NS)
+		grace = RNR_GRACE_MAX_NS;
+	return past < grace ? grace - past : 0;
+}
+
+uint64_t pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns)
+{
+	uint64_t now = pvr_now(qp->adapter->engine);
+
 	qp->unanswered = false; /* the NAK is a response: the next timeout is a first one */
+	if (!qp->rnr_nak)
+		qp->rnr_since = now;
+	qp->rnr_nak = true;
 	if (qp->attr.rnr_retry == RNR_RETRY_FOREVER)
-		return true;
+		return ns;
 	if (qp->rnr_left) {
 		qp->rnr_left--;
-		return true;
+		return ns;
 	}
-	pvr_requester_fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
-			   "the responder has no receive posted");
-	return false;
+	ns = rnr_grace_left(qp, ns, now);
+	if (!ns)
+		pvr_requester_fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
+				   "the responder has no receive posted");
+	return ns;
 }
 
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns)

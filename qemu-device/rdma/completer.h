@@ -35,10 +35,28 @@ void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 /* Retry the request at the head after @ns. */
 void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
 /*
- * Handle an RNR NAK. Return: true if a retry is left (the caller starts the wait); false
- * if the RNR retry count is exhausted and the request has failed.
+ * DOC: grace of the first RNR NAK
+ *
+ * * A NIC needs a round trip per message, in which the peer posts its next receive. Here
+ *   the next message arrives at once, so a sender without RNR retries would fail where it
+ *   works with NICs.
+ * * So a request fails at the earliest one grace after its first RNR NAK: the responder's
+ *   RNR timer, at least 1 ms and at most 100 ms. To the requester the responder is slow.
+ * * If a receive is posted within the grace, the message is delivered. The next request
+ *   has a grace of its own.
+ * * On one host, the posted receive resumes the requester at once. To another host, a
+ *   request without RNR retries is sent again within the grace: after 100 us, and each
+ *   time after twice the time.
  */
-bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+
+/**
+ * pvr_requester_rnr_nak() - handle an RNR NAK
+ * @ns: the responder's RNR timer in nanoseconds
+ *
+ * Return: nanoseconds that the caller waits before it sends the request again, or 0: the
+ * RNR retries and the grace are used up, and the request has failed.
+ */
+uint64_t pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns);
 /* Retry the request at the head after the RNR timer, @ns from now. */
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
 /* Retry the request at the head after 100 ms. The retry count does not change. */

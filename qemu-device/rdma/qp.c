@@ -114,6 +114,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->comm_est = false;
 	qp->last_wqe = false;
 	qp->unanswered = false;
+	qp->rnr_nak = false;
 	qp->rnr_slow = false;
 	qp->peer_incarnation = 0;
 	qp->peer_is_far = false;

@@ -141,6 +141,7 @@ static pvr_always_inline enum pvr_step pvr_requester_ack(struct pvr_qp *qp,
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
+	qp->rnr_nak = false;
 	if (!request->last) {
 		qp->sq_offset += request->chunk;
 		return PVR_STEP_AGAIN;

@@ -59,6 +59,7 @@ static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *
 				   struct lossy_quantum *quantum)
 {
 	struct pvr_syndrome answer;
+	uint64_t ns = 0;
 
 	if (!pvr_local_peer(qp, &quantum->peer))
 		return PVR_STEP_BUSY;
@@ -72,8 +73,10 @@ static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *
 		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
 	else if (answer.kind == PVR_SYN_NONE)
 		pvr_requester_no_response(qp, request->wqe);
-	else if (pvr_requester_rnr_nak(qp, request->wqe))
-		pvr_requester_wait_rnr(qp, answer.wait_ns);
+	else
+		ns = pvr_requester_rnr_nak(qp, request->wqe, answer.wait_ns);
+	if (ns)
+		pvr_requester_wait_rnr(qp, ns);
 	return PVR_STEP_STOP;
 }
 

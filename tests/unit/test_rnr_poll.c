@@ -324,7 +324,8 @@ TEST(guests, test_rnr_polls_are_no_retries)
 		count_naks(env, LONG, timer, &long_wait, &long_naks);
 		assert_int_equal(long_wait, short_wait);
 		assert_int_equal(long_naks, short_naks);
-		assert_int_equal(long_naks, timer % 7 + 1);
+		/* The grace of the first NAK can add one. */
+		assert_in_range(long_naks, timer % 7 + 1, timer % 7 + 2);
 	}
 }
 

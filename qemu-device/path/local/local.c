@@ -125,10 +125,13 @@ static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
 						   struct pvr_qp *peer,
 						   struct pvr_syndrome syndrome)
 {
+	uint64_t wait_ns;
+
 	switch (syndrome.kind) {
 	case PVR_SYN_RNR:
-		if (pvr_requester_rnr_nak(qp, wqe))
-			pvr_rnr_wait(qp, peer, syndrome.wait_ns);
+		wait_ns = pvr_requester_rnr_nak(qp, wqe, syndrome.wait_ns);
+		if (wait_ns)
+			pvr_rnr_wait(qp, peer, wait_ns);
 		return PVR_STEP_STOP;
 	case PVR_SYN_NAK:
 		return fail(qp, wqe, syndrome.status, "the responder refused a request");

@@ -63,7 +63,6 @@ void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns)
 	}
 	now = pvr_now(qp->adapter->engine);
 	qp->rnr_until = now + ns;
-	qp->rnr_since = now;
 	qp->rnr_polls = qp->rnr_slow ? LOOKS : 0;
 	qp->rnr_seen = 0;
 	if (!wait_on(qp, peer, now))

@@ -29,6 +29,8 @@
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 
+#define GRACE_RESEND_NS 100000u /* first interval of resends in the grace */
+
 /* ----------------------------------------------------------------- the queue pair */
 
 struct addressee {
@@ -214,6 +216,7 @@ static void progressed(struct pvr_pipe_sq *sq)
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
+	qp->rnr_nak = false;
 	sq->probing = false;
 	if (qp->attr.timeout)
 		sq->progress = pvr_now(qp->adapter->engine);
@@ -277,6 +280,22 @@ static bool is_waiting(const struct pvr_qp *qp)
 	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
 }
 
+/*
+ * No frame reports that a receive is posted. So without RNR retries the request is sent
+ * again within the grace, and each time after twice the time.
+ */
+static uint64_t rnr_wait_time(const struct pvr_qp *qp, uint64_t ns)
+{
+	uint64_t next;
+
+	if (qp->attr.rnr_retry)
+		return ns;
+	next = pvr_now(qp->adapter->engine) - qp->rnr_since;
+	if (next < GRACE_RESEND_NS)
+		next = GRACE_RESEND_NS;
+	return next < ns ? next : ns;
+}
+
 static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
@@ -286,8 +305,9 @@ static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 	sq->probing = false;
 	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
-	if (pvr_requester_rnr_nak(sq->qp, &wqe))
-		pvr_requester_wait_rnr(sq->qp, ns);
+	ns = pvr_requester_rnr_nak(sq->qp, &wqe, ns);
+	if (ns)
+		pvr_requester_wait_rnr(sq->qp, rnr_wait_time(sq->qp, ns));
 }
 
 static void no_response(struct pvr_pipe_sq *sq)
