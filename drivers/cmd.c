@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The command channel: one request slot, one response slot, one interrupt. */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/math64.h>
 
 #include "pvrdma.h"
 
 #define CMD_TIMEOUT (10 * HZ)
 #define CMD_LOOK (HZ / 2) /* interval of checks for a removed device */
-#define CMD_SPIN \
-	(50 * NSEC_PER_USEC) /* ns to poll the slot before ERR is read */
+/* Times of polling the response slot, in ns. */
+#define CMD_SPIN (50 * NSEC_PER_USEC) /* without sleep */
+#define CMD_POLL (2 * NSEC_PER_SEC) /* then ERR is read */
 
 static const char *const cmd_names[] = {
 	[PVR_CMD_QUERY_PORT] = "QUERY_PORT",
@@ -115,21 +118,38 @@ static int take_response_locked(struct pvr_dev *dev, u32 cmd,
 }
 
 /*
- * The device completes most commands within a few microseconds. A read of ERR takes
- * longer: it stops this CPU for a round trip to the device's process. So poll the
- * response slot first.
+ * Sleep for an eighth of the time that the command has taken, so that the end is noticed
+ * soon after it.
  */
-static bool answered_soon_locked(struct pvr_dev *dev)
+static void sleep_between_polls(u64 waited)
 {
-	u64 until;
+	u32 us = clamp_t(u64, div_u64(waited, 8 * NSEC_PER_USEC), 20, 1000);
+
+	usleep_range(us, us + us / 4);
+}
+
+/*
+ * The device completes most commands within a few microseconds, and a registration of
+ * many pages within many milliseconds. A read of ERR stops this CPU until then, so ERR is
+ * read only if a response is overdue. The device does not respond to a command that it
+ * cannot execute at all, for example after a reset.
+ * Return: whether the response is in the slot.
+ */
+static bool poll_response_locked(struct pvr_dev *dev)
+{
+	u64 start, waited = 0;
 
 	if (!(dev->features & PVR_EXT_RESP_POLL))
 		return false;
-	until = ktime_get_ns() + CMD_SPIN;
+	start = ktime_get_ns();
 	while (!answered(&dev->cmd)) {
-		if (ktime_get_ns() >= until)
+		if (waited >= CMD_POLL || pvr_dev_dead(dev))
 			return false;
-		cpu_relax();
+		if (waited < CMD_SPIN)
+			cpu_relax();
+		else
+			sleep_between_polls(waited);
+		waited = ktime_get_ns() - start;
 	}
 	return true;
 }
@@ -140,9 +160,9 @@ static bool answered_soon_locked(struct pvr_dev *dev)
  * earlier command is harmless: only the key in the slot ends the wait.
  */
 static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
-				union pvr_cmd_resp *resp)
+				union pvr_cmd_resp *resp,
+				unsigned long deadline)
 {
-	unsigned long deadline = jiffies + CMD_TIMEOUT;
 	struct pvr_cmd_chan *chan = &dev->cmd;
 	bool look = dev->has_ext;
 
@@ -166,6 +186,7 @@ static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
 static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
+	unsigned long deadline = jiffies + CMD_TIMEOUT;
 	struct pvr_cmd_chan *chan = &dev->cmd;
 	union pvr_cmd_resp unused;
 	int err;
@@ -177,12 +198,14 @@ static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 	memset(chan->resp.va, 0, sizeof(struct pvr_resp_hdr));
 	reinit_completion(&chan->done);
 	pvr_reg_write(dev, PVR_REG_REQUEST, 0);
-	if (answered_soon_locked(dev))
+	if (poll_response_locked(dev))
 		return take_response_locked(dev, req->hdr.cmd, resp ?: &unused);
+	if (pvr_dev_dead(dev))
+		return -EIO;
 	err = verdict_locked(dev);
 	if (err || !resp)
 		return err;
-	return wait_response_locked(dev, req->hdr.cmd, resp);
+	return wait_response_locked(dev, req->hdr.cmd, resp, deadline);
 }
 
 int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,

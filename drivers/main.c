@@ -120,20 +120,31 @@ static bool was_reset(const struct pvr_dev *dev)
 				 dev->features) != dev->features;
 }
 
+static void check_health_locked(struct pvr_dev *dev)
+{
+	lockdep_assert_held(&dev->cmd.lock);
+	if (pvr_dev_gone(dev))
+		pvr_dev_fail(dev, PVR_GONE);
+	else if (was_reset(dev))
+		pvr_dev_fail(dev, "it was reset, and not by this driver");
+}
+
 #define HEALTH_PERIOD (5 * HZ) /* two register reads per period */
 
+/*
+ * A read of a register waits for the end of a command and stops this CPU until then. So
+ * wait for the lock of commands first.
+ */
 void pvr_health_work(struct work_struct *work)
 {
 	struct pvr_dev *dev =
 		container_of(work, struct pvr_dev, health_work.work);
 
-	if (pvr_dev_dead(dev))
-		return;
-	if (pvr_dev_gone(dev))
-		pvr_dev_fail(dev, PVR_GONE);
-	else if (was_reset(dev))
-		pvr_dev_fail(dev, "it was reset, and not by this driver");
-	else
+	mutex_lock(&dev->cmd.lock);
+	if (!pvr_dev_dead(dev))
+		check_health_locked(dev);
+	mutex_unlock(&dev->cmd.lock);
+	if (!pvr_dev_dead(dev))
 		schedule_delayed_work(&dev->health_work,
 				      round_jiffies_relative(HEALTH_PERIOD));
 }

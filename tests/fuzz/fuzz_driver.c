@@ -237,6 +237,14 @@ u64 ktime_get_ns(void)
 	return w.ns;
 }
 
+void usleep_range(unsigned long least, unsigned long most)
+{
+	if (w.dev.cmd.lock.lock.held && most >= least)
+		w.ns += most * NSEC_PER_USEC;
+	else
+		die("a sleep outside of a command");
+}
+
 unsigned long wait_for_completion_timeout(struct completion *completion, unsigned long time)
 {
 	jiffies += time;

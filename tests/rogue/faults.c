@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "rdma/cq.h"
 #include "rdma/event.h"
@@ -46,6 +47,15 @@ static void wrong_key(const struct fault_site *site)
 	union pvr_cmd_resp *resp = site->data;
 
 	resp->hdr.response ^= 1;
+}
+
+/* A driver that reads ERR before the response is there gets an error. */
+static void slow(const struct fault_site *site)
+{
+	const struct timespec pause = { .tv_nsec = 30 * 1000 * 1000 };
+
+	nanosleep(&pause, NULL);
+	site->adapter->err = WILD;
 }
 
 /* --------------------------------------------------------- completions */
@@ -188,6 +198,7 @@ static const struct fault faults[] = {
 	{ "wrong-ack", RESP(PVR_CMD_QUERY_PORT, hdr.ack, PVR_CMD_RESP_ACK | PVR_CMD_NUM) },
 	{ "wrong-key", CALL_CMD(FAULT_RESPONSE, PVR_CMD_CREATE_UC, wrong_key) },
 	{ "error-in-response", RESP(PVR_CMD_CREATE_UC, hdr.err, 255) },
+	{ "slow", CALL_CMD(FAULT_RESPONSE, PVR_CMD_CREATE_UC, slow) },
 	{ "uc-handle-0", RESP(PVR_CMD_CREATE_UC, create_uc.ctx_handle, 0) },
 	{ "destroy-refused", RESP(PVR_CMD_DESTROY_PD, hdr.err, EINVAL) },
 	{ "pd-handle", RESP(PVR_CMD_CREATE_PD, create_pd.pd_handle, WILD) },

@@ -51,6 +51,7 @@ FAULTS = [
     Fault("wrong-ack", FAILED, log="QUERY_PORT: response has ack 0x80000019, .* expected 0x80000000"),
     Fault("wrong-key", FAILED, "devinfo", "CREATE_UC: no response within 10 s"),
     Fault("error-in-response", ERRORS, "devinfo"),
+    Fault("slow", WORKS, "devinfo"),
     Fault("uc-handle-0", FAILED, "devinfo", "device failed: user context got handle 0"),
     Fault("pd-handle", FAILED, "devinfo", "device failed: a PD's handle has more than 24 bits"),
     Fault("cq-handle", FAILED, "devinfo", "device gave handle 0xdeadbeef"),

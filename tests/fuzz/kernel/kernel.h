@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the fuzzed files of drivers/ use of the kernel, in user space, for one thread. The
+ * What the tested files of drivers/ use of the kernel, in user space, for one thread. The
  * build includes it before each of these files. A lock that is taken twice and a wait that
- * nothing ends abort. Functions without a body are those of fuzz_driver.c.
+ * nothing ends abort. Functions without a body are those of the program.
  */
 #ifndef FUZZ_KERNEL_H
 #define FUZZ_KERNEL_H
@@ -35,6 +35,7 @@ typedef u64 resource_size_t;
 #define S32_MAX INT32_MAX
 #define PAGE_SIZE 4096
 #define NSEC_PER_USEC 1000L
+#define NSEC_PER_SEC 1000000000L
 #define HZ 100
 #define GFP_KERNEL 0
 #define likely(x) (x)
@@ -96,6 +97,8 @@ static inline bool IS_ERR(const void *ptr)
 
 extern unsigned long jiffies;
 u64 ktime_get_ns(void);
+void usleep_range(unsigned long least, unsigned long most);
+#define div_u64(n, d) ((u64)(n) / (u32)(d))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
 
 struct lock {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The wait of the driver for the end of a command, compiled for user space with the fuzzer's
+ * kernel. The clock is the test's: only reads of it, sleeps and reads of ERR take time.
+ */
+#include "pvrdma.h"
+#include "test.h"
+
+#define US 1000ull
+#define MS (1000 * US)
+#define NEVER UINT64_MAX
+
+static struct {
+	struct pvr_dev dev;
+	u8 regs[256];
+	u64 now; /* ns */
+	u64 asleep, held; /* ns: the CPU is free; it waits in a read of ERR */
+	u64 work; /* ns that the device needs for a command */
+	u64 done_at; /* end of the current command */
+	u64 fails_at; /* the driver declares the device dead */
+	u32 err; /* the register */
+	u32 err_reads;
+} w;
+
+unsigned long jiffies;
+
+static void device_responds(void)
+{
+	const union pvr_cmd_req *req = w.dev.cmd.req.va;
+	union pvr_cmd_resp *resp = w.dev.cmd.resp.va;
+
+	resp->hdr.ack = PVR_CMD_RESP_ACK | req->hdr.cmd;
+	resp->hdr.err = 0;
+	resp->hdr.response = req->hdr.response;
+}
+
+static void pass(u64 ns)
+{
+	w.now += ns;
+	if (w.now >= w.done_at)
+		device_responds();
+	if (w.now >= w.fails_at)
+		pvr_dev_fail(&w.dev, "the test");
+}
+
+/* ------------------------------------------------------------- the kernel and the device */
+
+u64 ktime_get_ns(void)
+{
+	pass(US);
+	return w.now;
+}
+
+void usleep_range(unsigned long least, unsigned long most)
+{
+	assert_true(least <= most && least > 0);
+	w.asleep += most * US;
+	pass(most * US);
+}
+
+unsigned long wait_for_completion_timeout(struct completion *completion, unsigned long time)
+{
+	(void)completion;
+	jiffies += time;
+	return 0;
+}
+
+u32 get_random_u32(void)
+{
+	return 1;
+}
+
+u32 readl(const void *reg)
+{
+	size_t offset = (size_t)((const u8 *)reg - w.regs);
+
+	if (offset != PVR_REG_ERR)
+		return 0;
+	w.err_reads++;
+	if (w.done_at != NEVER && w.done_at > w.now) {
+		w.held += w.done_at - w.now;
+		pass(w.done_at - w.now);
+	}
+	return w.err;
+}
+
+void writel(u32 value, void *reg)
+{
+	(void)value;
+	if ((size_t)((u8 *)reg - w.regs) == PVR_REG_REQUEST)
+		w.done_at = w.work == NEVER ? NEVER : w.now + w.work;
+}
+
+bool pvr_dev_gone(const struct pvr_dev *dev)
+{
+	(void)dev;
+	return false;
+}
+
+void pvr_dev_fail(struct pvr_dev *dev, const char *why)
+{
+	(void)why;
+	test_and_set_bit(PVR_DEV_DEAD, &dev->flags);
+}
+
+/* ------------------------------------------------------------------------------- tests */
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&w, 0, sizeof(w));
+	w.dev.regs = w.regs;
+	w.dev.features = PVR_EXT_RESP_POLL;
+	w.dev.has_ext = true;
+	w.fails_at = NEVER;
+	w.done_at = NEVER;
+	return pvr_cmd_init(&w.dev);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	pvr_cmd_exit(&w.dev);
+	return 0;
+}
+
+#define TEST_DEVICE(name) TEST_SETUP(set_up, tear_down, name)
+
+static int create_pd(void)
+{
+	union pvr_cmd_req req = { .hdr.cmd = PVR_CMD_CREATE_PD };
+	union pvr_cmd_resp resp;
+
+	return pvr_cmd(&w.dev, &req, &resp);
+}
+
+static int destroy_pd(void)
+{
+	union pvr_cmd_req req = { .hdr.cmd = PVR_CMD_DESTROY_PD };
+
+	return pvr_cmd(&w.dev, &req, NULL);
+}
+
+TEST_DEVICE(test_short_command_needs_no_sleep)
+{
+	w.work = 20 * US;
+	assert_int_equal(create_pd(), 0);
+	assert_int_equal(w.asleep, 0);
+	assert_int_equal(w.err_reads, 0);
+	assert_in_range(w.now, 20 * US, 25 * US);
+}
+
+/* A registration of 16 GiB of scattered pages takes 32 ms. */
+TEST_DEVICE(test_long_command_leaves_the_cpu)
+{
+	w.work = 32 * MS;
+	assert_int_equal(create_pd(), 0);
+	assert_int_equal(w.held, 0);
+	assert_int_equal(w.err_reads, 0);
+	assert_in_range(w.now - w.asleep, 0, 200 * US);
+}
+
+TEST_DEVICE(test_end_is_noticed_soon)
+{
+	static const u64 works[] = { 60 * US, 100 * US, 1 * MS, 5 * MS, 32 * MS, 1900 * MS };
+	u64 begin;
+
+	for (int i = 0; i < ARRAY_SIZE(works); i++) {
+		begin = w.now;
+		w.work = works[i];
+		assert_int_equal(destroy_pd(), 0);
+		assert_in_range(w.now - begin - works[i], 0, works[i] / 5 + 30 * US);
+		assert_in_range(w.now - begin - works[i], 0, 2 * MS);
+	}
+}
+
+TEST_DEVICE(test_overdue_response_has_its_reason_in_err)
+{
+	w.work = NEVER;
+	w.err = ENOSYS;
+	assert_int_equal(create_pd(), -ENOSYS);
+	assert_int_equal(w.err_reads, 1);
+	assert_in_range(w.now, 2000 * MS, 2010 * MS);
+}
+
+TEST_DEVICE(test_dead_device_ends_the_wait)
+{
+	w.work = NEVER;
+	w.fails_at = 5 * MS;
+	assert_int_equal(create_pd(), -EIO);
+	assert_int_equal(w.err_reads, 0);
+	assert_in_range(w.now, 5 * MS, 7 * MS);
+}
+
+TEST_DEVICE(test_device_without_polling_is_asked_at_once)
+{
+	w.dev.features = 0;
+	w.work = 32 * MS;
+	assert_int_equal(create_pd(), 0);
+	assert_int_equal(w.err_reads, 1);
+	assert_int_equal(w.asleep, 0);
+}
