@@ -26,6 +26,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
+	pvr_pdir_was_read(dev, &cq->buf.pdir);
 	cq->handle = resp.create_cq.cq_handle;
 	if (resp.create_cq.cqe != cq->buf.n) {
 		pvr_dev_fail(dev, "it changed the size of a CQ");

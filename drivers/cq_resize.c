@@ -46,7 +46,7 @@ static void thaw(struct pvr_cq *cq, const struct pvr_cq_buf *buf)
 }
 
 static int resize_cq(struct pvr_dev *dev, struct pvr_cq *cq,
-		     const struct pvr_cq_buf *buf)
+		     struct pvr_cq_buf *buf)
 {
 	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
@@ -62,6 +62,8 @@ static int resize_cq(struct pvr_dev *dev, struct pvr_cq *cq,
 		pvr_dev_fail(dev, "it changed the size of a CQ");
 		err = -EIO;
 	}
+	if (!err)
+		pvr_pdir_was_read(dev, &buf->pdir);
 	return err;
 }
 

@@ -63,6 +63,14 @@ static void mr_free(struct pvr_mr *mr)
 	kfree(mr);
 }
 
+/* Free a region that the device does not have, except memory that @owner shares. */
+static void free_but_shared(struct pvr_mr *mr, const struct pvr_mr *owner)
+{
+	if (mr->umem == owner->umem)
+		mr->umem = NULL;
+	mr_free(mr);
+}
+
 struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 {
 	union pvr_cmd_req req = {};
@@ -105,13 +113,11 @@ static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 	return pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
 }
 
-/* Pin the memory and fill the page directory. On failure the caller calls mr_free(). */
-static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
-		      u64 length)
+/* Pin the memory of a region. On failure the caller calls mr_free(). */
+static int pin(struct pvr_dev *dev, struct pvr_mr *mr, u64 start, u64 length)
 {
 	struct ib_umem *umem = pvr_umem_pin(dev, start, length, mr->access);
 	unsigned long page_size;
-	int err;
 
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
@@ -120,9 +126,17 @@ static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 	if (!page_size)
 		return -EINVAL;
 	mr->page_shift = ilog2(page_size);
-	err = dir_init(dev, mr, ib_umem_num_dma_blocks(umem, page_size));
+	return 0;
+}
+
+static int enter_pages(struct pvr_dev *dev, struct pvr_mr *mr)
+{
+	unsigned long page_size = BIT(mr->page_shift);
+	int err;
+
+	err = dir_init(dev, mr, ib_umem_num_dma_blocks(mr->umem, page_size));
 	if (!err)
-		pvr_pdir_set_umem(&mr->pdir, 0, umem, page_size);
+		pvr_pdir_set_umem(&mr->pdir, 0, mr->umem, page_size);
 	return err;
 }
 
@@ -162,8 +176,8 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 }
 
 /*
- * Create the region of mr->pdir. It replaces @old, unless that is NULL or the device
- * cannot replace.
+ * Create the region of mr->umem. It replaces @old, unless that is NULL or the device
+ * cannot replace. On failure the caller calls mr_free().
  */
 static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 			  const struct pvr_mr *old)
@@ -171,7 +185,11 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	union pvr_cmd_req req = {};
 	struct pvr_cmd_create_mr *cmd = &req.create_mr;
+	int err;
 
+	err = enter_pages(dev, mr);
+	if (err)
+		return err;
 	cmd->start = mr_iova(mr);
 	cmd->length = mr->umem->length;
 	cmd->pdir_dma = mr->pdir.dir.dma;
@@ -187,7 +205,10 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 		cmd->flags |= PVR_MR_FLAG_REPLACE;
 		cmd->mr_handle = old->handle;
 	}
-	return create_mr(mr, ibpd, &req);
+	err = create_mr(mr, ibpd, &req);
+	if (!err)
+		pvr_pdir_was_read(dev, &mr->pdir);
+	return err;
 }
 
 /* Pin memory and register it. */
@@ -204,7 +225,7 @@ static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 	err = check_user_mr(to_pvr_dev(ibpd->device), start, length,
 			    mr_iova(mr), access);
 	if (!err)
-		err = user_pages(to_pvr_dev(ibpd->device), mr, start, length);
+		err = pin(to_pvr_dev(ibpd->device), mr, start, length);
 	if (!err)
 		err = create_user_mr(mr, ibpd, old);
 	if (!err)
@@ -223,7 +244,6 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->umem = old->umem;
-	mr->pdir = old->pdir;
 	mr->page_shift = old->page_shift;
 	mr->virt = old->virt;
 	mr->access = access;
@@ -233,7 +253,7 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 		err = create_user_mr(mr, ibpd, old);
 	if (!err)
 		return mr;
-	kfree(mr);
+	free_but_shared(mr, old);
 	return ERR_PTR(err);
 }
 
@@ -262,7 +282,10 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	req.create_mr.offset = offset;
 	req.create_mr.page_shift = PVR_PAGE_SHIFT;
 	req.create_mr.pdir_levels = pvr_pdir_levels(&mr->pdir);
-	return create_mr(mr, ibpd, &req);
+	err = create_mr(mr, ibpd, &req);
+	if (!err)
+		pvr_pdir_was_read(dev, &mr->pdir);
+	return err;
 }
 
 struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma,
@@ -295,16 +318,6 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = reg_memory(ibpd, start, length, iova, access, NULL);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
-}
-
-/* Free a region that the device does not have, except memory that @owner shares. */
-static void free_but_shared(struct pvr_mr *mr, const struct pvr_mr *owner)
-{
-	if (mr->umem == owner->umem) {
-		mr->umem = NULL;
-		memset(&mr->pdir, 0, sizeof(mr->pdir));
-	}
-	mr_free(mr);
 }
 
 /*

@@ -152,14 +152,21 @@ int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
 	return err;
 }
 
+void pvr_pdir_free_lists(struct pvr_pdir *pdir)
+{
+	pages_free(pdir->dma_dev, pdir->tables, pdir_num_tables(pdir));
+	pages_free(pdir->dma_dev, pdir->dirs, pdir_num_dirs(pdir));
+	page_free(pdir->dma_dev, &pdir->dir);
+	pdir->tables = NULL;
+	pdir->dirs = NULL;
+}
+
 void pvr_pdir_exit(struct pvr_pdir *pdir)
 {
 	if (!pdir->dma_dev)
 		return;
 	pages_free(pdir->dma_dev, pdir->pages, pdir->npages);
-	pages_free(pdir->dma_dev, pdir->tables, pdir_num_tables(pdir));
-	pages_free(pdir->dma_dev, pdir->dirs, pdir_num_dirs(pdir));
-	page_free(pdir->dma_dev, &pdir->dir);
+	pvr_pdir_free_lists(pdir);
 	memset(pdir, 0, sizeof(*pdir));
 }
 

@@ -21,7 +21,7 @@ struct pvr_page {
  * @dma_dev: the device that the pages are mapped for; NULL if unused
  * @dir: the first page, whose address the device gets
  * @dirs: with three levels: the directory pages, which @dir lists; or NULL
- * @tables: the table pages
+ * @tables: the table pages; NULL after pvr_pdir_free_lists()
  * @pages: the data pages that the directory owns, or NULL
  * @npages: number of data pages in the directory
  */
@@ -69,6 +69,16 @@ static inline u32 pvr_pdir_levels(const struct pvr_pdir *pdir)
 {
 	return pdir->dirs ? 3 : 2;
 }
+
+/**
+ * pvr_pdir_free_lists() - free a directory, but not the data pages that it owns
+ * @pdir: an initialised directory; the device must not read it any more
+ *
+ * npages, and pvr_pdir_at() if the directory owns pages, stay valid until pvr_pdir_exit().
+ *
+ * Context: may sleep.
+ */
+void pvr_pdir_free_lists(struct pvr_pdir *pdir);
 
 /**
  * pvr_pdir_exit() - free a directory and the pages it owns

@@ -160,6 +160,23 @@ static inline void pvr_doorbell(struct pvr_dev *dev, u32 offset, u32 val)
 	writel(val, dev->uar + offset);
 }
 
+/**
+ * pvr_pdir_was_read() - free the lists of a directory after the command that named it
+ * @dev: the adapter
+ * @pdir: the directory of an object that exists, except a page list of fast registrations
+ *
+ * A device with the extension registers reads a directory only during the command
+ * (docs/abi.rst, "Page directories"). Nothing is known of other devices.
+ *
+ * Context: may sleep.
+ */
+static inline void pvr_pdir_was_read(const struct pvr_dev *dev,
+				     struct pvr_pdir *pdir)
+{
+	if (dev->has_ext && pdir->dma_dev)
+		pvr_pdir_free_lists(pdir);
+}
+
 /* main.c */
 
 /**

@@ -357,6 +357,8 @@ static int create_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 	mutex_lock(&dev->qp_lock);
 	err = create_qp_locked(dev, qp, req);
 	mutex_unlock(&dev->qp_lock);
+	if (!err)
+		pvr_pdir_was_read(dev, &qp->pdir);
 	return err;
 }
 

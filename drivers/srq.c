@@ -153,6 +153,7 @@ static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
+	pvr_pdir_was_read(dev, &srq->mem.pdir);
 	srq->handle = resp.create_srq.srqn;
 	err = pvr_handle_insert(dev, &dev->srqs, srq->handle, srq);
 	if (err)
@@ -208,9 +209,11 @@ err_pages:
 
 /* @mem: the new ring; used only with PVR_SRQ_MAX_WR. */
 static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
-		      int mask, const struct pvr_srq_mem *mem)
+		      int mask, struct pvr_srq_mem *mem)
 {
+	struct pvr_dev *dev = to_pvr_dev(srq->ibsrq.device);
 	union pvr_cmd_req req = {};
+	int err;
 
 	req.hdr.cmd = PVR_CMD_MODIFY_SRQ;
 	req.modify_srq.srq_handle = srq->handle;
@@ -222,7 +225,10 @@ static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 		req.modify_srq.pdir_dma = mem->pdir.dir.dma;
 		req.modify_srq.nchunks = mem->pdir.npages;
 	}
-	return pvr_cmd(to_pvr_dev(srq->ibsrq.device), &req, NULL);
+	err = pvr_cmd(dev, &req, NULL);
+	if (!err && mem)
+		pvr_pdir_was_read(dev, &mem->pdir);
+	return err;
 }
 
 /* Switch a kernel SRQ to the ring @mem. On success @mem is the former ring. */

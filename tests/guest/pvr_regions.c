@@ -274,20 +274,6 @@ static int test_bound_window(struct lab *lab)
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(struct lab *lab);
-} tests[] = {
-	{ "iova", test_iova },
-	{ "zero-based", test_zero_based },
-	{ "huge-pages", test_huge_pages },
-	{ "above-1-gib", test_above_1_gib },
-	{ "rereg", test_rereg },
-	{ "rereg-fails", test_rereg_fails },
-	{ "bound-window", test_bound_window },
-};
-#define NTESTS (sizeof(tests) / sizeof(tests[0]))
-
 static long meminfo_available(void)
 {
 	FILE *file = MUST_HAVE(fopen("/proc/meminfo", "r"));
@@ -299,6 +285,48 @@ static long meminfo_available(void)
 	fclose(file);
 	return kib;
 }
+
+#define MANY 4096
+
+/*
+ * A region needs memory of the kernel's verbs and of the driver, but no page directory: the
+ * device has read that.
+ */
+static int test_memory_of_regions(struct lab *lab)
+{
+	struct ibv_mr **mr = MUST_HAVE(calloc(MANY, sizeof(struct ibv_mr *)));
+	uint8_t *mem = map_memory(SMALL, 0);
+	long before, used;
+
+	scramble(mem, SMALL);
+	MUST(ibv_dereg_mr(reg(lab, mem, SMALL, 0)));
+	before = meminfo_available();
+	for (int i = 0; i < MANY; i++)
+		mr[i] = reg(lab, mem, SMALL, 0);
+	used = before - meminfo_available();
+	printf("%d regions: %ld KiB\n", MANY, used);
+	CHECK(used < 4 * MANY);
+	CHECK(!covers(lab, mr[MANY - 1], (uintptr_t)mem, mem, SMALL));
+	for (int i = 0; i < MANY; i++)
+		MUST(ibv_dereg_mr(mr[i]));
+	free(mr);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct lab *lab);
+} tests[] = {
+	{ "iova", test_iova },
+	{ "zero-based", test_zero_based },
+	{ "huge-pages", test_huge_pages },
+	{ "above-1-gib", test_above_1_gib },
+	{ "rereg", test_rereg },
+	{ "rereg-fails", test_rereg_fails },
+	{ "bound-window", test_bound_window },
+	{ "memory-of-regions", test_memory_of_regions },
+};
+#define NTESTS (sizeof(tests) / sizeof(tests[0]))
 
 static void run_time(struct lab *lab, size_t bytes)
 {

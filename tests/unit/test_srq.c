@@ -32,6 +32,45 @@ TEST_OBJECTS(test_create_query_destroy)
 	assert_int_equal(fg_stats(o->g).srqs, 0);
 }
 
+static void wipe_directory(struct fg_buf *buf)
+{
+	for (uint32_t i = 0; i < buf->ntables; i++)
+		memset(fg_buf_table(buf, i), 0xff, PVR_PAGE_SIZE);
+	memset(fg_buf_dir(buf), 0xff, PVR_PAGE_SIZE);
+}
+
+static void wipe_directories(struct fg_end *end)
+{
+	wipe_directory(&end->qp.buf);
+	wipe_directory(&end->scq.buf);
+	wipe_directory(&end->rcq.buf);
+	wipe_directory(&end->buf);
+}
+
+static void write_and_send(struct srq_pair *s, uint64_t wr_id)
+{
+	t_rdma(s->a, PVRDMA_WR_RDMA_WRITE, wr_id, 0, &s->b->mr, 0, 100);
+	await_written(s->a, wr_id);
+	post(s, wr_id + 1, 0, 100);
+	send(s, wr_id + 2, 100);
+	expect_recv(&s->b->rcq, wr_id + 1, 100);
+	expect_sent(s->a, wr_id + 2);
+}
+
+/* Drivers free them then. */
+TEST_SRQ(test_directories_are_not_read_after_the_command)
+{
+	wipe_directories(s->a);
+	wipe_directories(s->b);
+	wipe_directory(&s->srq.buf);
+	write_and_send(s, 1);
+	for (int i = 0; i < 2; i++) {
+		pvr_adapter_set_bus_master(env->g[i]->adapter, false);
+		pvr_adapter_set_bus_master(env->g[i]->adapter, true);
+	}
+	write_and_send(s, 4);
+}
+
 /* The queue pair's domain counts for what peers name, the SRQ's for what is posted to it. */
 TEST_SRQ(test_lkeys_are_of_the_srqs_domain)
 {

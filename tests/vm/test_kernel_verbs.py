@@ -52,7 +52,7 @@ KILLED = Step("killed-during-verbs", RESOURCES + """
 BAD_RESPONSE = Step("answer-that-cannot-be-given", RESOURCES + "$SHARE/pvr_faults bad-response && same", 120)
 REGIONS = [Step(name, f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {name.removeprefix('region-')}", 60)
            for name in ("region-iova", "region-zero-based", "region-huge-pages", "region-above-1-gib", "region-rereg",
-                        "region-rereg-fails", "region-bound-window")]
+                        "region-rereg-fails", "region-bound-window", "region-memory-of-regions")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
 STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, NOTICED_RESET, SHUTDOWN, COMPLAINTS, RESET]
 
