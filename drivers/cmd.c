@@ -38,6 +38,7 @@ static const char *const cmd_names[] = {
 	[PVR_CMD_ATTACH_MCAST] = "ATTACH_MCAST",
 	[PVR_CMD_DETACH_MCAST] = "DETACH_MCAST",
 	[PVR_CMD_QUERY_STATS] = "QUERY_STATS",
+	[PVR_CMD_SUM_STATS] = "SUM_STATS",
 };
 static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");
 

@@ -39,10 +39,20 @@ static const struct rdma_stat_desc descs[] = {
 };
 static_assert(ARRAY_SIZE(descs) == PVR_STAT_NUM);
 
+/*
+ * The value is past + last - before. A read of the port, or of one counter, makes ib_core
+ * update each counter once per descs, so the device is not asked again within FRESH.
+ */
 struct pvr_counter {
 	struct list_head qps; /* pvr_counted.entry */
 	u64 past[PVR_STAT_NUM]; /* of QPs that are no longer bound */
+	u64 before[PVR_STAT_NUM]; /* of the bound QPs, when they were bound */
+	u64 last[PVR_STAT_NUM]; /* of the bound QPs, at the last refresh */
+	unsigned long fresh_until; /* in jiffies, if fresh */
+	bool fresh;
 };
+
+#define FRESH (HZ / 10)
 
 /* A QP that is bound to a counter. */
 struct pvr_counted {
@@ -50,7 +60,6 @@ struct pvr_counted {
 	struct pvr_counter *counter;
 	u32 qp_handle;
 	u64 before[PVR_STAT_NUM]; /* values when the QP was bound */
-	u64 last[PVR_STAT_NUM]; /* values of the last query */
 };
 
 void pvr_stats_init(struct pvr_stats *stats)
@@ -81,23 +90,6 @@ int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle, u64 stat[PVR_STAT_NUM])
 	return err;
 }
 
-/* If the device is dead, the last values stay. */
-static void counted_refresh(struct pvr_dev *dev, struct pvr_counted *counted)
-{
-	u64 now[PVR_STAT_NUM];
-
-	if (!pvr_stats_query(dev, counted->qp_handle, now))
-		memcpy(counted->last, now, sizeof(now));
-}
-
-static void counted_add(const struct pvr_counted *counted, u64 *sum)
-{
-	int i;
-
-	for (i = 0; i < PVR_STAT_NUM; i++)
-		sum[i] += counted->last[i] - counted->before[i];
-}
-
 static void add(u64 *sum, const u64 *more)
 {
 	int i;
@@ -106,18 +98,99 @@ static void add(u64 *sum, const u64 *more)
 		sum[i] += more[i];
 }
 
-/* Add the values of @counter to @sum. */
-static void counter_add_locked(struct pvr_dev *dev, struct pvr_counter *counter,
-			       u64 *sum)
+static void subtract(u64 *sum, const u64 *less)
 {
+	int i;
+
+	for (i = 0; i < PVR_STAT_NUM; i++)
+		sum[i] -= less[i];
+}
+
+/* Some QPs, whose counters are added to @sum. */
+struct batch {
+	struct pvr_cmd_sum_stats cmd;
+	u64 *sum;
+};
+
+static int sum_by_one_command(struct pvr_dev *dev, const struct batch *batch)
+{
+	union pvr_cmd_req req = { .sum_stats = batch->cmd };
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_SUM_STATS;
+	err = pvr_cmd(dev, &req, &resp);
+	if (!err)
+		add(batch->sum, resp.query_stats.stat);
+	return err;
+}
+
+static int sum_one_by_one(struct pvr_dev *dev, const struct batch *batch)
+{
+	u64 stat[PVR_STAT_NUM];
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < batch->cmd.count && !err; i++) {
+		err = pvr_stats_query(dev, batch->cmd.qp_handle[i], stat);
+		if (!err)
+			add(batch->sum, stat);
+	}
+	return err;
+}
+
+/* Query the QPs of @batch, and empty it. */
+static int batch_end(struct pvr_dev *dev, struct batch *batch)
+{
+	int err;
+
+	if (batch->cmd.count && (dev->features & PVR_EXT_SUM_STATS))
+		err = sum_by_one_command(dev, batch);
+	else
+		err = sum_one_by_one(dev, batch);
+	batch->cmd.count = 0;
+	return err;
+}
+
+static int batch_add(struct pvr_dev *dev, struct batch *batch, u32 qp_handle)
+{
+	batch->cmd.qp_handle[batch->cmd.count++] = qp_handle;
+	return batch->cmd.count == PVR_SUM_STATS_MAX ? batch_end(dev, batch)
+						     : 0;
+}
+
+/* If the device is dead, the last values stay. */
+static void counter_refresh_locked(struct pvr_dev *dev,
+				   struct pvr_counter *counter)
+{
+	u64 now[PVR_STAT_NUM] = {};
+	struct batch batch = { .sum = now };
 	struct pvr_counted *counted;
 
 	lockdep_assert_held(&dev->stats.lock);
+	list_for_each_entry(counted, &counter->qps, entry)
+		if (batch_add(dev, &batch, counted->qp_handle))
+			return;
+	if (batch_end(dev, &batch))
+		return;
+	memcpy(counter->last, now, sizeof(now));
+	counter->fresh = true;
+	counter->fresh_until = jiffies + FRESH;
+}
+
+static bool is_fresh(const struct pvr_counter *counter)
+{
+	return counter->fresh && time_before(jiffies, counter->fresh_until);
+}
+
+/* Add the last values of @counter to @sum. */
+static void counter_add_locked(struct pvr_dev *dev,
+			       const struct pvr_counter *counter, u64 *sum)
+{
+	lockdep_assert_held(&dev->stats.lock);
 	add(sum, counter->past);
-	list_for_each_entry(counted, &counter->qps, entry) {
-		counted_refresh(dev, counted);
-		counted_add(counted, sum);
-	}
+	add(sum, counter->last);
+	subtract(sum, counter->before);
 }
 
 static struct rdma_hw_stats *alloc_stats(void)
@@ -141,15 +214,17 @@ static int port_stats_locked(struct pvr_dev *dev, u64 *port)
 	u64 elsewhere[PVR_STAT_NUM] = {};
 	struct pvr_counter *counter;
 	unsigned long id;
-	int i, err;
+	int err;
 
 	lockdep_assert_held(&dev->stats.lock);
 	add(elsewhere, dev->stats.history);
-	xa_for_each(&dev->stats.counters, id, counter)
+	xa_for_each(&dev->stats.counters, id, counter) {
+		counter_refresh_locked(dev, counter);
 		counter_add_locked(dev, counter, elsewhere);
+	}
 	err = pvr_stats_query(dev, 0, port);
-	for (i = 0; i < PVR_STAT_NUM && !err; i++)
-		port[i] -= elsewhere[i];
+	if (!err)
+		subtract(port, elsewhere);
 	return err;
 }
 
@@ -215,6 +290,8 @@ static int bind_locked(struct pvr_dev *dev, struct rdma_counter *core,
 		return PTR_ERR(counter);
 	counted->counter = counter;
 	list_add_tail(&counted->entry, &counter->qps);
+	add(counter->before, counted->before);
+	add(counter->last, counted->before);
 	qp->counted = counted;
 	qp->ibqp.counter = core; /* marks the QP as bound for ib_core */
 	return 0;
@@ -233,7 +310,6 @@ static int pvr_counter_bind_qp(struct rdma_counter *core,
 		return -ENOMEM;
 	counted->qp_handle = qp->handle;
 	err = pvr_stats_query(dev, qp->handle, counted->before);
-	memcpy(counted->last, counted->before, sizeof(counted->last));
 	mutex_lock(&dev->stats.lock);
 	if (!err)
 		err = bind_locked(dev, core, qp, counted);
@@ -241,6 +317,34 @@ static int pvr_counter_bind_qp(struct rdma_counter *core,
 	if (err)
 		kfree(counted);
 	return err;
+}
+
+/*
+ * Move the work of a QP to the past. The counter's value does not change here: that would
+ * be a decrease if the last refresh is older than the end of the QP.
+ */
+static void counted_end_locked(struct pvr_dev *dev, struct pvr_counted *counted)
+{
+	struct pvr_counter *counter = counted->counter;
+	u64 now[PVR_STAT_NUM];
+	bool known;
+
+	lockdep_assert_held(&dev->stats.lock);
+	known = !pvr_stats_query(dev, counted->qp_handle, now);
+	if (!known)
+		memcpy(now, counted->before, sizeof(now));
+	add(counter->past, now);
+	subtract(counter->past, counted->before);
+	subtract(counter->last, now);
+	subtract(counter->before, counted->before);
+	counter->fresh = false;
+	list_del(&counted->entry);
+	if (!list_empty(&counter->qps))
+		return;
+	/* Without QPs the past is all, unless the device is dead. */
+	if (!known)
+		add(counter->past, counter->last);
+	memset(counter->last, 0, sizeof(counter->last));
 }
 
 /* ib_core also calls this before it destroys a bound QP. */
@@ -254,11 +358,8 @@ static int pvr_counter_unbind_qp(struct ib_qp *ibqp PVR_COUNTER_PORT_PARAM)
 	counted = qp->counted;
 	qp->counted = NULL;
 	ibqp->counter = NULL;
-	if (counted) {
-		counted_refresh(dev, counted);
-		counted_add(counted, counted->counter->past);
-		list_del(&counted->entry);
-	}
+	if (counted)
+		counted_end_locked(dev, counted);
 	mutex_unlock(&dev->stats.lock);
 	kfree(counted);
 	return 0;
@@ -290,6 +391,8 @@ static int pvr_counter_update_stats(struct rdma_counter *core)
 
 	mutex_lock(&dev->stats.lock);
 	counter = xa_load(&dev->stats.counters, core->id);
+	if (counter && !is_fresh(counter))
+		counter_refresh_locked(dev, counter);
 	if (counter)
 		counter_add_locked(dev, counter, sum);
 	mutex_unlock(&dev->stats.lock);

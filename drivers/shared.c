@@ -13,7 +13,7 @@
 	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST | PVR_EXT_STATS | \
 	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_DB_SUPPRESS |            \
 	 PVR_EXT_CQ_ARM_DBREC | PVR_EXT_PEER_GONE | PVR_EXT_VLAN |             \
-	 PVR_EXT_RESP_POLL)
+	 PVR_EXT_RESP_POLL | PVR_EXT_SUM_STATS)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);

@@ -149,7 +149,8 @@ enum pvr_ctl {
 #define PVR_EXT_VLAN (1u << 15) /* vlan in CREATE_BIND, PVR_CQE_VLAN */
 /* Every command stores a response, and its key (pvr_resp_hdr.response) last. */
 #define PVR_EXT_RESP_POLL (1u << 16)
-#define PVR_EXT_ALL ((1u << 17) - 1)
+#define PVR_EXT_SUM_STATS (1u << 17) /* SUM_STATS */
+#define PVR_EXT_ALL ((1u << 18) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the

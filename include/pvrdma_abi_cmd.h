@@ -35,6 +35,7 @@ enum pvr_cmd {
 	PVR_CMD_ATTACH_MCAST, /* PVR_EXT_MCAST */
 	PVR_CMD_DETACH_MCAST, /* PVR_EXT_MCAST */
 	PVR_CMD_QUERY_STATS, /* PVR_EXT_STATS */
+	PVR_CMD_SUM_STATS, /* PVR_EXT_SUM_STATS */
 	PVR_CMD_NUM,
 };
 
@@ -709,6 +710,18 @@ struct pvr_resp_query_stats {
 PVR_ABI_SIZE(pvr_resp_query_stats, 176);
 PVR_ABI_FIELD(pvr_resp_query_stats, stat, 16, 160);
 
+#define PVR_SUM_STATS_MAX 40
+
+struct pvr_cmd_sum_stats {
+	struct pvr_cmd_hdr hdr;
+	__u32 count; /* 1 .. PVR_SUM_STATS_MAX */
+	__u8 reserved[4];
+	__u32 qp_handle[PVR_SUM_STATS_MAX];
+};
+PVR_ABI_SIZE(pvr_cmd_sum_stats, 184);
+PVR_ABI_FIELD(pvr_cmd_sum_stats, count, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_sum_stats, qp_handle, 24, 160);
+
 /* Contents of the slots. */
 union pvr_cmd_req {
 	struct pvr_cmd_hdr hdr;
@@ -730,6 +743,7 @@ union pvr_cmd_req {
 	struct pvr_cmd_set_cq_ring set_cq_ring;
 	struct pvr_cmd_mcast mcast;
 	struct pvr_cmd_query_stats query_stats;
+	struct pvr_cmd_sum_stats sum_stats;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_req) == PVR_CMD_REQ_SIZE, "command slot");
 
@@ -748,7 +762,7 @@ union pvr_cmd_resp {
 	struct pvr_resp_create_qp create_qp;
 	struct pvr_resp_query_qp query_qp;
 	struct pvr_resp_destroy_qp destroy_qp;
-	struct pvr_resp_query_stats query_stats;
+	struct pvr_resp_query_stats query_stats; /* also of SUM_STATS */
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_resp) == PVR_CMD_RESP_SIZE, "response slot");
 

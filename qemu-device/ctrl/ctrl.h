@@ -28,6 +28,7 @@ pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq, pvr_cmd_de
 pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
 pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 pvr_cmd_fn pvr_cmd_query_stats;
+pvr_cmd_fn pvr_cmd_sum_stats;
 
 /*
  * ctrl/cmd.c: execute the command in the request slot. A long command continues in steps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Counters for the guest (QUERY_STATS) and for the host; queue pairs for pvrdmactl. */
+/* Counters for the guest (QUERY_STATS, SUM_STATS) and for the host; queue pairs for pvrdmactl. */
 #include <errno.h>
 #include <string.h>
 
@@ -22,6 +22,25 @@ int pvr_cmd_query_stats(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 		stat = qp->stat;
 	}
 	memcpy(resp->query_stats.stat, stat, sizeof(resp->query_stats.stat));
+	return 0;
+}
+
+int pvr_cmd_sum_stats(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_sum_stats *cmd = &req->sum_stats;
+	const struct pvr_qp *qp;
+	uint32_t i, stat;
+
+	if (!cmd->count || cmd->count > PVR_SUM_STATS_MAX)
+		return -EINVAL;
+	for (i = 0; i < cmd->count; i++) {
+		qp = pvr_qp_get(adapter, cmd->qp_handle[i]);
+		if (!qp)
+			return -EINVAL;
+		for (stat = 0; stat < PVR_STAT_NUM; stat++)
+			resp->query_stats.stat[stat] += qp->stat[stat];
+	}
 	return 0;
 }
 

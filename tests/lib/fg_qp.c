@@ -250,6 +250,21 @@ uint32_t fg_query_stats(struct fg_guest *guest, uint32_t qp_handle, uint64_t sta
 	return err;
 }
 
+uint32_t fg_sum_stats(struct fg_guest *guest, const uint32_t *qp_handle, uint32_t count,
+		      uint64_t stat[PVR_STAT_NUM])
+{
+	struct pvr_cmd_sum_stats req = { .hdr = FG_CMD_HDR(PVR_CMD_SUM_STATS), .count = count };
+	struct pvr_resp_query_stats resp;
+	uint32_t err;
+
+	for (uint32_t i = 0; i < count && i < PVR_SUM_STATS_MAX; i++)
+		req.qp_handle[i] = qp_handle[i];
+	err = fg_cmd(guest, &req, sizeof(req), &resp, sizeof(resp));
+	if (!err)
+		memcpy(stat, resp.stat, sizeof(resp.stat));
+	return err;
+}
+
 uint32_t fg_qp_stats(struct fg_qp *qp, uint64_t stat[PVR_STAT_NUM])
 {
 	return fg_query_stats(qp->guest, qp->handle, stat);

@@ -86,6 +86,9 @@ uint32_t fg_qp_state(struct fg_qp *qp);
 /* QUERY_STATS of a QP; of the adapter. */
 uint32_t fg_qp_stats(struct fg_qp *qp, uint64_t stat[PVR_STAT_NUM]);
 uint32_t fg_query_stats(struct fg_guest *guest, uint32_t qp_handle, uint64_t stat[PVR_STAT_NUM]);
+/* SUM_STATS. @count may exceed PVR_SUM_STATS_MAX. */
+uint32_t fg_sum_stats(struct fg_guest *guest, const uint32_t *qp_handle, uint32_t count,
+		      uint64_t stat[PVR_STAT_NUM]);
 
 /* ATTACH_MCAST, DETACH_MCAST. */
 uint32_t fg_qp_attach(struct fg_qp *qp, const uint8_t mgid[16]);

@@ -2,7 +2,7 @@
 /* PVR_EXT_STATS: counters that are true. */
 #include "objects.h"
 
-TEST_EXT(PVR_EXT_STATS | PVR_EXT_MCAST)
+TEST_EXT(PVR_EXT_STATS | PVR_EXT_SUM_STATS | PVR_EXT_MCAST)
 
 struct counter {
 	enum pvr_stat stat;
@@ -230,11 +230,54 @@ TEST(rc, test_unknown_handles_are_rejected)
 		assert_int_equal(fg_query_stats(env->g[0], bad[i], stat), EINVAL);
 }
 
+/* A QP counts as often as it is named. */
+TEST(rc_loopback, test_sum_of_queue_pairs)
+{
+	uint32_t handle[PVR_SUM_STATS_MAX];
+	uint64_t a[PVR_STAT_NUM], b[PVR_STAT_NUM], sum[PVR_STAT_NUM];
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 77);
+	fg_run(env->host);
+	expect_ok(fg_qp_stats(&env->a.qp, a));
+	expect_ok(fg_qp_stats(&env->b.qp, b));
+	assert_int_not_equal(a[PVR_STAT_TX_BYTES], b[PVR_STAT_TX_BYTES]);
+	for (uint32_t i = 0; i < PVR_SUM_STATS_MAX; i++)
+		handle[i] = i % 4 ? env->a.qp.handle : env->b.qp.handle;
+	for (uint32_t n = 1; n <= PVR_SUM_STATS_MAX; n++) {
+		uint32_t bs = (n + 3) / 4;
+
+		expect_ok(fg_sum_stats(env->g[0], handle, n, sum));
+		for (uint32_t i = 0; i < PVR_STAT_NUM; i++)
+			assert_int_equal(sum[i], (n - bs) * a[i] + bs * b[i]);
+	}
+}
+
+TEST(rc, test_bad_sums_are_rejected)
+{
+	static const uint32_t bad_handles[] = { 0, 1, 500, 0x10000, UINT32_MAX };
+	static const uint32_t bad_counts[] = { 0, PVR_SUM_STATS_MAX + 1, 0x40000000, UINT32_MAX };
+	uint32_t handle[PVR_SUM_STATS_MAX];
+	uint64_t stat[PVR_STAT_NUM];
+
+	for (uint32_t i = 0; i < PVR_SUM_STATS_MAX; i++)
+		handle[i] = env->a.qp.handle;
+	for (size_t i = 0; i < COUNT(bad_counts); i++)
+		assert_int_equal(fg_sum_stats(env->g[0], handle, bad_counts[i], stat), EINVAL);
+	for (size_t i = 0; i < COUNT(bad_handles); i++) {
+		handle[PVR_SUM_STATS_MAX - 1] = bad_handles[i];
+		expect_ok(fg_sum_stats(env->g[0], handle, PVR_SUM_STATS_MAX - 1, stat));
+		assert_int_equal(fg_sum_stats(env->g[0], handle, PVR_SUM_STATS_MAX, stat), EINVAL);
+	}
+}
+
 T_SETUP_EXT(no_extensions, 0, guest)
 
 TEST(no_extensions, test_without_the_extension_there_is_no_such_command)
 {
 	uint64_t stat[PVR_STAT_NUM];
+	uint32_t handle = 1;
 
 	assert_int_equal(fg_query_stats(env->g[0], 0, stat), ENOSYS);
+	assert_int_equal(fg_sum_stats(env->g[0], &handle, 1, stat), ENOSYS);
 }

@@ -22,7 +22,7 @@
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
-typedef uint64_t u64;
+typedef __u64 u64; /* as in the kernel: unsigned long long */
 typedef int32_t s32;
 typedef unsigned int uint;
 typedef u64 dma_addr_t;
@@ -76,6 +76,7 @@ static inline u32 roundup_pow_of_two(u32 n)
 #define virt_rmb() mb()
 #define cpu_relax() mb()
 #define cond_resched() mb()
+#define WARN_ON(condition) ((condition) ? abort() : (void)0)
 #define WARN_ON_ONCE(condition) ((condition) ? abort(), true : false)
 
 static inline void *ERR_PTR(long err)
@@ -174,6 +175,36 @@ struct pci_device_id;
 struct list_head {
 	struct list_head *next, *prev;
 };
+
+static inline void INIT_LIST_HEAD(struct list_head *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline bool list_empty(const struct list_head *head)
+{
+	return head->next == head;
+}
+
+static inline void list_add_tail(struct list_head *entry, struct list_head *head)
+{
+	entry->next = head;
+	entry->prev = head->prev;
+	head->prev->next = entry;
+	head->prev = entry;
+}
+
+static inline void list_del(struct list_head *entry)
+{
+	entry->next->prev = entry->prev;
+	entry->prev->next = entry->next;
+}
+
+#define list_for_each_entry(pos, head, member)                               \
+	for ((pos) = container_of((head)->next, __typeof__(*(pos)), member); \
+	     &(pos)->member != (head);                                       \
+	     (pos) = container_of((pos)->member.next, __typeof__(*(pos)), member))
 typedef struct {
 	u64 n;
 } atomic64_t;
@@ -202,6 +233,8 @@ static inline bool test_and_clear_bit(int n, unsigned long *word)
 
 #define XA_SLOTS 16
 #define XA_FLAGS_LOCK_IRQ 0
+#define XA_FLAGS_ALLOC1 0
+#define xa_limit_31b 0
 
 struct xarray {
 	struct lock lock;
@@ -256,6 +289,32 @@ static inline void xa_erase_irq(struct xarray *xa, unsigned long index)
 		xa->slots[i].entry = NULL;
 }
 
+static inline int xa_alloc(struct xarray *xa, u32 *index, void *entry, int limit, int gfp)
+{
+	(void)limit;
+	for (*index = 1; xa_load(xa, *index); (*index)++)
+		;
+	return xa_insert_irq(xa, *index, entry, gfp);
+}
+
+static inline void *xa_erase(struct xarray *xa, unsigned long index)
+{
+	void *entry = xa_load(xa, index);
+
+	xa_erase_irq(xa, index);
+	return entry;
+}
+
+static inline bool xa_empty(const struct xarray *xa)
+{
+	for (int i = 0; i < XA_SLOTS; i++)
+		if (xa->slots[i].entry)
+			return false;
+	return true;
+}
+
+#define xa_destroy(xa) ((void)(xa))
+
 #define xa_lock_irqsave(xa, flags) spin_lock_irqsave(&(xa)->lock, flags)
 #define xa_unlock_irqrestore(xa, flags) spin_unlock_irqrestore(&(xa)->lock, flags)
 #define xa_for_each(xa, number, object)                                                         \
@@ -269,6 +328,8 @@ struct ida {
 
 /* --------------------------------------------------------------------------- memory */
 
+#define kzalloc(size, gfp) calloc(1, size)
+#define kfree(ptr) free(ptr)
 #define kvcalloc(n, size, gfp) calloc(n, size)
 #define kvfree(ptr) free(ptr)
 
@@ -411,8 +472,27 @@ struct ib_srq {
 	void *srq_context;
 };
 
+struct rdma_stat_desc {
+	const char *name;
+};
+
+struct rdma_hw_stats {
+	u64 value[32];
+};
+
+struct rdma_counter {
+	struct ib_device *device;
+	struct rdma_hw_stats *stats;
+	u32 id;
+};
+
+#define RDMA_HW_STATS_DEFAULT_LIFESPAN 10
+#define rdma_alloc_hw_stats_struct(descs, n, lifespan) \
+	((void)(descs), (struct rdma_hw_stats *)calloc(1, sizeof(struct rdma_hw_stats)))
+
 struct ib_qp {
 	struct ib_device *device;
+	struct rdma_counter *counter;
 	struct ib_cq *send_cq, *recv_cq;
 	struct ib_srq *srq;
 	void (*event_handler)(struct ib_event *event, void *context);
@@ -525,7 +605,6 @@ enum ib_mr_type { IB_MR_TYPE_MEM_REG };
 enum ib_qp_state { IB_QPS_RESET };
 enum ib_srq_attr_mask { IB_SRQ_LIMIT };
 union ib_gid;
-struct ib_device_ops;
 struct ib_dm_alloc_attr;
 struct ib_dm_mr_attr;
 struct ib_gid_attr;
@@ -544,6 +623,20 @@ struct scatterlist;
 struct sk_buff;
 struct uverbs_attr_bundle;
 struct vm_area_struct;
+
+struct ib_device_ops {
+	struct rdma_hw_stats *(*alloc_hw_port_stats)(struct ib_device *ibdev, u32 port);
+	struct rdma_hw_stats *(*counter_alloc_stats)(struct rdma_counter *counter);
+	int (*counter_bind_qp)(struct rdma_counter *counter, struct ib_qp *qp);
+	int (*counter_dealloc)(struct rdma_counter *counter);
+	int (*counter_unbind_qp)(struct ib_qp *qp);
+	int (*counter_update_stats)(struct rdma_counter *counter);
+	int (*get_hw_stats)(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
+			    int index);
+	int (*process_mad)(struct ib_device *ibdev, int flags, u32 port, const struct ib_wc *wc,
+			   const struct ib_grh *grh, const struct ib_mad *in, struct ib_mad *out,
+			   size_t *out_size, u16 *out_pkey_index);
+};
 
 struct uapi_definition {
 	int unused;
