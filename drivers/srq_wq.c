@@ -255,7 +255,7 @@ int pvr_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	struct pvr_dev *dev = to_pvr_dev(ibsrq->device);
 	struct pvr_srq *srq = to_pvr_srq(ibsrq);
 	unsigned long flags;
-	bool posted = false;
+	bool posted = false, waits;
 	int err = 0;
 
 	spin_lock_irqsave(&srq->wq.lock, flags);
@@ -265,11 +265,12 @@ int pvr_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			break;
 		posted = true;
 	}
-	if (posted && !pvr_dev_dead(dev) &&
-	    pvr_ring_waits(srq->wq.db_suppress_shm))
+	/* A resize exchanges the word after the lock is released. */
+	waits = posted && pvr_ring_waits(srq->wq.db_suppress_shm);
+	spin_unlock_irqrestore(&srq->wq.lock, flags);
+	if (waits && !pvr_dev_dead(dev))
 		pvr_doorbell(dev, PVRDMA_UAR_SRQ_OFFSET,
 			     srq->handle | PVR_DB_SRQ_RECV);
-	spin_unlock_irqrestore(&srq->wq.lock, flags);
 	if (err)
 		*bad_wr = wr;
 	return err;

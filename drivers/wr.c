@@ -191,17 +191,30 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
  * The QPs of a dead device are in the error state. New requests are flushed, so that
  * consumers can drain their queues. For the same reason the consumer's requests are not
  * refused if the device writes an impossible index: the device is declared dead.
+ * Return: whether the device needs a doorbell for the requests that were posted.
  */
-static void ring(struct pvr_qp *qp, const struct pvr_wq *wq, u32 what)
+static bool waits_locked(struct pvr_qp *qp, const struct pvr_wq *wq)
 {
 	struct pvr_dev *dev = to_pvr_dev(qp->ibqp.device);
 
+	lockdep_assert_held(&wq->lock);
 	if (unlikely(!pvr_wq_index_ok(wq)))
 		pvr_dev_fail(dev, "it wrote an impossible index of a queue");
-	if (pvr_dev_dead(dev))
+	if (unlikely(pvr_dev_dead(dev))) {
 		schedule_work(&dev->flush_work);
-	else if (pvr_ring_waits(wq->db_suppress_shm))
-		pvr_doorbell(dev, PVRDMA_UAR_QP_OFFSET, qp->handle | what);
+		return false;
+	}
+	return pvr_ring_waits(wq->db_suppress_shm);
+}
+
+/*
+ * A call rings at most once, after the lock is released: a trapped write takes
+ * microseconds. The device finds all requests that were posted until then.
+ */
+static void ring(struct pvr_qp *qp, u32 what)
+{
+	pvr_doorbell(to_pvr_dev(qp->ibqp.device), PVRDMA_UAR_QP_OFFSET,
+		     qp->handle | what);
 }
 
 /* The requests before a bad one stay posted and need a doorbell. */
@@ -210,7 +223,7 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
 	unsigned long flags;
-	bool posted = false;
+	bool posted = false, waits;
 	int err;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
@@ -221,9 +234,10 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			break;
 		posted = true;
 	}
-	if (posted)
-		ring(qp, &qp->sq, PVR_DB_QP_SEND);
+	waits = posted && waits_locked(qp, &qp->sq);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	if (waits)
+		ring(qp, PVR_DB_QP_SEND);
 	if (err)
 		*bad_wr = wr;
 	return err;
@@ -254,7 +268,7 @@ int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
 	unsigned long flags;
-	bool posted = false;
+	bool posted = false, waits;
 	int err;
 
 	if (ibqp->srq) {
@@ -269,9 +283,10 @@ int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 			break;
 		posted = true;
 	}
-	if (posted)
-		ring(qp, &qp->rq, PVR_DB_QP_RECV);
+	waits = posted && waits_locked(qp, &qp->rq);
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
+	if (waits)
+		ring(qp, PVR_DB_QP_RECV);
 	if (err)
 		*bad_wr = wr;
 	return err;

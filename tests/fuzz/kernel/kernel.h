@@ -52,6 +52,7 @@ typedef u64 resource_size_t;
 	} while (0)
 #define ARRAY_SIZE(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
+#define BIT(n) (1ul << (n))
 #define BIT_ULL(n) (1ull << (n))
 #define lower_32_bits(n) ((u32)(n))
 #define upper_32_bits(n) ((u32)((u64)(n) >> 32))
@@ -423,6 +424,7 @@ struct delayed_work {
 
 #define system_long_wq NULL
 #define queue_work(wq, w) ((void)(wq), (w)->queued = true)
+#define schedule_work(w) queue_work(system_long_wq, w)
 
 static inline bool is_valid_ether_addr(const u8 *mac)
 {
@@ -490,11 +492,14 @@ struct rdma_counter {
 #define rdma_alloc_hw_stats_struct(descs, n, lifespan) \
 	((void)(descs), (struct rdma_hw_stats *)calloc(1, sizeof(struct rdma_hw_stats)))
 
+enum ib_qp_type { IB_QPT_GSI = 1, IB_QPT_RC, IB_QPT_UC, IB_QPT_UD };
+
 struct ib_qp {
 	struct ib_device *device;
 	struct rdma_counter *counter;
 	struct ib_cq *send_cq, *recv_cq;
 	struct ib_srq *srq;
+	enum ib_qp_type qp_type;
 	void (*event_handler)(struct ib_event *event, void *context);
 	void *qp_context;
 };
@@ -587,7 +592,7 @@ struct ib_pd {
 	int unused;
 };
 struct ib_mr {
-	int unused;
+	u64 iova, length;
 };
 struct ib_mw {
 	int unused;
@@ -598,11 +603,72 @@ struct ib_dm {
 struct ib_ah {
 	int unused;
 };
+
+enum ib_qp_state { IB_QPS_RESET, IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS };
+enum ib_wr_opcode {
+	IB_WR_RDMA_WRITE,
+	IB_WR_RDMA_WRITE_WITH_IMM,
+	IB_WR_SEND,
+	IB_WR_SEND_WITH_IMM,
+	IB_WR_RDMA_READ,
+	IB_WR_ATOMIC_CMP_AND_SWP,
+	IB_WR_ATOMIC_FETCH_AND_ADD,
+	IB_WR_SEND_WITH_INV = 9,
+	IB_WR_LOCAL_INV,
+	IB_WR_REG_MR = 32,
+};
+enum ib_send_flags {
+	IB_SEND_FENCE = 1 << 0,
+	IB_SEND_SIGNALED = 1 << 1,
+	IB_SEND_SOLICITED = 1 << 2,
+	IB_SEND_INLINE = 1 << 3,
+	IB_SEND_IP_CSUM = 1 << 4,
+};
+
+struct ib_send_wr {
+	struct ib_send_wr *next;
+	u64 wr_id;
+	struct ib_sge *sg_list;
+	int num_sge, send_flags;
+	enum ib_wr_opcode opcode;
+	union {
+		__be32 imm_data;
+		u32 invalidate_rkey;
+	} ex;
+};
+
+struct ib_rdma_wr {
+	struct ib_send_wr wr;
+	u64 remote_addr;
+	u32 rkey;
+};
+#define rdma_wr(wr_) container_of(wr_, const struct ib_rdma_wr, wr)
+
+struct ib_atomic_wr {
+	struct ib_send_wr wr;
+	u64 remote_addr, compare_add, swap;
+	u32 rkey;
+};
+#define atomic_wr(wr_) container_of(wr_, const struct ib_atomic_wr, wr)
+
+struct ib_ud_wr {
+	struct ib_send_wr wr;
+	struct ib_ah *ah;
+	u32 remote_qpn, remote_qkey;
+};
+#define ud_wr(wr_) container_of(wr_, const struct ib_ud_wr, wr)
+
+struct ib_reg_wr {
+	struct ib_send_wr wr;
+	struct ib_mr *mr;
+	u32 key;
+	int access;
+};
+#define reg_wr(wr_) container_of(wr_, const struct ib_reg_wr, wr)
 struct rdma_user_mmap_entry {
 	int unused;
 };
 enum ib_mr_type { IB_MR_TYPE_MEM_REG };
-enum ib_qp_state { IB_QPS_RESET };
 enum ib_srq_attr_mask { IB_SRQ_LIMIT };
 union ib_gid;
 struct ib_dm_alloc_attr;
@@ -612,7 +678,6 @@ struct ib_grh;
 struct ib_mad;
 struct ib_qp_attr;
 struct ib_qp_init_attr;
-struct ib_send_wr;
 struct ib_srq_attr;
 struct ib_srq_init_attr;
 struct ib_umem;
