@@ -15,6 +15,7 @@
 #include "rdma/worker.h"
 #include "rdma/event.h"
 #include "gid/fabric.h"
+#include "gid/flow.h"
 #include "gid/resolve.h"
 #include "path/pipe/host.h"
 #include "path/pipe/internal.h"
@@ -221,28 +222,39 @@ static struct reason reason_of(const struct pvr_flow *flow)
 	return flow->to ? local : reasons[__atomic_load_n(&flow->kind, __ATOMIC_RELAXED)];
 }
 
+static struct pvr_flow_stats stats_of(const struct pvr_flow *flow)
+{
+	struct reason reason = reason_of(flow);
+
+	return (struct pvr_flow_stats){
+		.from = flow->from->name,
+		.to = flow->to ? flow->to->name : pvr_host_name(flow->host),
+		.fabric = flow->from->fabric->name,
+		.path = reason.name,
+		.why = reason.why,
+		.messages = pvr_stat_get(&flow->messages),
+		.bytes = pvr_stat_get(&flow->bytes),
+	};
+}
+
+/* Takes no lock: flows stay while adapters do, see gid/flow.h. */
 void pvr_engine_for_each_flow(struct pvr_engine *engine,
 			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
 			      void *opaque)
 {
+	const struct pvr_adapter *adapter;
 	const struct pvr_flow *flow;
+	unsigned int i;
 
-	pvr_lock(&engine->fabrics->lock);
-	LIST_FOREACH(flow, &engine->fabrics->flows, link) {
-		struct reason reason = reason_of(flow);
-		struct pvr_flow_stats stats = {
-			.from = flow->from->name,
-			.to = flow->to ? flow->to->name : pvr_host_name(flow->host),
-			.fabric = flow->from->fabric->name,
-			.path = reason.name,
-			.why = reason.why,
-			.messages = pvr_stat_get(&flow->messages),
-			.bytes = pvr_stat_get(&flow->bytes),
-		};
+	LIST_FOREACH(adapter, &engine->adapters, link) {
+		for (i = 0; i < PVR_FLOW_LISTS; i++) {
+			for (flow = pvr_flow_first(adapter, i); flow; flow = flow->next) {
+				struct pvr_flow_stats stats = stats_of(flow);
 
-		fn(opaque, &stats);
+				fn(opaque, &stats);
+			}
+		}
 	}
-	pvr_unlock(&engine->fabrics->lock);
 }
 
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

@@ -40,12 +40,15 @@ struct pvr_owned;
 #define PVR_MAX_MTU PVR_MTU_4096
 #define PVR_GID_TABLE_LEN 128
 #define PVR_PKEY 0xffff
+#define PVR_FLOW_LISTS 32
 
 struct pvr_pipe_sq;
 struct pvr_ext_dma;
 struct pvr_path_ops;
+struct pvr_dest;
 struct pvr_fabric;
 struct pvr_fabrics;
+struct pvr_flow;
 struct pvr_pipe;
 struct pvr_worker;
 struct pvr_revision;
@@ -265,6 +268,7 @@ struct pvr_adapter {
 	uint8_t gid_type; /* PVR_GID_TYPE_* of all its GIDs */
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
+	struct pvr_flow *flows[PVR_FLOW_LISTS]; /* gid/flow.h; also read without the lock */
 	uint64_t incarnation; /* see pvr_fabric_incarnation(); under the fabrics' lock */
 	bool is_incarnation_known; /* a queue pair holds it; under the fabrics' lock */
 	struct pvr_timer peers; /* until its queue pairs are checked for peers that are gone */

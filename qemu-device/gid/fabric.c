@@ -8,6 +8,7 @@
 
 #include "gid/resolve.h"
 #include "core/adapter.h"
+#include "gid/flow.h"
 #include "gid/gid_cache.h"
 
 struct pvr_gid_node {
@@ -24,7 +25,6 @@ struct pvr_fabrics *pvr_fabrics_create(void)
 	if (!fabrics)
 		return NULL;
 	LIST_INIT(&fabrics->list);
-	LIST_INIT(&fabrics->flows);
 	return fabrics;
 }
 
@@ -137,17 +137,14 @@ int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adap
 	return err;
 }
 
-static void forget_flows(struct pvr_adapter *adapter)
+/* Both directions. */
+static void free_flows(struct pvr_adapter *adapter)
 {
-	struct pvr_flow *flow, *next;
+	struct pvr_adapter *other;
 
-	for (flow = LIST_FIRST(&adapter->engine->fabrics->flows); flow; flow = next) {
-		next = LIST_NEXT(flow, link);
-		if (flow->from == adapter || flow->to == adapter) {
-			LIST_REMOVE(flow, link);
-			free(flow);
-		}
-	}
+	pvr_flows_free(adapter);
+	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
+		pvr_flows_forget(other, adapter);
 }
 
 void pvr_fabric_leave(struct pvr_adapter *adapter)
@@ -156,7 +153,7 @@ void pvr_fabric_leave(struct pvr_adapter *adapter)
 
 	pvr_lock(&fabrics->lock);
 	changed(adapter->fabric);
-	forget_flows(adapter);
+	free_flows(adapter);
 	LIST_REMOVE(adapter, fabric_link);
 	fabric_put(adapter->fabric);
 	adapter->fabric = NULL;
@@ -389,45 +386,4 @@ struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fa
 		owner = node->adapter;
 	pvr_unlock(lock);
 	return owner;
-}
-
-static struct pvr_flow *flow_get(struct pvr_adapter *from, struct pvr_adapter *to,
-				 struct pvr_host *host)
-{
-	struct pvr_fabrics *fabrics = from->engine->fabrics;
-	struct pvr_flow *flow;
-
-	LIST_FOREACH(flow, &fabrics->flows, link)
-		if (flow->from == from && flow->to == to && flow->host == host)
-			return flow;
-	flow = calloc(1, sizeof(*flow));
-	if (!flow)
-		return NULL;
-	flow->from = from;
-	flow->to = to;
-	flow->host = host;
-	LIST_INSERT_HEAD(&fabrics->flows, flow, link);
-	return flow;
-}
-
-static struct pvr_flow *find_flow(struct pvr_adapter *from, struct pvr_adapter *to,
-				  struct pvr_host *host)
-{
-	struct pvr_lock *lock = &from->engine->fabrics->lock;
-	struct pvr_flow *flow;
-
-	pvr_lock(lock);
-	flow = flow_get(from, to, host);
-	pvr_unlock(lock);
-	return flow;
-}
-
-struct pvr_flow *pvr_flow_get(struct pvr_adapter *from, struct pvr_adapter *to)
-{
-	return find_flow(from, to, NULL);
-}
-
-struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_host *to)
-{
-	return find_flow(from, NULL, to);
 }

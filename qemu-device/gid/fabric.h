@@ -8,7 +8,7 @@
  * DOC: the fabrics' lock
  *
  * - One lock protects the adapters of fabrics and multicast groups (gid/mcast_group.h),
- *   the owners of GIDs, the GID cache and the list of flows.
+ *   the owners of GIDs and the GID cache.
  * - The functions take the lock themselves, for a short time, inside adapters' locks.
  * - No function takes another adapter's lock. An adapter that loses a GID gets the GID in
  *   its list of lost GIDs, and its own worker handles the list.
@@ -27,8 +27,6 @@ struct pvr_engine;
 struct pvr_gid_cache;
 struct pvr_gid_node;
 struct pvr_group;
-struct pvr_flow;
-struct pvr_host;
 
 #define PVR_FABRIC_BUCKETS 256
 
@@ -46,19 +44,6 @@ struct pvr_fabric {
 	LIST_HEAD(, pvr_group) groups[PVR_FABRIC_BUCKETS]; /* see gid/mcast_group.h */
 };
 
-/*
- * Traffic counters of an ordered pair of adapters, or of an adapter and another host.
- * They live as long as both. Written only with the lock of @from held.
- */
-struct pvr_flow {
-	LIST_ENTRY(pvr_flow) link;
-	struct pvr_adapter *from, *to;
-	struct pvr_host *host; /* if @to is NULL */
-	uint8_t kind; /* enum pvr_pipe_kind of the last request */
-	uint64_t messages, bytes;
-	char pad[64]; /* against false sharing with the next flow */
-};
-
 struct pvr_fabrics {
 	struct pvr_lock lock;
 	uint64_t incarnations; /* number of the last incarnation */
@@ -69,7 +54,6 @@ struct pvr_fabrics {
 	void *gid_opaque;
 	struct pvr_gid_cache *gids; /* gid/resolve.c: GIDs at other hosts */
 	LIST_HEAD(, pvr_fabric) list;
-	LIST_HEAD(, pvr_flow) flows;
 };
 
 /* Return: NULL if out of memory. */
@@ -143,9 +127,5 @@ bool pvr_fabric_exists(struct pvr_engine *engine, const char *fabric);
  * The fabric need not exist.
  */
 void pvr_fabric_changed(struct pvr_engine *engine, const char *fabric);
-
-/* Find the counters of this pair, or create them. Return: NULL if out of memory. */
-struct pvr_flow *pvr_flow_get(struct pvr_adapter *from, struct pvr_adapter *to);
-struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_host *to);
 
 #endif /* PVR_FABRIC_H */

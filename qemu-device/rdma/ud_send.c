@@ -9,6 +9,7 @@
 #include "rdma/ud.h"
 #include "gid/resolve.h"
 #include "gid/fabric.h"
+#include "gid/flow.h"
 #include "gid/mcast_group.h"
 
 /* The least work of a copy to one more queue pair of a group, in bytes. */

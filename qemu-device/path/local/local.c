@@ -25,6 +25,7 @@
 #include "rdma/qp.h"
 #include "rdma/rq.h"
 #include "gid/fabric.h"
+#include "gid/flow.h"
 
 /* The queue pair that @qp's address and destination QPN name, in any state. */
 static struct pvr_qp *look_up(const struct pvr_qp *qp)

@@ -30,6 +30,7 @@
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "gid/fabric.h"
+#include "gid/flow.h"
 #include "core/ext_dma.h"
 #include "path/pipe/sq.h"
 #include "rdma/qp.h"

@@ -8,6 +8,7 @@
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "core/ext_dma.h"
+#include "gid/flow.h"
 #include "rdma/qp.h"
 #include "rdma/worker.h"
 
