@@ -268,6 +268,7 @@ struct pvr_adapter {
 	uint8_t gid_type; /* PVR_GID_TYPE_* of all its GIDs */
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
+	struct pvr_dest *dests; /* gid/dest.h: those that it has searched for */
 	struct pvr_flow *flows[PVR_FLOW_LISTS]; /* gid/flow.h; also read without the lock */
 	uint64_t incarnation; /* see pvr_fabric_incarnation(); under the fabrics' lock */
 	bool is_incarnation_known; /* a queue pair holds it; under the fabrics' lock */

@@ -8,6 +8,7 @@
 
 #include "gid/resolve.h"
 #include "core/adapter.h"
+#include "gid/dest.h"
 #include "gid/flow.h"
 #include "gid/gid_cache.h"
 
@@ -121,6 +122,11 @@ static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter 
 		return -ENOMEM;
 	if (find_mac(fabric, adapter->mac))
 		return -EADDRINUSE;
+	adapter->dests = pvr_dests_create();
+	if (!adapter->dests) {
+		fabric_put(fabric);
+		return -ENOMEM;
+	}
 	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
 	adapter->fabric = fabric;
 	adapter->incarnation = ++engine->fabrics->incarnations;
@@ -154,6 +160,7 @@ void pvr_fabric_leave(struct pvr_adapter *adapter)
 	pvr_lock(&fabrics->lock);
 	changed(adapter->fabric);
 	free_flows(adapter);
+	free(adapter->dests);
 	LIST_REMOVE(adapter, fabric_link);
 	fabric_put(adapter->fabric);
 	adapter->fabric = NULL;

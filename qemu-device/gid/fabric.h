@@ -56,6 +56,11 @@ struct pvr_fabrics {
 	LIST_HEAD(, pvr_fabric) list;
 };
 
+static inline uint64_t pvr_fabric_gid_gen(const struct pvr_fabric *fabric)
+{
+	return __atomic_load_n(&fabric->gid_gen, __ATOMIC_ACQUIRE);
+}
+
 /* Return: NULL if out of memory. */
 struct pvr_fabrics *pvr_fabrics_create(void);
 /* All adapters must be destroyed before. @fabrics may be NULL. */
@@ -110,7 +115,10 @@ bool pvr_fabric_new_incarnation(struct pvr_adapter *adapter);
 /* Return: the bucket of a GID in the fabric's tables. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16]);
 
-/* Return: the adapter that has @gid in the fabric of @adapter, or NULL. */
+/*
+ * Return: the adapter that has @gid in the fabric of @adapter, or NULL. pvr_dest_get() remembers
+ * the result.
+ */
 struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 
 /*

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "gid/dest.h"
 #include "gid/gid_cache.h"
 #include "gid/mcast_group.h"
 #include "core/adapter.h"
@@ -76,8 +77,8 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key,
 
 /* ------------------------------------------------------------------- for queue pairs */
 
-enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint8_t gid[16],
-				   struct pvr_host **host)
+static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_t gid[16],
+				 struct pvr_host **host)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
@@ -100,7 +101,22 @@ enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint
 	return *host ? PVR_GID_AT_HOST : PVR_GID_ABSENT;
 }
 
-struct pvr_host *pvr_gid_find_host(const struct pvr_adapter *adapter, const uint8_t gid[16])
+/*
+ * Each change of a result that is remembered increments gid_gen. A GID of unknown location is
+ * searched again each time.
+ */
+enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gid[16],
+				   struct pvr_host **host)
+{
+	struct pvr_dest *dest = pvr_dest_get(adapter, gid);
+
+	if (dest->state == PVR_GID_UNKNOWN)
+		dest->state = search(adapter, gid, &dest->host);
+	*host = dest->host;
+	return dest->state;
+}
+
+struct pvr_host *pvr_gid_find_host(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	struct pvr_host *host;
 

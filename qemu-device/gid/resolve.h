@@ -19,12 +19,13 @@
 
 /*
  * Find the host that has @gid in the adapter's fabric, with the adapter's RoCE version.
- * Call it for GIDs that pvr_fabric_find() does not find. Return: NULL if no host has it,
- * or if its location is unknown; then the embedder's resolve() is called.
+ * Call it for GIDs that no adapter of this engine has, with the adapter's lock held. Return:
+ * NULL if no host has it, or if its location is unknown; then the embedder's resolve() is
+ * called.
  */
-struct pvr_host *pvr_gid_find_host(const struct pvr_adapter *adapter, const uint8_t gid[16]);
+struct pvr_host *pvr_gid_find_host(struct pvr_adapter *adapter, const uint8_t gid[16]);
 /* The same. Return: AT_HOST, ABSENT or UNKNOWN; *host is NULL unless AT_HOST. */
-enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint8_t gid[16],
+enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gid[16],
 				   struct pvr_host **host);
 
 /*

@@ -126,15 +126,10 @@ void pvr_path_find(struct pvr_qp *qp);
 /* Switch to the found path, unless requests still need the current path. */
 void pvr_path_change(struct pvr_qp *qp);
 
-static inline uint64_t pvr_path_gid_gen(const struct pvr_fabric *fabric)
-{
-	return __atomic_load_n(&fabric->gid_gen, __ATOMIC_ACQUIRE);
-}
-
 /* Find the path again if a GID of the fabric has moved since the last time. */
 static inline void pvr_path_refresh(struct pvr_qp *qp)
 {
-	if (qp->path_gen != pvr_path_gid_gen(qp->adapter->fabric))
+	if (qp->path_gen != pvr_fabric_gid_gen(qp->adapter->fabric))
 		pvr_path_find(qp);
 }
 

@@ -8,7 +8,7 @@
 #include "rdma/path.h"
 #include "rdma/ud.h"
 #include "gid/resolve.h"
-#include "gid/fabric.h"
+#include "gid/dest.h"
 #include "gid/flow.h"
 #include "gid/mcast_group.h"
 
@@ -79,20 +79,26 @@ static void end_wait(struct pvr_qp *qp)
 
 /* --------------------------------------------------------------------------- sending */
 
-/* @to: locked; @qp: its queue pair, or NULL if it has no queue pair of the number. */
-static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
+/*
+ * @to: locked; @qp: its queue pair, or NULL if it has no queue pair of the number. Return:
+ * whether the datagram was received.
+ */
+static bool offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
 {
-	struct pvr_flow *flow;
-
 	dgram->tries++;
 	if (!pvr_ud_receive(to, qp, &dgram->as_received))
-		return;
+		return false;
 	dgram->taken++;
-	flow = pvr_flow_get(dgram->from->adapter, to);
+	return true;
+}
+
+/* @flow: or NULL. */
+static void count(struct pvr_flow *flow, uint32_t messages, uint64_t bytes)
+{
 	if (!flow)
 		return;
-	pvr_stat_add(&flow->messages, 1);
-	pvr_stat_add(&flow->bytes, dgram->as_received.payload->total);
+	pvr_stat_add(&flow->messages, messages);
+	pvr_stat_add(&flow->bytes, bytes);
 }
 
 static uint32_t dst_qpn(const struct datagram *dgram)
@@ -110,12 +116,15 @@ static bool is_multicast(const struct datagram *dgram)
 /* The adapter is locked, so its members of the group do not change. */
 static void offer_to_mcast_adapter(struct datagram *dgram, const struct pvr_mcast_iter *iter)
 {
-	uint32_t left = iter->share;
+	uint32_t left = iter->share, taken = 0;
 	struct pvr_mcast_qp *mcast_qp;
 
 	for (mcast_qp = iter->first; mcast_qp && left--;
 	     mcast_qp = TAILQ_NEXT(mcast_qp, of_mcast_adapter))
-		offer(dgram, iter->adapter, mcast_qp->qp);
+		taken += offer(dgram, iter->adapter, mcast_qp->qp);
+	if (taken)
+		count(pvr_flow_get(dgram->from->adapter, iter->adapter), taken,
+		      taken * dgram->as_received.payload->total);
 }
 
 /*
@@ -173,26 +182,37 @@ static bool deliver_to_group(struct datagram *dgram)
 	return true;
 }
 
+/* The adapter of @dest is locked. */
+static void offer_to_qp(struct datagram *dgram, struct pvr_dest *dest)
+{
+	if (!offer(dgram, dest->adapter, pvr_qp_find(dest->adapter, dst_qpn(dgram))))
+		return;
+	if (!dest->flow)
+		dest->flow = pvr_flow_get(dgram->from->adapter, dest->adapter);
+	count(dest->flow, 1, dgram->as_received.payload->total);
+}
+
 /* Return: false if an adapter was locked. */
 static bool deliver(struct datagram *dgram)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
-	struct pvr_adapter *from = dgram->from->adapter, *to;
+	struct pvr_adapter *from = dgram->from->adapter;
+	struct pvr_dest *dest;
 
 	if (!from->link_up)
 		return true;
 	if (dgram->as_received.multicast)
 		return deliver_to_group(dgram);
-	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
-	if (!to) {
+	dest = pvr_dest_get(from, hdr->wr.ud.av.dgid);
+	if (!dest->adapter) {
 		if (pvr_path_ud_send(from, dst_qpn(dgram), &dgram->as_received) ==
 		    PVR_UD_RESULT_PENDING)
 			waits(dgram);
 		return true;
 	}
-	if (!pvr_adapter_lock_peer(from, to))
+	if (!pvr_adapter_lock_peer(from, dest->adapter))
 		return false;
-	offer(dgram, to, pvr_qp_find(to, dst_qpn(dgram)));
+	offer_to_qp(dgram, dest);
 	return true;
 }
 

@@ -24,6 +24,7 @@
 #include "rdma/sched.h"
 #include "rdma/qp.h"
 #include "rdma/rq.h"
+#include "gid/dest.h"
 #include "gid/fabric.h"
 #include "gid/flow.h"
 
@@ -59,7 +60,7 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	 * The GID may have moved before the peer's adapter was locked: retry in the next
 	 * quantum.
 	 */
-	if (qp->path_gen != pvr_path_gid_gen(fabric))
+	if (qp->path_gen != pvr_fabric_gid_gen(fabric))
 		return false;
 	if (qp->peer_qp_gen != qp->peer_adapter->qp_gen) {
 		qp->peer_qp_gen = qp->peer_adapter->qp_gen;
@@ -259,7 +260,7 @@ static bool rnr_resume(struct pvr_qp *qp)
 
 static enum pvr_resolve resolve(struct pvr_qp *qp)
 {
-	qp->peer_adapter = pvr_fabric_find(qp->adapter, qp->attr.ah_attr.dgid);
+	qp->peer_adapter = pvr_dest_get(qp->adapter, qp->attr.ah_attr.dgid)->adapter;
 	return qp->peer_adapter ? PVR_RESOLVE_YES : PVR_RESOLVE_NO;
 }
 

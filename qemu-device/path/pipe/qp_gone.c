@@ -10,6 +10,7 @@
 #include "path/pipe/sq.h"
 #include "rdma/worker.h"
 #include "rdma/responder_state.h"
+#include "gid/dest.h"
 #include "gid/fabric.h"
 
 /* ----------------------------------------------------------------------- sending */
@@ -21,7 +22,7 @@ static struct pvr_host *host_of(struct pvr_qp *qp)
 	struct pvr_host *host;
 
 	if (qp->type != PVR_QPT_RC || !pvr_peer_gone_is_connected(qp) ||
-	    pvr_fabric_find(qp->adapter, dgid))
+	    pvr_dest_get(qp->adapter, dgid)->adapter)
 		return NULL;
 	host = pvr_gid_find_host(qp->adapter, dgid);
 	if (!host && qp->pipe_sq)

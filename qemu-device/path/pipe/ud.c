@@ -5,6 +5,7 @@
 #include <endian.h>
 
 #include "rdma/worker.h"
+#include "gid/dest.h"
 #include "gid/fabric.h"
 #include "gid/mcast_group.h"
 
@@ -152,7 +153,7 @@ static void deliver(const struct arrival *arrival)
 		return;
 	pvr_adapter_lock(adapter);
 	/* The GID may have moved before the adapter was locked. */
-	if (pvr_fabric_find(adapter, frame->dgid) == adapter)
+	if (pvr_dest_get(adapter, frame->dgid)->adapter == adapter)
 		offer(arrival, adapter, pvr_qp_find(adapter, le32toh(frame->dst_qpn)), false);
 	pvr_adapter_unlock(adapter);
 }
