@@ -182,6 +182,11 @@ struct pvr_adapter_config {
 	unsigned int worker; /* index of the worker that executes its queues */
 	bool uar_mapped; /* doorbells are stores to memory, see pvr_adapter_map_uar() */
 	uint64_t memory; /* limit of the guest's RAM in bytes, for the embedder; 0: its default */
+	/*
+	 * Limit of the memory in bytes that the guest makes the engine allocate. 0: 64 MiB and
+	 * 1/32 of the guest's RAM.
+	 */
+	uint64_t object_memory;
 };
 
 /**
@@ -318,7 +323,7 @@ struct pvr_adapter_stats {
 	uint32_t driver_version; /* 0 without a driver */
 	uint32_t features; /* PVR_EXT_* in effect */
 	uint32_t contexts, pds, mrs, mws, cqs, qps, srqs, gids;
-	uint64_t memory, memory_budget; /* bytes of its translations, and their limit */
+	uint64_t memory, memory_budget; /* bytes allocated for its guest, and the limit */
 	uint64_t commands, commands_failed;
 	uint64_t doorbells, doorbells_ignored;
 	uint64_t bad_accesses; /* wrong size, alignment or address of a BAR access */

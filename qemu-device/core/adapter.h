@@ -311,7 +311,7 @@ struct pvr_adapter {
 
 	/* Objects. */
 	uint64_t ram_counted; /* see pvr_adapter_count_ram() */
-	uint64_t pages_bytes; /* see pvr_walk_begin() */
+	uint64_t charged, charge_limit; /* see core/charge.h; limit 0: the default one */
 	struct pvr_uc kernel_uc;
 	struct pvr_uc_list contexts; /* kernel_uc and those of ucs */
 	uint32_t num_contexts;

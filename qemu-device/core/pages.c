@@ -7,63 +7,45 @@
 #include <stdlib.h>
 
 #include "core/adapter.h"
+#include "core/charge.h"
 
 /*
- * The budget of a guest for all its translations: a number of pointers per page of its
- * RAM, plus a floor. A guest normally registers the same memory several times. The budget
- * also limits the pages of one walk.
+ * The pages of one walk: a multiple of the guest's pages, because a directory may name a page
+ * several times, and a floor.
  */
-#define BUDGET_PER_RAM_PAGE 8
-#define BUDGET_FLOOR (1u << 18)
+#define WALK_PER_RAM_PAGE 8
+#define WALK_FLOOR (1u << 18)
 
 /* Runs of fewer pages on average cost less as a table. */
 #define PAGES_PER_EXTENT 16
 #define FIRST_EXTENTS 4u
 
-static uint64_t ram_bytes(const struct pvr_adapter *adapter)
+static int check_length(struct pvr_adapter *adapter, uint64_t total)
 {
-	uint64_t mapped = pvr_ram_size(&adapter->ram);
+	uint64_t ram = pvr_charge_ram(adapter);
+	uint64_t max = ram / PVR_PAGE_SIZE * WALK_PER_RAM_PAGE + WALK_FLOOR;
 
-	return mapped < adapter->ram_counted ? mapped : adapter->ram_counted;
-}
-
-static uint64_t budget_pages(const struct pvr_adapter *adapter)
-{
-	return ram_bytes(adapter) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE + BUDGET_FLOOR;
-}
-
-uint64_t pvr_pages_budget(const struct pvr_adapter *adapter)
-{
-	return budget_pages(adapter) * sizeof(uint8_t *);
-}
-
-static int over_budget(struct pvr_adapter *adapter, uint64_t bytes)
-{
+	if (total <= max)
+		return 0;
 	pvr_log_guest(adapter,
-		      "the guest's regions and queues use %" PRIu64 " KiB of the budget of %" PRIu64
-		      " KiB, which its %" PRIu64 " MiB of RAM give; a command for %" PRIu64
-		      " KiB more is refused",
-		      adapter->pages_bytes >> 10, pvr_pages_budget(adapter) >> 10,
-		      ram_bytes(adapter) >> 20, bytes >> 10);
+		      "the guest registers memory of %" PRIu64 " pages; with %" PRIu64
+		      " MiB of RAM the limit is %" PRIu64 " pages",
+		      total, ram >> 20, max);
 	return -ENOSPC;
 }
 
-/* Charge @bytes to @pages instead of the previous charge. Return: 0 or -ENOSPC. */
+/* Charge @bytes to @pages instead of the previous charge. Return: 0 or -ENOMEM. */
 static int charge(struct pvr_adapter *adapter, struct pvr_pages *pages, uint64_t bytes)
 {
-	uint64_t others = adapter->pages_bytes - pages->charged;
+	int err = 0;
 
-	if (others + bytes > budget_pages(adapter) * sizeof(*pages->page))
-		return over_budget(adapter, bytes - pages->charged);
-	adapter->pages_bytes = others + bytes;
-	pages->charged = bytes;
-	return 0;
-}
-
-static void uncharge(struct pvr_adapter *adapter, struct pvr_pages *pages)
-{
-	adapter->pages_bytes -= pages->charged;
-	pages->charged = 0;
+	if (bytes > pages->charged)
+		err = pvr_charge(adapter, bytes - pages->charged);
+	else
+		pvr_uncharge(adapter, pages->charged - bytes);
+	if (!err)
+		pages->charged = bytes;
+	return err;
 }
 
 /* -------------------------------------------------------- reading entries */
@@ -292,12 +274,14 @@ int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const str
 		   bool write, struct pvr_pages *pages)
 {
 	uint64_t total = pdir->size / PVR_PAGE_SIZE;
+	int err;
 
 	*pages = (struct pvr_pages){ 0 };
 	if (!pdir_ok(pdir))
 		return -EINVAL;
-	if (total > budget_pages(adapter))
-		return over_budget(adapter, total * sizeof(*pages->page));
+	err = check_length(adapter, total);
+	if (err)
+		return err;
 	walk_init(walk, adapter, pdir, write, pages);
 	walk->max_extents = pdir->shift == PVR_PAGE_SHIFT ? total / PAGES_PER_EXTENT : UINT32_MAX;
 	return reader_init(&walk->reader, &adapter->ram, pdir);
@@ -394,7 +378,7 @@ int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count
 
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages)
 {
-	uncharge(adapter, pages);
+	charge(adapter, pages, 0);
 	free(pages->page);
 	free(pages->extent);
 	*pages = (struct pvr_pages){ 0 };
@@ -413,7 +397,7 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 	pages->page = malloc(max * sizeof(*pages->page));
 	if (pages->page)
 		return 0;
-	uncharge(adapter, pages);
+	charge(adapter, pages, 0);
 	return -ENOMEM;
 }
 

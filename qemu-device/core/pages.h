@@ -34,7 +34,7 @@ struct pvr_pages {
 	uint8_t **page; /* one pointer per 4 KiB */
 	struct pvr_extent *extent; /* sorted by offset, the first is 0 */
 	uint32_t extents;
-	uint64_t charged; /* bytes charged to the adapter's budget */
+	uint64_t charged; /* bytes charged to the adapter, see core/charge.h */
 	bool broken; /* guest RAM was removed: the pointers must not be used */
 };
 
@@ -81,12 +81,11 @@ struct pvr_walk {
  * The walk reads each entry once and checks only the requested bytes: the rest of a large
  * page need not be RAM. Pages must be aligned to their size.
  *
- * Memory of the translation is charged to the adapter's budget, which grows with the
- * guest's RAM. The budget also limits the length of the walk. So a guest can exhaust
- * neither memory nor CPU time of the host.
+ * Memory of the translation is charged to the adapter. The guest's RAM limits the length of
+ * the walk, too. So a guest can exhaust neither memory nor CPU time of the host.
  *
  * Return: 0, -EINVAL (@pdir is inconsistent), -EFAULT (an address is not a page of RAM)
- * or -ENOSPC (over budget). In all cases pvr_pages_unmap() must follow in the end.
+ * or -ENOSPC (too many pages). In all cases pvr_pages_unmap() must follow in the end.
  */
 int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
 		   bool write, struct pvr_pages *pages);
@@ -97,9 +96,6 @@ int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const str
  */
 int pvr_walk_run(struct pvr_walk *walk);
 
-/* Bytes that the translations of an adapter may use. */
-uint64_t pvr_pages_budget(const struct pvr_adapter *adapter);
-
 /* The usual directory: two levels, @count whole pages of 4 KiB. */
 struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count);
 /* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. For counts that a limit of the device bounds. */
@@ -109,7 +105,7 @@ void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);
 
 /*
  * For regions that are registered by work requests. pvr_pages_reserve() allocates a table
- * of @max pages, charged to the budget until pvr_pages_unmap(). pvr_pages_refill() fills
+ * of @max pages, charged to the adapter until pvr_pages_unmap(). pvr_pages_refill() fills
  * the table without allocation; @count must not exceed @max. After a failure the pages
  * are broken. pvr_pages_refill() returns 0 or -EFAULT.
  */

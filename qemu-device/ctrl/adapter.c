@@ -115,6 +115,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
 	adapter->ram_counted = UINT64_MAX;
+	adapter->charge_limit = config->object_memory;
 	TAILQ_INIT(&adapter->polled.qps);
 	TAILQ_INIT(&adapter->hosts.unanswered);
 	pvr_path_adapter_init(adapter);

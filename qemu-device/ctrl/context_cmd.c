@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Contexts and protection domains: their commands. */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "core/charge.h"
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
 #include "ctrl/uar_poll.h"
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd)
 {
 	pvr_table_del(&adapter->pds, pd->handle);
-	free(pd);
+	pvr_charge_free(adapter, pd, sizeof(*pd));
 }
 
 int pvr_cmd_create_pd(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -21,13 +21,13 @@ int pvr_cmd_create_pd(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 
 	if (!uc)
 		return -EINVAL;
-	pd = calloc(1, sizeof(*pd));
+	pd = pvr_charge_alloc(adapter, sizeof(*pd));
 	if (!pd)
 		return -ENOMEM;
 	pd->uc = uc;
 	err = pvr_table_add(&adapter->pds, pd, &pd->handle);
 	if (err) {
-		free(pd);
+		pvr_charge_free(adapter, pd, sizeof(*pd));
 		return err;
 	}
 	resp->create_pd.pd_handle = pd->handle;
@@ -71,12 +71,12 @@ int pvr_cmd_create_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		return -EINVAL;
 	if (adapter->uar[index])
 		return -EBUSY;
-	uc = calloc(1, sizeof(*uc));
+	uc = pvr_charge_alloc(adapter, sizeof(*uc));
 	if (!uc)
 		return -ENOMEM;
 	err = pvr_table_add(&adapter->ucs, uc, &uc->handle);
 	if (err) {
-		free(uc);
+		pvr_charge_free(adapter, uc, sizeof(*uc));
 		return err;
 	}
 	pvr_uc_init(adapter, uc, index);
@@ -88,7 +88,7 @@ static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
 {
 	pvr_uc_exit(uc);
 	pvr_table_del(&adapter->ucs, uc->handle);
-	free(uc);
+	pvr_charge_free(adapter, uc, sizeof(*uc));
 }
 
 static int uc_destroy_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Commands of completion queues. */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "core/charge.h"
 #include "ctrl/uar_poll.h"
 #include "core/wq.h"
 #include "rdma/cq.h"
@@ -69,7 +69,7 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	err = uc ? ring_check(cmd->cqe, cmd->nchunks) : -EINVAL;
 	if (err)
 		return err;
-	cq = calloc(1, sizeof(*cq));
+	cq = pvr_charge_alloc(adapter, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
 	cq->uc = uc;
@@ -94,7 +94,7 @@ err_cq_lost_arm:
 err_unmap:
 	pvr_pages_unmap(adapter, &cq->pages);
 err_free:
-	free(cq);
+	pvr_charge_free(adapter, cq, sizeof(*cq));
 	return err;
 }
 
@@ -144,7 +144,7 @@ void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	pvr_cq_lost_arm_exit(cq);
 	pvr_table_del(&adapter->cqs, cq->handle);
 	pvr_pages_unmap(adapter, &cq->pages);
-	free(cq);
+	pvr_charge_free(adapter, cq, sizeof(*cq));
 }
 
 int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

@@ -7,8 +7,8 @@
  * the low byte of the key of a fast region (fast_mr.c).
  */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "core/charge.h"
 #include "core/mr.h"
 #include "core/ext_dma.h"
 #include "ctrl/ctrl.h"
@@ -155,10 +155,10 @@ static const struct mr_type *find_mr_type(const struct pvr_adapter *adapter, uin
 
 /* ------------------------------------------------------------- life cycle */
 
-static struct pvr_mr *mr_new(const struct mr_type *mr_type, const struct pvr_cmd_create_mr *cmd,
-			     struct pvr_pd *pd)
+static struct pvr_mr *mr_new(struct pvr_adapter *adapter, const struct mr_type *mr_type,
+			     const struct pvr_cmd_create_mr *cmd, struct pvr_pd *pd)
 {
-	struct pvr_mr *mr = calloc(1, sizeof(*mr));
+	struct pvr_mr *mr = pvr_charge_alloc(adapter, sizeof(*mr));
 
 	if (!mr)
 		return NULL;
@@ -201,7 +201,7 @@ static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_
 	old->length = fresh->length;
 	old->offset = fresh->offset;
 	old->pages = fresh->pages;
-	free(fresh);
+	pvr_charge_free(adapter, fresh, sizeof(*fresh));
 }
 
 static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
@@ -246,8 +246,10 @@ static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 
 static void create_cancel(struct pvr_adapter *adapter)
 {
-	pvr_pages_unmap(adapter, &adapter->job.mr->pages);
-	free(adapter->job.mr);
+	struct pvr_mr *mr = adapter->job.mr;
+
+	pvr_pages_unmap(adapter, &mr->pages);
+	pvr_charge_free(adapter, mr, sizeof(*mr));
 	adapter->job.mr = NULL;
 }
 
@@ -282,7 +284,7 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		err = find_replaced(adapter, cmd, pd, &old);
 	if (err)
 		return err;
-	mr = mr_new(mr_type, cmd, pd);
+	mr = mr_new(adapter, mr_type, cmd, pd);
 	if (!mr)
 		return -ENOMEM;
 	adapter->job.mr = mr;
@@ -306,7 +308,7 @@ void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 		pvr_mw_unbind(LIST_FIRST(&mr->windows));
 	pvr_pages_unmap(adapter, &mr->pages);
 	mr->pd->users--;
-	free(mr);
+	pvr_charge_free(adapter, mr, sizeof(*mr));
 }
 
 int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

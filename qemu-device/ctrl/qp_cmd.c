@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Commands of queue pairs. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/charge.h"
 #include "ctrl/uar_poll.h"
 #include "core/wq.h"
 #include "rdma/db_suppress.h"
@@ -71,6 +71,11 @@ static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	return qp_check_sizes(cmd);
 }
 
+static size_t held_size(const struct pvr_srq *srq)
+{
+	return sizeof(struct pvr_srq_held) + srq->wq.max_sge * sizeof(struct pvrdma_sge);
+}
+
 /* Find the objects that the command names; all must have the same context. */
 static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
 		      struct pvr_qp *qp)
@@ -91,7 +96,7 @@ static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_q
 	 */
 	if (!qp->srq || qp->srq->pd->uc != qp->pd->uc)
 		return -EINVAL;
-	qp->held = calloc(1, sizeof(*qp->held) + qp->srq->wq.max_sge * sizeof(qp->held->sge[0]));
+	qp->held = pvr_charge_alloc(adapter, held_size(qp->srq));
 	return qp->held ? 0 : -ENOMEM;
 }
 
@@ -194,8 +199,9 @@ static void qp_free(struct pvr_qp *qp)
 {
 	pvr_path_close(qp);
 	pvr_responder_state_free(qp);
-	free(qp->held);
-	free(qp);
+	if (qp->held)
+		pvr_charge_free(qp->adapter, qp->held, held_size(qp->srq));
+	pvr_charge_free(qp->adapter, qp, sizeof(*qp));
 }
 
 static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
@@ -235,7 +241,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	err = qp_check(adapter, cmd);
 	if (err)
 		return err;
-	qp = calloc(1, sizeof(*qp));
+	qp = pvr_charge_alloc(adapter, sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
 	qp->adapter = adapter;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Commands of shared receive queues. */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "core/charge.h"
 #include "ctrl/uar_poll.h"
 #include "core/wq.h"
 #include "rdma/db_suppress.h"
@@ -77,7 +77,7 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	err = pd ? srq_check(adapter, cmd) : -EINVAL;
 	if (err)
 		return err;
-	srq = calloc(1, sizeof(*srq));
+	srq = pvr_charge_alloc(adapter, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
 	srq->adapter = adapter;
@@ -98,7 +98,7 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 err_unmap:
 	pvr_pages_unmap(adapter, &srq->pages);
 err_free:
-	free(srq);
+	pvr_charge_free(adapter, srq, sizeof(*srq));
 	return err;
 }
 
@@ -182,7 +182,7 @@ void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq)
 	pvr_table_del(&adapter->srqs, srq->handle);
 	pvr_pages_unmap(adapter, &srq->pages);
 	srq->pd->users--;
-	free(srq);
+	pvr_charge_free(adapter, srq, sizeof(*srq));
 }
 
 int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

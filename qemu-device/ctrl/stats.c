@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/charge.h"
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
@@ -70,8 +71,8 @@ static void get_stats(const struct pvr_adapter *adapter, struct pvr_adapter_stat
 	stats->driver_version = adapter->driver_version;
 	stats->features = adapter->features;
 	count_objects(adapter, stats);
-	stats->memory = adapter->pages_bytes;
-	stats->memory_budget = pvr_pages_budget(adapter);
+	stats->memory = adapter->charged;
+	stats->memory_budget = pvr_charge_limit(adapter);
 	stats->doorbells = stat[PVR_STAT_DOORBELLS];
 	stats->doorbells_ignored = stat[PVR_STAT_DOORBELLS_IGNORED];
 	stats->tx_messages = stat[PVR_STAT_TX_MSGS];

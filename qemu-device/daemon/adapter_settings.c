@@ -106,8 +106,7 @@ static int shift_of_unit(char unit)
 	return at ? 10 * (int)(at - units + 1) : -1;
 }
 
-static bool set_memory(struct pvr_adapter_settings *adapter, const char *value,
-		       struct pvr_error *err)
+static bool set_size(uint64_t *to, const char *key, const char *value, struct pvr_error *err)
 {
 	char *end;
 	unsigned long long number = strtoull(value, &end, 10);
@@ -115,13 +114,13 @@ static bool set_memory(struct pvr_adapter_settings *adapter, const char *value,
 
 	if (*value < '0' || *value > '9' || shift < 0 || end[1])
 		return pvr_fail(err,
-				"memory '%s' is not a number with a unit K, M, G or T: "
+				"%s '%s' is not a number with a unit K, M, G or T: "
 				"expected a size, such as 4G",
-				value);
+				key, value);
 	if (!number || number > PVR_MEMORY_MAX >> shift)
-		return pvr_fail(err, "memory %s is not between 1K and %lluT", value,
+		return pvr_fail(err, "%s %s is not between 1K and %lluT", key, value,
 				PVR_MEMORY_MAX >> 40);
-	adapter->memory = (uint64_t)number << shift;
+	*to = (uint64_t)number << shift;
 	return true;
 }
 
@@ -157,12 +156,14 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 	if (!strcmp(key, "uar"))
 		return set_uar(adapter, value, err);
 	if (!strcmp(key, "memory"))
-		return set_memory(adapter, value, err);
+		return set_size(&adapter->memory, key, value, err);
+	if (!strcmp(key, "object-memory"))
+		return set_size(&adapter->object_memory, key, value, err);
 	if (!strcmp(key, "worker"))
 		return set_worker(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce, uar, memory and worker",
+			"hwversion, roce, uar, memory, object-memory and worker",
 			key);
 }
 

@@ -14,10 +14,10 @@
 /* The syntax of the argument of --adapter and add-adapter. */
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
-	"[,uar=mapped|trapped][,memory=SIZE]"                                          \
+	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
 	"[,worker=N]"
 
-#define PVR_MEMORY_MAX (16ull << 40) /* of memory= */
+#define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
 struct pvr_adapter_settings {
 	char name[PVR_NAME_MAX];
@@ -29,6 +29,7 @@ struct pvr_adapter_settings {
 	uint8_t gid_type; /* PVR_GID_TYPE_*; 0: the best one of the revision */
 	bool uar_mapped;
 	uint64_t memory; /* limit of the guest's RAM; 0: the RAM of this host */
+	uint64_t object_memory; /* see struct pvr_adapter_config */
 	bool has_worker; /* false: the worker with the fewest adapters */
 	unsigned int worker;
 };
@@ -38,7 +39,7 @@ bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
 /*
- * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory" or
+ * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory" or
  * "worker".
  */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,

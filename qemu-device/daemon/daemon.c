@@ -108,6 +108,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.gid_type = settings->gid_type,
 		.uar_mapped = settings->uar_mapped,
 		.memory = settings->memory,
+		.object_memory = settings->object_memory,
 	};
 	struct pvr_attach *attach;
 	struct pvr_error why;

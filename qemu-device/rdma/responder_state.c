@@ -2,17 +2,19 @@
 /* State of a responder to requests from another process. */
 #include "rdma/responder_state.h"
 
-#include <stdlib.h>
+#include "core/charge.h"
 
 /* Half of the 2^24 PSNs: the other half counts as earlier. */
 #define PSNS_HALF (1u << 23)
 
 void pvr_responder_state_free(struct pvr_qp *qp)
 {
-	if (!qp->responder_state)
+	struct pvr_responder_state *rq = qp->responder_state;
+
+	if (!rq)
 		return;
-	free(qp->responder_state->replay);
-	free(qp->responder_state);
+	pvr_charge_free(qp->adapter, rq->replay, sizeof(*rq->replay));
+	pvr_charge_free(qp->adapter, rq, sizeof(*rq));
 	qp->responder_state = NULL;
 }
 
@@ -23,16 +25,19 @@ struct pvr_host *pvr_responder_state_host(const struct pvr_qp *qp)
 
 bool pvr_host_rq_get(struct pvr_qp *to, struct pvr_host *from, bool atomic)
 {
-	if (!to->responder_state) {
-		to->responder_state = calloc(1, sizeof(*to->responder_state));
-		if (!to->responder_state)
+	struct pvr_responder_state *rq = to->responder_state;
+
+	if (!rq) {
+		rq = pvr_charge_alloc(to->adapter, sizeof(*rq));
+		if (!rq)
 			return false;
-		to->responder_state->base = to->rq_psn;
-		to->responder_state->from = from;
+		rq->base = to->rq_psn;
+		rq->from = from;
+		to->responder_state = rq;
 	}
-	if (atomic && !to->responder_state->replay)
-		to->responder_state->replay = calloc(1, sizeof(*to->responder_state->replay));
-	return !atomic || to->responder_state->replay;
+	if (atomic && !rq->replay)
+		rq->replay = pvr_charge_alloc(to->adapter, sizeof(*rq->replay));
+	return !atomic || rq->replay;
 }
 
 /* True for an executed PSN. The base moves along, so that the distance does not wrap. */

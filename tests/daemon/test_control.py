@@ -126,8 +126,10 @@ def test_add_and_remove(daemon):
       for size in ("lots", "4", "-1G", "4GB", "4g", "1.5G")),
     *((f"name=x,socket={{folder}}/x,mac={mac(9)},memory={size}", 2, f"memory {size} is not between 1K and 16T")
       for size in ("0G", "17T", "99999999999999999999999K")),
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},object-memory=1", 2, "object-memory '1' is not a number with a unit"),
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},object-memory=17T", 2, "object-memory 17T is not between 1K and 16T"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},worker=1", 1, "worker 1: pvrdmad has 1, numbered from 0; see --workers"),
-], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", *["memory"] * 9, "worker"])
+], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", *["memory"] * 9, *["object-memory"] * 2, "worker"])
 def test_add_refuses_what_options_refuse(daemon, text, status, complaint):
     done = daemon.ctl("add-adapter", text.format(folder=daemon.folder))
     assert done.returncode == status and complaint in done.stderr, done.stderr

@@ -16,7 +16,9 @@ import pytest
 import vfio_user as v
 from daemon_idle import cpu, wait_quiet
 from daemon_process import PATIENCE, wait_until
+from guest import Guest
 from pipe_peer import Closed
+from sender import CREATE_PD
 from vfio_user import Client, Refused, attach
 
 PIECES, PAGE = 128, 4096  # regions of a VM, at most
@@ -271,6 +273,21 @@ def test_limit_of_the_operator(daemon):
         daemon.wait_for_log("20.0 MiB of guest RAM, the limit of this adapter is 16.0 MiB: see memory=")
         row = daemon.query("adapters")["adapters"][-1]
         assert (row["ram_bytes"], row["ram_counted_bytes"], row["ram_limit_bytes"]) == (24 << 20, 16 << 20, 16 << 20)
+
+
+def test_objects_beyond_the_limit_of_the_operator(daemon):
+    path = daemon.add_adapter("few", 7, **{"object-memory": "8K"})
+    with attach(path) as client:
+        guest = Guest(client)
+        guest.start()
+        assert daemon.counters("few")["memory_budget"] == 8192
+        created = 0
+        while not (error := guest.try_command(CREATE_PD, "II", 0, 0)):
+            created += 1
+        assert error == errno.ENOMEM and 50 < created < 500
+        daemon.wait_for_log("of at most 8 KiB")
+        assert 8192 - 64 < daemon.counters("few")["memory"] <= 8192
+        guest.close()
 
 
 def test_sealed_against_writing(client):

@@ -72,6 +72,7 @@ static bool adapter_plug(struct fg_guest *guest)
 		.gid_type = guest->config.gid_type,
 		.worker = guest->config.worker,
 		.uar_mapped = guest->config.uar_mapped,
+		.object_memory = guest->config.object_memory,
 	};
 	char err[200] = "";
 

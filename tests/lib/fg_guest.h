@@ -20,6 +20,7 @@ struct fg_guest_config {
 	unsigned int worker; /* of the adapter */
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
 	bool uar_mapped; /* doorbells are stores to memory, as with uar=mapped */
+	uint64_t object_memory; /* of the adapter; 0: the default */
 };
 
 /* A CQ notification ring, and this driver's index, which wraps as in ABI.md. */

@@ -136,6 +136,11 @@ int t_teardown(void **state)
 	return 0;
 }
 
+void t_leave_memory(struct fg_guest *guest, uint64_t bytes)
+{
+	guest->adapter->charge_limit = guest->adapter->charged + bytes;
+}
+
 struct t_env *t_renew(t_fixture *setup)
 {
 	void **state = t_state();

@@ -245,6 +245,9 @@ void t_wide_mr(struct fg_end *end, uint32_t npages, struct fg_mr *mr);
 #define T_ROM_GPA 0xf0000000ull
 uint8_t *t_map_rom(struct fg_guest *guest);
 
+/* The device may allocate only @bytes more for the guest, see core/charge.h. */
+void t_leave_memory(struct fg_guest *guest, uint64_t bytes);
+
 /* RAM that every guest may plug in, at a bus address behind all else. Its contents stay. */
 #define T_SPARE_GPA 0x4000000000ull
 extern uint8_t t_spare[4 * PVR_PAGE_SIZE];

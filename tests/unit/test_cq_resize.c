@@ -352,7 +352,7 @@ TEST(rc_connected, test_both_rings_on_the_same_pages_are_safe)
 	t_ping_pong(env->host, &c, &d);
 }
 
-/* All pages of a ring count against the guest's budget, once. */
+/* All pages of a ring count against the guest's limit, once. */
 TEST(rc_connected, test_memory_is_accounted_for)
 {
 	const uint32_t many = 110000;
@@ -363,6 +363,7 @@ TEST(rc_connected, test_memory_is_accounted_for)
 	t_fill_cq(env, 0, 2);
 	req.nchunks = many;
 	req.pdir_dma = t_wide_pdir(env->g[1], 2 * many, &page);
+	t_leave_memory(env->g[1], 2 << 20);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(resize(env, &req), EINVAL); /* 1 < 2 */
 	req.cqe = 2;

@@ -307,6 +307,7 @@ TEST_SRQ(test_memory_is_accounted_for)
 	req = fg_srq_resize_request(&s->srq, &s->buf, 1);
 	req.nchunks = many;
 	req.pdir_dma = t_wide_pdir(env->g[1], 2 * many, &page);
+	t_leave_memory(env->g[1], 2 << 20);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(modify(s, &req), EINVAL); /* 1 < 2 */
 	req.attrs.max_wr = 2;

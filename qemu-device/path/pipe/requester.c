@@ -540,6 +540,24 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	return PVR_QUANTUM_DONE;
 }
 
+/*
+ * The guest has reached its limit, or the host has no memory. A reliable request is retried
+ * as one without a response, and fails after the last try. UC has no retries: it waits.
+ */
+static void no_memory(struct pvr_qp *qp)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+
+	if (qp->type != PVR_QPT_RC) {
+		pvr_requester_wait(qp);
+		return;
+	}
+	if (pvr_wq_avail(&qp->sq) <= 0)
+		return;
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	pvr_requester_no_response(qp, &wqe);
+}
+
 enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
 {
 	struct quantum quantum = { .left = PVR_QUANTUM_REQUESTS };
@@ -550,7 +568,7 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
 		qp->pipe_sq = pvr_pipe_sq_new(qp);
 	sq = qp->pipe_sq;
 	if (!sq) {
-		pvr_requester_wait(qp);
+		no_memory(qp);
 		return PVR_QUANTUM_DONE;
 	}
 	/*

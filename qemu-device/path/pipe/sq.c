@@ -2,17 +2,21 @@
 /* In-flight WRs to other hosts: allocation, completion and resumption. */
 #include "path/pipe/sq.h"
 
-#include <stdlib.h>
-
 #include "rdma/completer.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
+#include "core/charge.h"
 #include "core/ext_dma.h"
 #include "gid/flow.h"
 #include "rdma/qp.h"
 #include "rdma/worker.h"
 
 /* ------------------------------------------------------------------ its memory */
+
+static size_t sq_bytes(uint32_t size)
+{
+	return sizeof(struct pvr_pipe_sq) + size * sizeof(struct pvr_inflight);
+}
 
 struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp)
 {
@@ -22,7 +26,7 @@ struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp)
 	/* UC has no in-flight WRs. */
 	if (qp->type == PVR_QPT_UC)
 		size = 1;
-	sq = calloc(1, sizeof(*sq) + size * sizeof(sq->inflight[0]));
+	sq = pvr_charge_alloc(qp->adapter, sq_bytes(size));
 	if (!sq)
 		return NULL;
 	sq->qp = qp;
@@ -60,7 +64,8 @@ void pvr_pipe_sq_stop(struct pvr_qp *qp)
 void pvr_pipe_sq_free(struct pvr_qp *qp)
 {
 	pvr_pipe_sq_stop(qp);
-	free(qp->pipe_sq);
+	if (qp->pipe_sq)
+		pvr_charge_free(qp->adapter, qp->pipe_sq, sq_bytes(qp->pipe_sq->size));
 	qp->pipe_sq = NULL;
 }
 
