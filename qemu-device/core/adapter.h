@@ -224,7 +224,7 @@ struct pvr_job {
  * - A quantum of a queue pair holds the lock of the queue pair's adapter.
  * - A quantum may also lock the adapter of one peer at a time: pvr_adapter_lock_peer(),
  *   which never waits. If the peer's adapter is locked, the quantum is repeated later.
- * - Order: adapters' locks, then the fabrics' lock (gid/fabric.h), then workers' locks.
+ * - Order: adapters' locks, then locks of GIDs (gid/fabric.h), then workers' locks.
  * - Adapters are created and destroyed while no other thread uses the engine.
  */
 struct pvr_adapter {
@@ -261,7 +261,7 @@ struct pvr_adapter {
 	LIST_ENTRY(pvr_adapter) of_worker;
 	TAILQ_ENTRY(pvr_adapter) busy;
 	SLIST_ENTRY(pvr_adapter) interrupting;
-	LIST_HEAD(pvr_lost_gids, pvr_gid_node) lost_gids; /* under the fabrics' lock */
+	LIST_HEAD(pvr_lost_gids, pvr_gid_node) lost_gids; /* under the fabric's lock */
 	char name[PVR_NAME_MAX];
 	uint8_t mac[6];
 	const struct pvr_revision *revision;
@@ -270,8 +270,8 @@ struct pvr_adapter {
 	LIST_ENTRY(pvr_adapter) fabric_link;
 	struct pvr_dest *dests; /* gid/dest.h: those that it has searched for */
 	struct pvr_flow *flows[PVR_FLOW_LISTS]; /* gid/flow.h; also read without the lock */
-	uint64_t incarnation; /* see pvr_fabric_incarnation(); under the fabrics' lock */
-	bool is_incarnation_known; /* a queue pair holds it; under the fabrics' lock */
+	uint64_t incarnation; /* see pvr_fabric_incarnation(); under the fabric's lock */
+	bool is_incarnation_known; /* a queue pair holds it; under the fabric's lock */
 	struct pvr_timer peers; /* until its queue pairs are checked for peers that are gone */
 	const struct pvr_adapter_ops *ops;
 	void *host;

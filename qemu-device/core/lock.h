@@ -7,7 +7,7 @@
  * - A thread holds a lock for a bounded time.
  * - A thread that holds a lock takes further ones only by pvr_trylock(). So no thread
  *   waits while it holds a lock: there is no lock order and no deadlock. Exceptions are
- *   the short locks of fabrics and workers, which are taken inside.
+ *   the short locks of GIDs and workers, which are taken inside.
  * - @wanted counts waiting threads. While it is above 0, pvr_trylock() fails, so threads
  *   that try do not starve threads that wait.
  * - A thread that takes the same lock repeatedly calls pvr_lock_yield() in between.

@@ -5,53 +5,65 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "gid/resolve.h"
 #include "core/adapter.h"
 #include "gid/dest.h"
 #include "gid/flow.h"
 #include "gid/gid_cache.h"
+#include "gid/hash.h"
 
-struct pvr_gid_node {
-	LIST_ENTRY(pvr_gid_node) link;
-	struct pvr_adapter *adapter;
-	uint32_t bindings;
-	uint8_t gid[16];
-};
+/* Without random bytes: the address, which differs from process to process. */
+static uint64_t new_seed(const void *object)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = pvr_hash_mix(0, (uintptr_t)object);
+	return seed;
+}
 
 struct pvr_fabrics *pvr_fabrics_create(void)
 {
 	struct pvr_fabrics *fabrics = calloc(1, sizeof(*fabrics));
 
-	if (!fabrics)
-		return NULL;
-	LIST_INIT(&fabrics->list);
+	if (fabrics)
+		fabrics->seed = new_seed(fabrics);
 	return fabrics;
 }
 
 void pvr_fabrics_destroy(struct pvr_fabrics *fabrics)
 {
+	unsigned int i;
+
 	if (!fabrics)
 		return;
-	pvr_gid_cache_free(fabrics->gids);
+	for (i = 0; i < PVR_GID_SHARDS; i++)
+		pvr_gid_cache_free(fabrics->shards[i].cache);
 	free(fabrics);
 }
 
-/* GIDs of one subnet, and those of EUI-64s, differ only in their last bytes. */
-unsigned int pvr_fabric_bucket(const uint8_t gid[16])
+unsigned int pvr_fabric_bucket(const struct pvr_fabric *fabric, const uint8_t gid[16])
 {
-	unsigned int i, hash = 0;
-
-	for (i = 0; i < 16; i++)
-		hash = hash * 31 + gid[i];
-	return hash % PVR_FABRIC_BUCKETS;
+	return pvr_hash_gid(fabric->seed, gid, 0) % PVR_FABRIC_BUCKETS;
 }
 
-static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *name)
+static unsigned int name_bucket(const struct pvr_fabrics *fabrics, const char *name)
+{
+	return pvr_hash_name(fabrics->seed, name) % PVR_FABRIC_NAMES;
+}
+
+struct pvr_gid_shard *pvr_fabric_shard(const struct pvr_engine *engine, const char *name)
+{
+	return &engine->fabrics->shards[name_bucket(engine->fabrics, name) % PVR_GID_SHARDS];
+}
+
+struct pvr_fabric *pvr_fabric_by_name(const struct pvr_engine *engine, const char *name)
 {
 	struct pvr_fabric *fabric;
 
-	LIST_FOREACH(fabric, &engine->fabrics->list, link)
+	LIST_FOREACH(fabric, &engine->fabrics->names[name_bucket(engine->fabrics, name)], link)
 		if (!strcmp(fabric->name, name))
 			return fabric;
 	return NULL;
@@ -59,7 +71,8 @@ static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *nam
 
 static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name)
 {
-	struct pvr_fabric *fabric = fabric_find(engine, name);
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name);
+	struct pvr_fabrics *fabrics = engine->fabrics;
 
 	if (fabric)
 		return fabric;
@@ -68,8 +81,10 @@ static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name
 		return NULL;
 	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
 	fabric->gid_gen = 1;
-	fabric->id = ++engine->fabrics->ids;
-	LIST_INSERT_HEAD(&engine->fabrics->list, fabric, link);
+	fabric->id = ++fabrics->ids;
+	fabric->seed = fabrics->seed;
+	fabric->shard = pvr_fabric_shard(engine, name);
+	LIST_INSERT_HEAD(&fabrics->names[name_bucket(fabrics, name)], fabric, link);
 	return fabric;
 }
 
@@ -93,28 +108,23 @@ static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric, const uint8
 
 static void changed(struct pvr_fabric *fabric)
 {
-	__atomic_store_n(&fabric->gid_gen, fabric->gid_gen + 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&fabric->gid_gen, 1, __ATOMIC_RELEASE);
 }
 
 void pvr_fabric_changed(struct pvr_engine *engine, const char *name)
 {
-	struct pvr_fabric *fabric = fabric_find(engine, name);
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name);
 
 	if (fabric)
 		changed(fabric);
 }
 
-bool pvr_fabric_exists(struct pvr_engine *engine, const char *name)
+static uint64_t next_incarnation(const struct pvr_adapter *adapter)
 {
-	bool exists;
-
-	pvr_lock(&engine->fabrics->lock);
-	exists = fabric_find(engine, name);
-	pvr_unlock(&engine->fabrics->lock);
-	return exists;
+	return __atomic_add_fetch(&adapter->engine->fabrics->incarnations, 1, __ATOMIC_RELAXED);
 }
 
-static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
+int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
 {
 	struct pvr_fabric *fabric = fabric_get(engine, name);
 
@@ -129,18 +139,8 @@ static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter 
 	}
 	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
 	adapter->fabric = fabric;
-	adapter->incarnation = ++engine->fabrics->incarnations;
+	adapter->incarnation = next_incarnation(adapter);
 	return 0;
-}
-
-int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
-{
-	int err;
-
-	pvr_lock(&engine->fabrics->lock);
-	err = join(engine, name, adapter);
-	pvr_unlock(&engine->fabrics->lock);
-	return err;
 }
 
 /* Both directions. */
@@ -155,23 +155,19 @@ static void free_flows(struct pvr_adapter *adapter)
 
 void pvr_fabric_leave(struct pvr_adapter *adapter)
 {
-	struct pvr_fabrics *fabrics = adapter->engine->fabrics;
-
-	pvr_lock(&fabrics->lock);
 	changed(adapter->fabric);
 	free_flows(adapter);
 	free(adapter->dests);
 	LIST_REMOVE(adapter, fabric_link);
 	fabric_put(adapter->fabric);
 	adapter->fabric = NULL;
-	pvr_unlock(&fabrics->lock);
 }
 
 static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric, const uint8_t gid[16])
 {
 	struct pvr_gid_node *node;
 
-	LIST_FOREACH(node, &fabric->gids[pvr_fabric_bucket(gid)], link)
+	LIST_FOREACH(node, &fabric->gids[pvr_fabric_bucket(fabric, gid)], link)
 		if (!memcmp(node->gid, gid, 16))
 			return node;
 	return NULL;
@@ -223,7 +219,7 @@ static struct pvr_adapter *evict(struct pvr_gid_node *node)
 
 bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	struct pvr_gid_node *node;
 
 	if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED))
@@ -268,7 +264,8 @@ static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_a
 			return -ENOMEM;
 		node->adapter = adapter;
 		memcpy(node->gid, gid, 16);
-		LIST_INSERT_HEAD(&adapter->fabric->gids[pvr_fabric_bucket(gid)], node, link);
+		LIST_INSERT_HEAD(&adapter->fabric->gids[pvr_fabric_bucket(adapter->fabric, gid)],
+				 node, link);
 		announce(adapter, gid, true);
 	}
 	node->bindings++;
@@ -277,7 +274,7 @@ static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_a
 
 int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	int err;
 
 	pvr_lock(lock);
@@ -288,7 +285,7 @@ int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct p
 
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	struct pvr_gid_node *node;
 
 	pvr_lock(lock);
@@ -305,7 +302,7 @@ void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 
 struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	struct pvr_adapter *owner;
 	struct pvr_gid_node *node;
 
@@ -324,7 +321,7 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uin
 
 uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	struct pvr_gid_node *node;
 	uint64_t incarnation = 0;
 
@@ -340,7 +337,7 @@ uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t
 
 bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation)
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	const struct pvr_adapter *other;
 
 	pvr_lock(lock);
@@ -351,13 +348,13 @@ bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation
 	return other;
 }
 
-/* As pvr_fabric_new_incarnation(). The fabrics' lock is held. */
+/* As pvr_fabric_new_incarnation(). The fabric's lock is held. */
 static bool new_incarnation(struct pvr_adapter *adapter)
 {
 	bool was_known = adapter->is_incarnation_known;
 	struct pvr_adapter *other;
 
-	adapter->incarnation = ++adapter->engine->fabrics->incarnations;
+	adapter->incarnation = next_incarnation(adapter);
 	adapter->is_incarnation_known = false;
 	if (!was_known)
 		return false;
@@ -369,7 +366,7 @@ static bool new_incarnation(struct pvr_adapter *adapter)
 
 bool pvr_fabric_new_incarnation(struct pvr_adapter *adapter)
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
+	struct pvr_lock *lock = &adapter->fabric->lock;
 	bool lost;
 
 	pvr_lock(lock);
@@ -378,19 +375,19 @@ bool pvr_fabric_new_incarnation(struct pvr_adapter *adapter)
 	return lost;
 }
 
-struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
+struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *name,
 				       const uint8_t gid[16], uint8_t gid_type)
 {
-	struct pvr_lock *lock = &engine->fabrics->lock;
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name);
 	struct pvr_adapter *owner = NULL;
 	struct pvr_gid_node *node;
-	struct pvr_fabric *found;
 
-	pvr_lock(lock);
-	found = fabric_find(engine, fabric);
-	node = found ? gid_find(found, gid) : NULL;
+	if (!fabric)
+		return NULL;
+	pvr_lock(&fabric->lock);
+	node = gid_find(fabric, gid);
 	if (node && (!gid_type || node->adapter->gid_type == gid_type))
 		owner = node->adapter;
-	pvr_unlock(lock);
+	pvr_unlock(&fabric->lock);
 	return owner;
 }

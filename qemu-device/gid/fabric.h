@@ -5,11 +5,17 @@
  * A fabric is a tenant: no function finds an adapter of another fabric. A GID belongs to
  * one adapter of its fabric.
  *
- * DOC: the fabrics' lock
+ * DOC: locks of GIDs
  *
- * - One lock protects the adapters of fabrics and multicast groups (gid/mcast_group.h),
- *   the owners of GIDs and the GID cache.
- * - The functions take the lock themselves, for a short time, inside adapters' locks.
+ * - The lock of a fabric protects the owners of its GIDs and its multicast groups
+ *   (gid/mcast_group.h). The lock of a shard protects the GIDs at other hosts
+ *   (gid/resolve.c); the hash of a fabric's name chooses the shard. So a guest delays
+ *   lookups of its own fabric, and at most those of the fabrics with the same shard.
+ * - The functions take the locks themselves, one at a time, for a short time, inside
+ *   adapters' locks.
+ * - Most lookups need none of them, see gid/dest.h.
+ * - Fabrics and their adapters change only while no other thread uses the engine, so no lock
+ *   protects them.
  * - No function takes another adapter's lock. An adapter that loses a GID gets the GID in
  *   its list of lost GIDs, and its own worker handles the list.
  */
@@ -25,35 +31,58 @@
 struct pvr_adapter;
 struct pvr_engine;
 struct pvr_gid_cache;
-struct pvr_gid_node;
 struct pvr_group;
+struct pvr_gid_shard;
 
 #define PVR_FABRIC_BUCKETS 256
+#define PVR_FABRIC_NAMES 256
+#define PVR_GID_SHARDS 64
+
+/* A GID that an adapter has bound. */
+struct pvr_gid_node {
+	LIST_ENTRY(pvr_gid_node) link;
+	struct pvr_adapter *adapter;
+	uint32_t bindings;
+	uint8_t gid[16];
+};
 
 struct pvr_fabric {
 	LIST_ENTRY(pvr_fabric) link;
 	uint64_t id; /* unique in the engine, never reused */
 	/*
 	 * Generation of the GIDs: incremented when the location of a GID may have
-	 * changed. Written under the lock, read without it.
+	 * changed, with the lock of the location held. Read without it.
 	 */
 	uint64_t gid_gen;
 	char name[32];
+	uint64_t seed; /* of hashes */
+	struct pvr_gid_shard *shard; /* has its GIDs at other hosts */
 	LIST_HEAD(, pvr_adapter) adapters;
+	struct pvr_lock lock; /* protects the members below */
 	LIST_HEAD(, pvr_gid_node) gids[PVR_FABRIC_BUCKETS];
 	LIST_HEAD(, pvr_group) groups[PVR_FABRIC_BUCKETS]; /* see gid/mcast_group.h */
 };
 
-struct pvr_fabrics {
+/* The GIDs at other hosts, of some fabrics. */
+struct pvr_gid_shard {
 	struct pvr_lock lock;
+	struct pvr_gid_cache *cache; /* NULL: not used yet */
+	char pad[64]; /* against false sharing with the next shard */
+};
+
+struct pvr_fabrics {
+	uint64_t seed; /* of hashes; guests cannot predict it */
+	/* Incremented by any thread. */
 	uint64_t incarnations; /* number of the last incarnation */
 	uint64_t mcast_adapters; /* number of the last pvr_mcast_adapter */
 	uint64_t ids; /* id of the last fabric */
 	/* Constant after the first adapter is created. NULL: no other hosts. */
 	const struct pvr_gid_ops *gid_ops;
 	void *gid_opaque;
-	struct pvr_gid_cache *gids; /* gid/resolve.c: GIDs at other hosts */
-	LIST_HEAD(, pvr_fabric) list;
+	/* By the hash of the name. */
+	LIST_HEAD(, pvr_fabric) names[PVR_FABRIC_NAMES];
+	struct pvr_gid_shard shards[PVR_GID_SHARDS];
+	uint32_t cached; /* entries of all shards */
 };
 
 static inline uint64_t pvr_fabric_gid_gen(const struct pvr_fabric *fabric)
@@ -113,7 +142,7 @@ bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation
 bool pvr_fabric_new_incarnation(struct pvr_adapter *adapter);
 
 /* Return: the bucket of a GID in the fabric's tables. */
-unsigned int pvr_fabric_bucket(const uint8_t gid[16]);
+unsigned int pvr_fabric_bucket(const struct pvr_fabric *fabric, const uint8_t gid[16]);
 
 /*
  * Return: the adapter that has @gid in the fabric of @adapter, or NULL. pvr_dest_get() remembers
@@ -128,11 +157,13 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uin
 struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
 				       const uint8_t gid[16], uint8_t gid_type);
 
-/* Return: whether an adapter of this engine is in the fabric. */
-bool pvr_fabric_exists(struct pvr_engine *engine, const char *fabric);
+/* Return: the fabric of this name, or NULL: it has no adapter of this engine. Takes no lock. */
+struct pvr_fabric *pvr_fabric_by_name(const struct pvr_engine *engine, const char *name);
+/* Return: the shard of a fabric, which need not exist. */
+struct pvr_gid_shard *pvr_fabric_shard(const struct pvr_engine *engine, const char *name);
 /*
- * The location of a GID may have changed: increment gid_gen. The fabrics' lock is held.
- * The fabric need not exist.
+ * The location of a GID may have changed: increment gid_gen. The lock of the location is
+ * held. The fabric need not exist.
  */
 void pvr_fabric_changed(struct pvr_engine *engine, const char *fabric);
 

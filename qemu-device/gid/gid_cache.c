@@ -6,7 +6,7 @@
  * bucket. Buckets lie in segments that never move.
  */
 #include "gid/gid_cache.h"
-#include "gid/fabric.h"
+#include "gid/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,6 +48,7 @@ struct query {
 
 struct pvr_gid_cache {
 	uint64_t seed;
+	uint32_t *total; /* entries of all caches with this limit; atomic */
 	uint32_t count, buckets;
 	struct entry **segment[SEGMENTS];
 	struct cached_fabric *names[NAME_BUCKETS];
@@ -56,28 +57,11 @@ struct pvr_gid_cache {
 
 /* ------------------------------------------------------------------------- hashing */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t hash_name(const struct pvr_gid_cache *cache, const char *name)
-{
-	uint64_t hash = cache->seed;
-
-	while (*name)
-		hash = mix(hash, (unsigned char)*name++);
-	return hash;
-}
-
 static uint64_t hash_key(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
 {
-	uint64_t hash = hash_name(cache, key->fabric), half[2];
+	uint64_t hash = pvr_hash_gid(pvr_hash_name(cache->seed, key->fabric), key->gid,
+				     key->multicast ? key->gid_type : 0);
 
-	memcpy(half, key->gid, sizeof(half));
-	hash = mix(mix(hash, half[0]), half[1]);
-	hash = mix(hash, key->multicast ? key->gid_type : 0);
 	return hash ? hash : 1;
 }
 
@@ -137,7 +121,8 @@ static void split(struct pvr_gid_cache *cache)
 
 static struct cached_fabric *fabric_get(struct pvr_gid_cache *cache, const char *name)
 {
-	struct cached_fabric **bucket = &cache->names[hash_name(cache, name) % NAME_BUCKETS];
+	struct cached_fabric **bucket =
+		&cache->names[pvr_hash_name(cache->seed, name) % NAME_BUCKETS];
 	struct cached_fabric *fabric;
 
 	for (fabric = *bucket; fabric; fabric = fabric->next)
@@ -154,7 +139,8 @@ static struct cached_fabric *fabric_get(struct pvr_gid_cache *cache, const char 
 
 static void fabric_put(struct pvr_gid_cache *cache, struct cached_fabric *fabric)
 {
-	struct cached_fabric **at = &cache->names[hash_name(cache, fabric->name) % NAME_BUCKETS];
+	struct cached_fabric **at =
+		&cache->names[pvr_hash_name(cache->seed, fabric->name) % NAME_BUCKETS];
 
 	if (fabric->entries)
 		return;
@@ -185,18 +171,36 @@ static struct entry **find(const struct pvr_gid_cache *cache, const struct pvr_g
 	return at;
 }
 
+/* Return: false if there are PVR_GID_CACHE_MAX entries. */
+static bool count_one(struct pvr_gid_cache *cache)
+{
+	if (__atomic_add_fetch(cache->total, 1, __ATOMIC_RELAXED) > PVR_GID_CACHE_MAX) {
+		__atomic_sub_fetch(cache->total, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	cache->count++;
+	return true;
+}
+
+static void uncount_one(struct pvr_gid_cache *cache)
+{
+	cache->count--;
+	__atomic_sub_fetch(cache->total, 1, __ATOMIC_RELAXED);
+}
+
 static int add(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, struct entry **added)
 {
 	struct cached_fabric *fabric;
 	struct entry *entry, **bucket;
 
-	if (cache->count == PVR_GID_CACHE_MAX)
+	if (!count_one(cache))
 		return -ENOSPC;
 	fabric = fabric_get(cache, key->fabric);
 	entry = fabric ? calloc(1, sizeof(*entry)) : NULL;
 	if (!entry) {
 		if (fabric)
 			fabric_put(cache, fabric);
+		uncount_one(cache);
 		return -ENOMEM;
 	}
 	entry->hash = hash_key(cache, key);
@@ -208,7 +212,6 @@ static int add(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, struc
 	entry->next = *bucket;
 	*bucket = entry;
 	fabric->entries++;
-	cache->count++;
 	split(cache);
 	*added = entry;
 	return 0;
@@ -223,7 +226,7 @@ static void del(struct pvr_gid_cache *cache, struct entry **at)
 	fabric_put(cache, entry->fabric);
 	free(entry->members);
 	free(entry);
-	cache->count--;
+	uncount_one(cache);
 }
 
 /* ------------------------------------------------------------------------ one entry */
@@ -343,13 +346,14 @@ static int set_host_more(struct pvr_gid_cache *cache, const struct pvr_gid_key *
 
 /* ------------------------------------------------------------------------ the cache */
 
-struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed)
+struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed, uint32_t *total)
 {
 	struct pvr_gid_cache *cache = calloc(1, sizeof(*cache));
 
 	if (!cache)
 		return NULL;
 	cache->seed = seed;
+	cache->total = total;
 	if (!grow_segments(cache)) {
 		free(cache);
 		return NULL;

@@ -30,8 +30,11 @@ struct pvr_gid_location {
 	struct pvr_host *const *hosts;
 };
 
-/* @seed: a value that guests cannot predict. Return: NULL if out of memory. */
-struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed);
+/*
+ * @seed: a value that guests cannot predict. @total: number of entries of all caches that share
+ * the limit PVR_GID_CACHE_MAX, 0 at first. Return: NULL if out of memory.
+ */
+struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed, uint32_t *total);
 /* @cache may be NULL. */
 void pvr_gid_cache_free(struct pvr_gid_cache *cache);
 

@@ -17,7 +17,7 @@ static struct pvr_group *find_in(const struct pvr_fabric *fabric, const uint8_t 
 {
 	struct pvr_group *group;
 
-	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
+	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(fabric, mgid)], link)
 		if (group->gid_type == gid_type && !memcmp(group->mgid, mgid, 16))
 			return group;
 	return NULL;
@@ -68,7 +68,8 @@ static struct pvr_group *group_get(struct pvr_adapter *adapter, const uint8_t mg
 	memcpy(group->mgid, mgid, sizeof(group->mgid));
 	group->gid_type = adapter->gid_type;
 	LIST_INIT(&group->mcast_adapters);
-	LIST_INSERT_HEAD(&adapter->fabric->groups[pvr_fabric_bucket(mgid)], group, link);
+	LIST_INSERT_HEAD(&adapter->fabric->groups[pvr_fabric_bucket(adapter->fabric, mgid)], group,
+			 link);
 	return group;
 }
 
@@ -101,7 +102,8 @@ static struct pvr_mcast_adapter *mcast_adapter_get(struct pvr_adapter *adapter,
 		return NULL;
 	mcast_adapter->group = group;
 	mcast_adapter->adapter = adapter;
-	mcast_adapter->number = ++adapter->engine->fabrics->mcast_adapters;
+	mcast_adapter->number =
+		__atomic_add_fetch(&adapter->engine->fabrics->mcast_adapters, 1, __ATOMIC_RELAXED);
 	TAILQ_INIT(&mcast_adapter->mcast_qps);
 	LIST_INSERT_HEAD(&group->mcast_adapters, mcast_adapter, link);
 	if (!group->count++)
@@ -182,7 +184,7 @@ err_group:
 
 static struct pvr_lock *lock_of(const struct pvr_adapter *adapter)
 {
-	return &adapter->engine->fabrics->lock;
+	return &adapter->fabric->lock;
 }
 
 int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16])
@@ -222,7 +224,7 @@ static const struct pvr_group *find_of_any_type(const struct pvr_fabric *fabric,
 {
 	const struct pvr_group *group;
 
-	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
+	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(fabric, mgid)], link)
 		if (group->count && !memcmp(group->mgid, mgid, 16))
 			return group;
 	return NULL;
@@ -231,16 +233,16 @@ static const struct pvr_group *find_of_any_type(const struct pvr_fabric *fabric,
 bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t mgid[16],
 		      uint8_t *gid_type)
 {
-	const struct pvr_group *group = NULL;
-	const struct pvr_fabric *fabric;
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name);
+	const struct pvr_group *group;
 
-	pvr_lock(&engine->fabrics->lock);
-	LIST_FOREACH(fabric, &engine->fabrics->list, link)
-		if (!strcmp(fabric->name, name))
-			group = find_of_any_type(fabric, mgid);
+	if (!fabric)
+		return false;
+	pvr_lock(&fabric->lock);
+	group = find_of_any_type(fabric, mgid);
 	if (group)
 		*gid_type = group->gid_type;
-	pvr_unlock(&engine->fabrics->lock);
+	pvr_unlock(&fabric->lock);
 	return group;
 }
 
@@ -281,16 +283,16 @@ bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], u
 bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
 		       struct pvr_mcast_iter *iter)
 {
-	const struct pvr_group *group = NULL;
-	const struct pvr_fabric *fabric;
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name->fabric);
+	const struct pvr_group *group;
 	bool found;
 
-	pvr_lock(&engine->fabrics->lock);
-	LIST_FOREACH(fabric, &engine->fabrics->list, link)
-		if (!strcmp(fabric->name, name->fabric))
-			group = find_in(fabric, name->mgid, name->gid_type);
+	if (!fabric)
+		return false;
+	pvr_lock(&fabric->lock);
+	group = find_in(fabric, name->mgid, name->gid_type);
 	found = group && find_iter(group, after, iter);
-	pvr_unlock(&engine->fabrics->lock);
+	pvr_unlock(&fabric->lock);
 	return found;
 }
 

@@ -5,7 +5,7 @@
  * DOC: membership and limits
  *
  * - A group is a list of adapters, each with a list of its attached queue pairs.
- * - Membership changes with both the adapter's lock and the fabrics' lock (gid/fabric.h)
+ * - Membership changes with both the adapter's lock and the fabric's lock (gid/fabric.h)
  *   held. Either lock is enough to read it.
  * - An adapter attaches at most PVR_MAX_MCAST_QP_ATTACH queue pairs to a group. The limit
  *   is per adapter, so a guest cannot exhaust a group for others.
@@ -73,7 +73,7 @@ void pvr_group_detach_all(struct pvr_qp *qp);
 
 /*
  * Return: whether an adapter of this engine is in a group with this GID, and its RoCE
- * version in *gid_type. The fabric need not exist. Takes the fabrics' lock.
+ * version in *gid_type. The fabric need not exist. Takes the fabric's lock.
  */
 bool pvr_group_exists(struct pvr_engine *engine, const char *fabric, const uint8_t mgid[16],
 		      uint8_t *gid_type);

@@ -27,14 +27,12 @@ static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint
 	};
 }
 
-/* The fabrics' lock is held, also for look_up(). Return: NULL if out of memory. */
-static struct pvr_gid_cache *cache_get(struct pvr_engine *engine)
+/* The shard's lock is held, also for look_up(). Return: NULL if out of memory. */
+static struct pvr_gid_cache *cache_get(struct pvr_fabrics *fabrics, struct pvr_gid_shard *shard)
 {
-	struct pvr_fabrics *fabrics = engine->fabrics;
-
-	if (!fabrics->gids)
-		fabrics->gids = pvr_gid_cache_new(pvr_now(engine) ^ (uintptr_t)engine);
-	return fabrics->gids;
+	if (!shard->cache)
+		shard->cache = pvr_gid_cache_new(fabrics->seed, &fabrics->cached);
+	return shard->cache;
 }
 
 static bool has_quota(struct pvr_gid_quota *quota, uint64_t now)
@@ -47,10 +45,11 @@ static bool has_quota(struct pvr_gid_quota *quota, uint64_t now)
 }
 
 /* @quota: or NULL. Return: whether the caller must call resolve(). */
-static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
-		    struct pvr_gid_quota *quota, struct pvr_gid_location *location)
+static bool look_up(struct pvr_engine *engine, struct pvr_gid_shard *shard,
+		    const struct pvr_gid_key *key, struct pvr_gid_quota *quota,
+		    struct pvr_gid_location *location)
 {
-	struct pvr_gid_cache *cache = cache_get(engine);
+	struct pvr_gid_cache *cache = cache_get(engine->fabrics, shard);
 	uint64_t now;
 
 	location->state = PVR_GID_UNKNOWN;
@@ -65,7 +64,7 @@ static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
 	return true;
 }
 
-/* The fabrics' lock is not held. */
+/* No lock of GIDs is held. */
 static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key,
 		    const struct pvr_host *from)
 {
@@ -81,6 +80,7 @@ static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_
 				 struct pvr_host **host)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
+	struct pvr_gid_shard *shard = adapter->fabric->shard;
 	struct pvr_engine *engine = adapter->engine;
 	struct pvr_gid_location location;
 	bool ask;
@@ -89,11 +89,11 @@ static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_
 	/* The GID of a group is not the address of an adapter. */
 	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_GID_ABSENT;
-	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, NULL, &location);
+	pvr_lock(&shard->lock);
+	ask = look_up(engine, shard, &key, NULL, &location);
 	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
 		*host = location.hosts[0];
-	pvr_unlock(&engine->fabrics->lock);
+	pvr_unlock(&shard->lock);
 	if (ask)
 		resolve(engine, &key, NULL);
 	if (location.state == PVR_GID_UNKNOWN)
@@ -129,25 +129,27 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 				      struct pvr_gid_quota *quota)
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
+	const struct pvr_fabric *local = pvr_fabric_by_name(engine, fabric);
 	enum pvr_gid_state state = PVR_GID_ABSENT;
 	struct pvr_gid_location location;
-	bool ask = false;
+	struct pvr_gid_shard *shard;
+	bool ask;
 
 	/*
 	 * No host may send as a group or as a local adapter. A fabric without a local
 	 * adapter has no receiver, so its GIDs need no resolution.
 	 */
-	if (key.multicast || !pvr_fabric_exists(engine, fabric) ||
-	    pvr_fabric_look_up(engine, fabric, gid, 0))
+	if (key.multicast || !local || pvr_fabric_look_up(engine, fabric, gid, 0))
 		return PVR_GID_ABSENT;
-	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, quota, &location);
+	shard = local->shard;
+	pvr_lock(&shard->lock);
+	ask = look_up(engine, shard, &key, quota, &location);
 	if (location.state == PVR_GID_UNKNOWN)
 		state = PVR_GID_UNKNOWN;
 	else if (location.state == PVR_GID_AT_HOST && location.hosts[0] == host &&
 		 location.gid_type == gid_type)
 		state = PVR_GID_AT_HOST;
-	pvr_unlock(&engine->fabrics->lock);
+	pvr_unlock(&shard->lock);
 	if (ask)
 		resolve(engine, &key, host);
 	return state;
@@ -157,6 +159,7 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 					struct pvr_host_group *group)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, mgid, adapter->gid_type);
+	struct pvr_gid_shard *shard = adapter->fabric->shard;
 	struct pvr_engine *engine = adapter->engine;
 	struct pvr_gid_location location;
 	bool ask;
@@ -164,14 +167,14 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 	group->count = 0;
 	if (!engine->fabrics->gid_ops)
 		return PVR_GID_ABSENT;
-	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, NULL, &location);
+	pvr_lock(&shard->lock);
+	ask = look_up(engine, shard, &key, NULL, &location);
 	if (location.state == PVR_GID_AT_HOST) {
 		group->count = location.count < PVR_MCAST_FANOUT ? location.count
 								 : PVR_MCAST_FANOUT;
 		memcpy(group->hosts, location.hosts, group->count * sizeof(group->hosts[0]));
 	}
-	pvr_unlock(&engine->fabrics->lock);
+	pvr_unlock(&shard->lock);
 	if (ask)
 		resolve(engine, &key, NULL);
 	return location.state;
@@ -179,11 +182,12 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 
 /* --------------------------------------------------------------------- the directory */
 
-/* As pvr_host_gid_set(), for one key. The fabrics' lock is held. */
-static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_gid_state state,
-	       struct pvr_host *host, bool *wake)
+/* As pvr_host_gid_set(), for one key. The lock of @shard is held. */
+static int set(struct pvr_engine *engine, struct pvr_gid_shard *shard,
+	       const struct pvr_gid_key *key, enum pvr_gid_state state, struct pvr_host *host,
+	       bool *wake)
 {
-	struct pvr_gid_cache *cache = cache_get(engine);
+	struct pvr_gid_cache *cache = cache_get(engine->fabrics, shard);
 	bool changed, asked;
 	int err;
 
@@ -202,31 +206,33 @@ static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pv
 }
 
 /* A group without a RoCE version or host is set for both versions. */
-static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_gid_state state,
-		    struct pvr_host *host, bool *wake)
+static int set_each(struct pvr_engine *engine, struct pvr_gid_shard *shard, struct pvr_gid_key *key,
+		    enum pvr_gid_state state, struct pvr_host *host, bool *wake)
 {
 	int err;
 
 	if (!key->multicast || key->gid_type || host)
-		return set(engine, key, state, host, wake);
+		return set(engine, shard, key, state, host, wake);
 	key->gid_type = PVR_GID_TYPE_ROCE_V1;
-	err = set(engine, key, state, NULL, wake);
+	err = set(engine, shard, key, state, NULL, wake);
 	key->gid_type = PVR_GID_TYPE_ROCE_V2;
-	return err ? err : set(engine, key, state, NULL, wake);
+	return err ? err : set(engine, shard, key, state, NULL, wake);
 }
 
 int pvr_host_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		     uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host, bool *wake)
 {
 	struct pvr_gid_key key = key_of(fabric, gid, gid_type);
+	struct pvr_gid_shard *shard;
 	int err;
 
 	*wake = false;
 	if (strlen(fabric) >= PVR_NAME_MAX)
 		return -EINVAL;
-	pvr_lock(&engine->fabrics->lock);
-	err = set_each(engine, &key, state, host, wake);
-	pvr_unlock(&engine->fabrics->lock);
+	shard = pvr_fabric_shard(engine, fabric);
+	pvr_lock(&shard->lock);
+	err = set_each(engine, shard, &key, state, host, wake);
+	pvr_unlock(&shard->lock);
 	return err;
 }
 
@@ -235,18 +241,19 @@ void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const c
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
 	const struct pvr_fabrics *fabrics = engine->fabrics;
+	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
 	struct pvr_gid_cache *cache;
 	bool changed = false;
 
 	if (key.multicast)
 		return;
-	pvr_lock(&engine->fabrics->lock);
-	cache = cache_get(engine);
+	pvr_lock(&shard->lock);
+	cache = cache_get(engine->fabrics, shard);
 	if (cache)
 		pvr_gid_cache_set(cache, &key, PVR_GID_LEFT_HOST, host, &changed);
 	if (changed)
 		pvr_fabric_changed(engine, fabric);
-	pvr_unlock(&engine->fabrics->lock);
+	pvr_unlock(&shard->lock);
 	if (changed && fabrics->gid_ops && fabrics->gid_ops->moved)
 		fabrics->gid_ops->moved(fabrics->gid_opaque, host, fabric, gid);
 }

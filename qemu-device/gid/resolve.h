@@ -5,7 +5,8 @@
  *
  * DOC: changes of locations
  *
- * - The fabrics' lock protects the locations. The functions take the lock themselves.
+ * - The lock of the fabric's shard protects the locations (gid/fabric.h). The functions take
+ *   the lock themselves.
  * - A change of a unicast GID increments gid_gen of the fabric, so queue pairs find their
  *   path again.
  * - A change resumes queue pairs that wait for an unresolved peer or for a group's
@@ -70,7 +71,7 @@ struct pvr_host_group {
 enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
 					struct pvr_host_group *group);
 
-/* Call the embedder's announce(), see pvr_gid_ops. The fabrics' lock is held. */
+/* Call the embedder's announce(), see pvr_gid_ops. The fabric's lock is held. */
 void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		  uint8_t gid_type, const uint8_t mac[6], bool present);
 

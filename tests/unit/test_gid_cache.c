@@ -15,7 +15,10 @@ static struct pvr_host *const two = (struct pvr_host *)32;
 
 static int setup(void **state)
 {
-	*state = pvr_gid_cache_new(12345);
+	static uint32_t total;
+
+	total = 0;
+	*state = pvr_gid_cache_new(12345, &total);
 	assert_non_null(*state);
 	return 0;
 }

@@ -11,6 +11,8 @@
 #include "gid/fabric.h"
 #include "gid/flow.h"
 
+TEST_EXT(PVR_EXT_MCAST)
+
 static unsigned int waits;
 
 bool __wrap_pvr_lock_wait(struct pvr_lock *lock, uint64_t ns);
@@ -29,15 +31,31 @@ T_SETUP_HOSTS(hosts, 2)
 	t_open_ready(&env->b, env->g[1], PVR_QPT_UD);
 }
 
-static void hold(struct t_env *env)
+static void lock_fabrics(struct pvr_engine *engine, const struct pvr_fabric *but,
+			 void (*fn)(struct pvr_lock *lock))
 {
-	pvr_lock(&env->host->engine->fabrics->lock);
+	struct pvr_fabrics *fabrics = engine->fabrics;
+	struct pvr_fabric *fabric;
+
+	for (unsigned int i = 0; i < PVR_FABRIC_NAMES; i++)
+		LIST_FOREACH(fabric, &fabrics->names[i], link)
+			if (fabric != but)
+				fn(&fabric->lock);
+	for (unsigned int i = 0; i < PVR_GID_SHARDS; i++)
+		if (!but || &fabrics->shards[i] != but->shard)
+			fn(&fabrics->shards[i].lock);
+}
+
+/* Takes the locks of all GIDs, or of all but those of a guest's fabric. */
+static void hold(struct t_env *env, const struct fg_guest *but)
+{
+	lock_fabrics(env->host->engine, but ? but->adapter->fabric : NULL, pvr_lock);
 	waits = 0;
 }
 
-static void expect_no_waits(struct t_env *env)
+static void expect_no_waits(struct t_env *env, const struct fg_guest *but)
 {
-	pvr_unlock(&env->host->engine->fabrics->lock);
+	lock_fabrics(env->host->engine, but ? but->adapter->fabric : NULL, pvr_unlock);
 	assert_int_equal(waits, 0);
 }
 
@@ -53,17 +71,17 @@ static void ping(struct t_env *env, uint64_t wr_id)
 TEST(ud_ready, test_datagram_to_a_known_adapter_takes_no_lock)
 {
 	ping(env, 1);
-	hold(env);
+	hold(env, NULL);
 	ping(env, 2);
-	expect_no_waits(env);
+	expect_no_waits(env, NULL);
 }
 
 TEST(hosts, test_datagram_to_a_known_host_takes_no_lock)
 {
 	ping(env, 1);
-	hold(env);
+	hold(env, NULL);
 	ping(env, 2);
-	expect_no_waits(env);
+	expect_no_waits(env, NULL);
 }
 
 static void ignore(void *opaque, const struct pvr_flow_stats *stats)
@@ -77,9 +95,9 @@ TEST(ud_ready, test_paths_are_listed_without_a_lock)
 	unsigned int n = 0;
 
 	ping(env, 1);
-	hold(env);
+	hold(env, NULL);
 	pvr_engine_for_each_flow(env->host->engine, ignore, &n);
-	expect_no_waits(env);
+	expect_no_waits(env, NULL);
 	assert_int_equal(n, 1);
 }
 
@@ -177,4 +195,112 @@ TEST(ud_ready, test_more_destinations_than_places)
 		gid_of(gid, i);
 		ping_gid(env, ends[i / OWN_GIDS], gid, n);
 	}
+}
+
+/* Another fabric on each host of the guests. */
+static void add_tenants(struct t_env *env)
+{
+	struct fg_guest_config config;
+
+	t_guest_in_fabric(env, 3, "tenant2");
+	if (!env->wire)
+		return;
+	fg_guest_config_init(&config, 4);
+	config.fabric = "tenant3";
+	env->g[3] = fg_guest_create(t_other_host(env), &config);
+	expect_ok(fg_guest_boot(env->g[3]));
+}
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 9 };
+
+static void send_first(struct t_env *env)
+{
+	ping(env, 1);
+}
+
+static void send_to_absent(struct t_env *env)
+{
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 9, 9, 9);
+	memcpy(env->b.gid, gid, sizeof(gid));
+	t_send_ud(&env->a, &env->b, 1, 0, 64);
+	fg_run(env->host);
+}
+
+static void bind_and_unbind(struct t_env *env)
+{
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
+	expect_ok(fg_bind_gid(env->g[0], 1, gid));
+	expect_ok(fg_unbind_gid(env->g[0], 1, gid));
+}
+
+static void send_to_group(struct t_env *env)
+{
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 400);
+	t_send_group(&env->a, group, 1, 0, 64);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 64 + GRH);
+	expect_ok(fg_qp_detach(&env->b.qp, group));
+}
+
+static void reset(struct t_env *env)
+{
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+}
+
+static const struct {
+	const char *label;
+	void (*act)(struct t_env *env);
+} acts[] = {
+	{ "first datagram", send_first },
+	{ "absent destination", send_to_absent },
+	{ "bind and unbind", bind_and_unbind },
+	{ "group", send_to_group },
+	{ "reset", reset },
+};
+
+TEST_CASES(ud_ready, test_guest_takes_no_lock_of_another_fabric, acts)
+{
+	add_tenants(env);
+	hold(env, env->g[0]);
+	row->act(env);
+	expect_no_waits(env, env->g[0]);
+}
+
+TEST_CASES(hosts, test_guest_takes_no_lock_of_another_fabric_on_any_host, acts)
+{
+	struct pvr_engine *other = t_other_host(env)->engine;
+
+	add_tenants(env);
+	lock_fabrics(other, env->g[1]->adapter->fabric, pvr_lock);
+	hold(env, env->g[0]);
+	row->act(env);
+	lock_fabrics(other, env->g[1]->adapter->fabric, pvr_unlock);
+	expect_no_waits(env, env->g[0]);
+}
+
+/* GIDs that a guest chooses do not meet in one bucket. */
+TEST(guest, test_chosen_gids_are_spread)
+{
+	const struct pvr_fabric *fabric = env->g[0]->adapter->fabric;
+	const struct pvr_gid_node *node;
+	unsigned int longest = 0, n;
+	uint8_t gid[16];
+
+	for (uint32_t i = 1; i < PVR_GID_TABLE_LEN; i++) {
+		/* 31 * gid[14] + gid[15] is constant, modulo 256. */
+		fg_gid_from_ipv4(gid, 10, 0, (uint8_t)i, (uint8_t)(-31 * i));
+		expect_ok(fg_bind_gid(env->g[0], i, gid));
+	}
+	for (unsigned int i = 0; i < PVR_FABRIC_BUCKETS; i++) {
+		n = 0;
+		LIST_FOREACH(node, &fabric->gids[i], link)
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	assert_true(longest <= 12);
 }
