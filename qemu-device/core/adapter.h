@@ -41,6 +41,7 @@ struct pvr_owned;
 #define PVR_GID_TABLE_LEN 128
 #define PVR_PKEY 0xffff
 #define PVR_FLOW_LISTS 32
+#define PVR_EXT_DMA_COUNTS 64
 
 struct pvr_pipe_sq;
 struct pvr_ext_dma;
@@ -67,7 +68,6 @@ struct pvr_engine {
 	struct pvr_fabrics *fabrics;
 	struct pvr_pipe *pipe; /* path/pipe */
 	const struct pvr_path_ops *paths[PVR_PATHS_MAX + 1]; /* preferred first, then NULL */
-	struct pvr_lock nic_lock; /* protects the ext_dmas of all adapters */
 	uint32_t epoch; /* of the queue pair that was connected last */
 };
 
@@ -224,7 +224,8 @@ struct pvr_job {
  * - A quantum of a queue pair holds the lock of the queue pair's adapter.
  * - A quantum may also lock the adapter of one peer at a time: pvr_adapter_lock_peer(),
  *   which never waits. If the peer's adapter is locked, the quantum is repeated later.
- * - Order: adapters' locks, then locks of GIDs (gid/fabric.h), then workers' locks.
+ * - Order: adapters' locks, then locks of GIDs (gid/fabric.h), nic_lock, and
+ *   workers' locks.
  * - Adapters are created and destroyed while no other thread uses the engine.
  */
 struct pvr_adapter {
@@ -324,8 +325,10 @@ struct pvr_adapter {
 	struct pvr_pipe_sq_lists hosts;
 	struct pvr_ud_linger_list lingering_list;
 	/* core/ext_dma.h */
+	struct pvr_lock nic_lock; /* protects ext_dmas and the counts */
 	LIST_HEAD(, pvr_ext_dma) ext_dmas;
-	uint32_t num_ext_dmas; /* also read without the engine's nic_lock */
+	/* Also read without nic_lock: all, and those of regions, by the region's handle. */
+	uint32_t num_ext_dmas, num_ext_dmas_of[PVR_EXT_DMA_COUNTS];
 	uint64_t nic_not_before; /* NICs do not access its memory before this time, in ns */
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* number of memory windows in mrs */

@@ -51,6 +51,21 @@ static bool find_mrs(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_t 
 	return true;
 }
 
+static uint32_t *count_of(struct pvr_adapter *adapter, const struct pvr_mr *mr)
+{
+	return &adapter->num_ext_dmas_of[mr->handle % PVR_EXT_DMA_COUNTS];
+}
+
+/* The adapter's nic_lock is held. */
+static void count(const struct pvr_ext_dma *use, struct pvr_adapter *adapter, int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < PVR_EXT_DMA_MRS && use->mr[i]; i++)
+		__atomic_add_fetch(count_of(adapter, use->mr[i]), n, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&adapter->num_ext_dmas, n, __ATOMIC_RELEASE);
+}
+
 bool pvr_ext_dma_begin(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_t offset,
 		       uint64_t len)
 {
@@ -58,34 +73,39 @@ bool pvr_ext_dma_begin(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_
 
 	if (!find_mrs(use, sg, offset, len))
 		return false;
-	use->engine = adapter->engine;
-	use->adapter = adapter;
-	pvr_lock(&adapter->engine->nic_lock);
+	pvr_lock(&adapter->nic_lock);
 	LIST_INSERT_HEAD(&adapter->ext_dmas, use, link);
-	__atomic_store_n(&adapter->num_ext_dmas, adapter->num_ext_dmas + 1, __ATOMIC_RELAXED);
-	pvr_unlock(&adapter->engine->nic_lock);
+	count(use, adapter, 1);
+	__atomic_store_n(&use->adapter, adapter, __ATOMIC_RELAXED);
+	pvr_unlock(&adapter->nic_lock);
 	return true;
 }
 
-/* The engine's nic_lock is held. */
+/*
+ * The adapter's nic_lock is held. The stores come after stop(): a thread that reads them
+ * without the lock may free the memory or @use.
+ */
 static void end(struct pvr_ext_dma *use)
 {
 	struct pvr_adapter *adapter = use->adapter;
 
 	LIST_REMOVE(use, link);
-	__atomic_store_n(&adapter->num_ext_dmas, adapter->num_ext_dmas - 1, __ATOMIC_RELAXED);
-	use->adapter = NULL;
 	use->stop(use);
+	count(use, adapter, -1);
+	__atomic_store_n(&use->adapter, NULL, __ATOMIC_RELEASE);
 }
 
 void pvr_ext_dma_end(struct pvr_ext_dma *use)
 {
-	if (!use->engine)
+	struct pvr_adapter *adapter = __atomic_load_n(&use->adapter, __ATOMIC_ACQUIRE);
+
+	if (!adapter)
 		return;
-	pvr_lock(&use->engine->nic_lock);
+	pvr_lock(&adapter->nic_lock);
+	/* A revocation may have ended it before. */
 	if (use->adapter)
 		end(use);
-	pvr_unlock(&use->engine->nic_lock);
+	pvr_unlock(&adapter->nic_lock);
 }
 
 /* --------------------------------------------------------------------- revoking */
@@ -104,10 +124,10 @@ static unsigned int end_matching(struct pvr_adapter *adapter, const struct match
 	struct pvr_ext_dma *use, *next;
 	unsigned int ended = 0;
 
-	/* No new entry can begin: that needs the adapter's lock, which is held here. */
-	if (!__atomic_load_n(&adapter->num_ext_dmas, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(match->mr ? count_of(adapter, match->mr) : &adapter->num_ext_dmas,
+			     __ATOMIC_ACQUIRE))
 		return 0;
-	pvr_lock(&adapter->engine->nic_lock);
+	pvr_lock(&adapter->nic_lock);
 	for (use = LIST_FIRST(&adapter->ext_dmas); use; use = next) {
 		next = LIST_NEXT(use, link);
 		if (match->is && !match->is(match, use))
@@ -115,7 +135,7 @@ static unsigned int end_matching(struct pvr_adapter *adapter, const struct match
 		end(use);
 		ended++;
 	}
-	pvr_unlock(&adapter->engine->nic_lock);
+	pvr_unlock(&adapter->nic_lock);
 	return ended;
 }
 

@@ -19,8 +19,11 @@
  *
  * - An external DMA begins with its adapter's lock held.
  * - Either the connection's thread ends it, or a revocation with the adapter's lock held.
- * - The engine's nic_lock serializes the two. It is taken inside the locks of adapters
+ * - The adapter's nic_lock serializes the two. It is taken inside the locks of adapters
  *   and connections.
+ * - A revocation takes it only if the adapter's counts show external DMA of the region. No
+ *   count rises meanwhile, because that needs the adapter's lock. A count falls after stop()
+ *   has returned: the release there pairs with the acquire load of the revocation.
  */
 #ifndef PVR_EXT_DMA_H
 #define PVR_EXT_DMA_H
@@ -40,13 +43,12 @@ enum pvr_ext_dma_kind {
 /* One external DMA, a member of the struct that begins it. All zero before. */
 struct pvr_ext_dma {
 	LIST_ENTRY(pvr_ext_dma) link; /* of the adapter */
-	struct pvr_engine *engine; /* NULL: never begun */
-	struct pvr_adapter *adapter; /* NULL: ended */
+	struct pvr_adapter *adapter; /* NULL: never begun, or ended after stop() */
 	const struct pvr_qp *qp;
 	uint32_t psn; /* of the request, where memory is exposed */
 	enum pvr_ext_dma_kind kind;
 	const struct pvr_mr *mr[PVR_EXT_DMA_MRS];
-	/* Ends the NIC's access. The engine's nic_lock is held. */
+	/* Ends the NIC's access. The adapter's nic_lock is held. */
 	void (*stop)(struct pvr_ext_dma *use);
 };
 
