@@ -40,6 +40,7 @@ static const char *const cmd_names[] = {
 	[PVR_CMD_QUERY_STATS] = "QUERY_STATS",
 	[PVR_CMD_SUM_STATS] = "SUM_STATS",
 };
+
 static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");
 
 static const char *cmd_name(u32 cmd)

@@ -37,6 +37,7 @@ static const struct rdma_stat_desc descs[] = {
 	[PVR_STAT_RDMA_BYTES].name = "rdma_bytes",
 	[PVR_STAT_TCP_BYTES].name = "tcp_bytes",
 };
+
 static_assert(ARRAY_SIZE(descs) == PVR_STAT_NUM);
 
 /*

@@ -72,7 +72,6 @@ int pvr_handle_insert(struct pvr_dev *dev, struct xarray *table, u32 handle,
 	{                                                                     \
 		struct pvr_##what *obj;                                       \
 		unsigned long flags;                                          \
-                                                                              \
 		xa_lock_irqsave(&dev->table, flags);                          \
 		obj = xa_load(&dev->table, handle);                           \
 		if (obj)                                                      \

@@ -22,9 +22,10 @@
  *                                   pvr_ring_release(), which orders it before
  * load cons_head                    store cons_head
  *
- * With PVR_EXT_DB_SUPPRESS (doorbell suppression) and PVR_EXT_CQ_ARM_DBREC (CQ arm doorbell record) each
- * side stores its word, executes a full barrier and loads the other side's word. At least
- * one of them sees the other's store. See pvr_ring_waits() and pvr_req_notify_cq().
+ * With PVR_EXT_DB_SUPPRESS (doorbell suppression) and PVR_EXT_CQ_ARM_DBREC (CQ arm
+ * doorbell record) each side stores its word, executes a full barrier and loads the other
+ * side's word. At least one of them sees the other's store. See pvr_ring_waits() and
+ * pvr_req_notify_cq().
  */
 
 /**

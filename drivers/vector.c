@@ -105,8 +105,9 @@ static void spread(struct pvr_dev *dev, u32 i)
 	u32 nth = 0;
 	int cpu;
 
-	for_each_online_cpu(cpu) if (nth++ % dev->num_vectors == i)
-		cpumask_set_cpu(cpu, vec->cpus);
+	for_each_online_cpu(cpu)
+		if (nth++ % dev->num_vectors == i)
+			cpumask_set_cpu(cpu, vec->cpus);
 	if (dev->num_vectors > 1)
 		irq_set_affinity_and_hint(irq_of(dev, i), vec->cpus);
 }

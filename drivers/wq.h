@@ -45,8 +45,7 @@ bool pvr_wq_index_ok(const struct pvr_wq *wq);
 
 /**
  * pvr_wq_push() - pass the element at tail to the device
- * @wq: the queue; the caller holds its lock, has checked for room and has filled
- * 	the element
+ * @wq: the queue; the caller holds its lock, has checked for room, filled the element
  * @wr_id: the consumer's
  */
 void pvr_wq_push(struct pvr_wq *wq, u64 wr_id);

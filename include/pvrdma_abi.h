@@ -413,9 +413,9 @@ PVR_ABI_FIELD(pvr_ring_state, tx, 0, 8);
 PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
 
 /*
- * PVR_EXT_DB_SUPPRESS, doorbell suppression: at PVR_DB_SUPPRESS_OFFSET of the first page of every QP
- * and SRQ. Only the device writes it. Both words are 0 when the object is made. While a
- * word is not 0 its queue needs no doorbell.
+ * PVR_EXT_DB_SUPPRESS, doorbell suppression: at PVR_DB_SUPPRESS_OFFSET of the first page of
+ * every QP and SRQ. Only the device writes it. Both words are 0 when the object is made.
+ * While a word is not 0 its queue needs no doorbell.
  *
  *	driver posts			device stops polling
  *	store-release prod_tail		store-release word = 0
@@ -438,7 +438,8 @@ PVR_ABI_FIELD(pvr_db_suppress, sq, 0, 4);
 PVR_ABI_FIELD(pvr_db_suppress, rq, 4, 4);
 
 /*
- * PVR_EXT_CQ_ARM_DBREC, CQ arm doorbell record: at PVR_CQ_ARM_DBREC_OFFSET of the first page of every CQ.
+ * PVR_EXT_CQ_ARM_DBREC, CQ arm doorbell record: at PVR_CQ_ARM_DBREC_OFFSET of the first page
+ * of every CQ.
  *
  * Only the guest writes the first word. It is 0 when the CQ is made, and in the new ring of
  * RESIZE_CQ. It is a counter in steps of PVR_CQ_ARM_STEP, with the kind in the bits below.

@@ -44,6 +44,14 @@ def test_module_builds_without_warnings(built):
     assert not re.search(r"\bwarning:", done.stderr + done.stdout), done.stderr[-4000:]
 
 
+@pytest.mark.long
+def test_checkpatch_has_no_findings():
+    """The kernel's own check of its style, --strict. It comes with a source package of 140 MB."""
+    done = subprocess.run([ROOT / "scripts" / "checks/checkpatch"], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("run", each_run("of_6_12_long", "of_7_2"), indirect=True)
 def test_guest_runs_that_kernel(run):
     """It runs the release that fetch/kernel has for this version."""
