@@ -180,6 +180,14 @@ struct pvr_ud_linger_list {
 	struct pvr_timer timer;
 };
 
+/* RESIZE_CQ and MODIFY_SRQ: a ring that moves to other pages. */
+struct pvr_ring_move {
+	struct pvr_pages pages; /* of the new ring, with its header page */
+	uint32_t size; /* entries of the new ring */
+	uint64_t first; /* the oldest entry, which becomes entry 0 of the new ring */
+	uint32_t copied, n; /* entries; n of an SRQ only */
+};
+
 /*
  * A command, a reset or a removal of RAM that is executed in steps. A step ends when its
  * work reaches PVR_STEP_WORK. The worker runs other adapters between two steps.
@@ -197,6 +205,7 @@ struct pvr_job {
 	/* CREATE_MR */
 	struct pvr_mr *mr; /* the new region */
 	struct pvr_walk walk;
+	struct pvr_ring_move move;
 	/* Steps that visit all objects. */
 	struct pvr_uc *uc; /* DESTROY_UC */
 	unsigned int table;
@@ -215,6 +224,8 @@ struct pvr_job {
 #define PVR_WORK_OBJECT 16u
 #define PVR_WORK_QP 64u
 #define PVR_WORK_WINDOW 4u
+/* Work of a page that is copied to another one, if the host allocates both: about 5 us. */
+#define PVR_WORK_COPY 256u
 
 /*
  * DOC: locks

@@ -67,21 +67,44 @@ int pvr_wq_avail(const struct pvr_wq *wq)
 	return avail;
 }
 
-int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
+int pvr_wq_move_begin(const struct pvr_wq *from, struct pvr_ring_move *move)
+{
+	int avail = pvr_wq_avail(from);
+
+	if (avail < 0 || (uint32_t)avail > move->size)
+		return -EINVAL;
+	move->first = from->head;
+	move->n = avail;
+	move->copied = 0;
+	return 0;
+}
+
+/* By a local buffer: the guest may have given both queues the same pages. */
+static void copy_recv(const struct pvr_wq *from, struct pvr_ring_move *move, struct pvr_wq *to)
 {
 	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) + from->max_sge * sizeof(struct pvrdma_sge);
-	int i, avail = pvr_wq_avail(from);
 	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
 
-	if (avail < 0 || (uint32_t)avail > to->count)
+	pvr_copy_once(&wqe, pvr_wq_element(from, (uint32_t)move->first + move->copied), len);
+	memcpy(pvr_wq_element(to, move->copied++), &wqe, len);
+}
+
+int pvr_wq_move_run(struct pvr_adapter *adapter, const struct pvr_wq *from,
+		    struct pvr_ring_move *move, struct pvr_wq *to)
+{
+	uint32_t consumed = (from->head - (uint32_t)move->first) & (2 * from->count - 1);
+
+	/* The guest posts meanwhile. */
+	if (consumed > move->n)
 		return -EINVAL;
-	/* Copy by a local buffer: the guest may have given both queues the same pages. */
-	for (i = 0; i < avail; i++) {
-		pvr_copy_once(&wqe, pvr_wq_element(from, from->head + i), len);
-		memcpy(pvr_wq_element(to, i), &wqe, len);
+	while (move->copied < move->n) {
+		if (!pvr_job_may_go_on(adapter))
+			return -EINPROGRESS;
+		copy_recv(from, move, to);
+		pvr_job_spend(adapter, 1 + PVR_WORK_COPY * from->stride / PVR_PAGE_SIZE);
 	}
-	to->head = 0;
-	__atomic_store_n(&to->shm->cons_head, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&to->shm->prod_tail, avail, __ATOMIC_RELEASE);
+	to->head = consumed;
+	__atomic_store_n(&to->shm->cons_head, consumed, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->shm->prod_tail, move->n, __ATOMIC_RELEASE);
 	return 0;
 }

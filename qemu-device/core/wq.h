@@ -125,15 +125,20 @@ static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq
 	SLIST_INSERT_HEAD(&adapter->consumed, wq, run);
 }
 
-/**
- * pvr_wq_move_recv() - copy the posted requests of a receive queue to another queue
- * @to: a new queue with the same max_sge
+/*
+ * DOC: MODIFY_SRQ with PVR_SRQ_MAX_WR
  *
- * The requests begin at index 0 of @to, and both indices of @to are set. @from does not
- * change.
- *
- * Return: 0, or -EINVAL: @to is too small, or the guest's index is out of range.
+ * - pvr_wq_move_begin() takes the oldest posted request as entry 0 of the new ring.
+ *   pvr_wq_move_run() copies requests in steps of the adapter's job. Its last step sets
+ *   both indices of @to, a queue with the same max_sge.
+ * - Queue pairs may take requests of @from between the steps. They hold copies, and @to
+ *   begins behind them.
  */
-int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to);
+
+/* Return: 0, or -EINVAL: the requests do not fit, or the guest's index is out of range. */
+int pvr_wq_move_begin(const struct pvr_wq *from, struct pvr_ring_move *move);
+/* Return: 0: done, -EINPROGRESS: steps remain, or -EINVAL: the guest has posted requests. */
+int pvr_wq_move_run(struct pvr_adapter *adapter, const struct pvr_wq *from,
+		    struct pvr_ring_move *move, struct pvr_wq *to);
 
 #endif /* PVR_WQ_H */

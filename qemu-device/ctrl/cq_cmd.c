@@ -98,15 +98,48 @@ err_free:
 	return err;
 }
 
+static void resize_cancel(struct pvr_adapter *adapter)
+{
+	pvr_pages_unmap(adapter, &adapter->job.move.pages);
+}
+
+/* Only commands destroy a CQ, and none runs before this one ends. */
+static int resize_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_resize_cq *cmd = &adapter->job.req.resize_cq;
+	int err = pvr_cq_move_run(adapter, pvr_cq_get(adapter, cmd->cq_handle), &adapter->job.move);
+
+	if (err == -EINPROGRESS)
+		return err;
+	pvr_pages_unmap(adapter, &adapter->job.move.pages);
+	resp->resize_cq.cqe = cmd->cqe;
+	return err;
+}
+
+static int resize_begin(struct pvr_adapter *adapter, const struct pvr_cmd_resize_cq *cmd,
+			const struct pvr_cq *cq)
+{
+	struct pvr_ring_move *move = &adapter->job.move;
+	int err = ring_check(cmd->cqe, cmd->nchunks);
+
+	if (!err)
+		err = pvr_pages_map(adapter, cmd->pdir_dma, ring_pages(cmd->cqe), true,
+				    &move->pages);
+	if (err)
+		return err;
+	move->size = cmd->cqe;
+	err = pvr_cq_move_begin(cq, move);
+	if (err)
+		pvr_pages_unmap(adapter, &move->pages);
+	return err;
+}
+
 int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
-	const struct pvr_cmd_resize_cq *cmd = &req->resize_cq;
-	struct pvr_pages pages, old;
-	struct pvr_cq *cq;
+	const struct pvr_cq *cq = pvr_cq_get(adapter, req->resize_cq.cq_handle);
 	int err;
 
-	cq = pvr_cq_get(adapter, cmd->cq_handle);
 	if (!cq)
 		return -EINVAL;
 	if (!(adapter->features & PVR_EXT_RESIZE))
@@ -123,18 +156,13 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	 */
 	pvr_sched_run_adapter(adapter);
 	/* The memory of the ring may be unplugged. */
-	if (cq->error)
-		return -EIO;
-	err = ring_check(cmd->cqe, cmd->nchunks);
-	if (!err)
-		err = pvr_pages_map(adapter, cmd->pdir_dma, ring_pages(cmd->cqe), true, &pages);
+	err = cq->error ? -EIO : resize_begin(adapter, &req->resize_cq, cq);
 	if (err)
 		return err;
-	old = cq->pages;
-	err = pvr_cq_move(adapter, cq, &pages, cmd->cqe);
-	pvr_pages_unmap(adapter, err ? &pages : &old);
-	resp->resize_cq.cqe = cmd->cqe;
-	return err;
+	adapter->job.req = *req;
+	adapter->job.run = resize_step;
+	adapter->job.cancel = resize_cancel;
+	return resize_step(adapter, resp);
 }
 
 void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)

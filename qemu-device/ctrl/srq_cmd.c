@@ -102,16 +102,51 @@ err_free:
 	return err;
 }
 
+static void set_limit(struct pvr_srq *srq, const struct pvr_cmd_modify_srq *cmd)
+{
+	if (cmd->attr_mask & PVR_SRQ_LIMIT)
+		srq->limit = cmd->attrs.srq_limit;
+}
+
+static void resize_cancel(struct pvr_adapter *adapter)
+{
+	pvr_pages_unmap(adapter, &adapter->job.move.pages);
+}
+
 /*
  * Posted requests move to the new ring; QPs hold copies of the requests that they have
- * taken.
+ * taken. Only commands destroy an SRQ, and none runs before this one ends.
  */
-static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_srq *cmd,
-		      struct pvr_srq *srq)
+static int resize_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 {
-	uint32_t max_wr = cmd->attrs.max_wr, max_sge = srq->wq.max_sge;
-	struct pvr_pages pages;
+	const struct pvr_cmd_modify_srq *cmd = &adapter->job.req.modify_srq;
+	struct pvr_srq *srq = pvr_srq_get(adapter, cmd->srq_handle);
+	struct pvr_ring_move *move = &adapter->job.move;
 	struct pvr_wq wq;
+	int err;
+
+	ring_init(&wq, &move->pages, move->size, srq->wq.max_sge);
+	err = srq->error ? -EIO : pvr_wq_move_run(adapter, &srq->wq, move, &wq);
+	if (err == -EINPROGRESS)
+		return err;
+	if (err) {
+		pvr_pages_unmap(adapter, &move->pages);
+		return err;
+	}
+	pvr_pages_unmap(adapter, &srq->pages);
+	srq->pages = move->pages;
+	srq->wq = wq;
+	srq->wq.pages = &srq->pages;
+	pvr_db_init_srq(srq);
+	set_limit(srq, cmd);
+	return 0;
+}
+
+static int resize_begin(struct pvr_adapter *adapter, const struct pvr_cmd_modify_srq *cmd,
+			const struct pvr_srq *srq)
+{
+	struct pvr_ring_move *move = &adapter->job.move;
+	uint32_t max_wr = cmd->attrs.max_wr, max_sge = srq->wq.max_sge;
 	int err;
 
 	/* The memory of the ring may be unplugged. */
@@ -120,21 +155,14 @@ static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_s
 	err = ring_check(max_wr, max_sge, cmd->nchunks);
 	if (!err)
 		err = pvr_pages_map(adapter, cmd->pdir_dma, ring_pages(max_wr, max_sge), true,
-				    &pages);
+				    &move->pages);
 	if (err)
 		return err;
-	ring_init(&wq, &pages, max_wr, max_sge);
-	err = pvr_wq_move_recv(&srq->wq, &wq);
-	if (err) {
-		pvr_pages_unmap(adapter, &pages);
-		return err;
-	}
-	pvr_pages_unmap(adapter, &srq->pages);
-	srq->pages = pages;
-	srq->wq = wq;
-	srq->wq.pages = &srq->pages;
-	pvr_db_init_srq(srq);
-	return 0;
+	move->size = max_wr;
+	err = pvr_wq_move_begin(&srq->wq, move);
+	if (err)
+		pvr_pages_unmap(adapter, &move->pages);
+	return err;
 }
 
 int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -142,10 +170,9 @@ int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 {
 	const struct pvr_cmd_modify_srq *cmd = &req->modify_srq;
 	struct pvr_srq *srq = pvr_srq_get(adapter, cmd->srq_handle);
-
 	bool resize = cmd->attr_mask & PVR_SRQ_MAX_WR;
 	uint32_t limit;
-	int err = 0;
+	int err;
 
 	if (!srq || (cmd->attr_mask & ~(PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT)))
 		return -EINVAL;
@@ -154,11 +181,17 @@ int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	limit = cmd->attr_mask & PVR_SRQ_LIMIT ? cmd->attrs.srq_limit : srq->limit;
 	if (limit > (resize ? cmd->attrs.max_wr : srq->wq.count))
 		return -EINVAL;
-	if (resize)
-		err = srq_resize(adapter, cmd, srq);
-	if (!err)
-		srq->limit = limit;
-	return err;
+	if (!resize) {
+		set_limit(srq, cmd);
+		return 0;
+	}
+	err = resize_begin(adapter, cmd, srq);
+	if (err)
+		return err;
+	adapter->job.req = *req;
+	adapter->job.run = resize_step;
+	adapter->job.cancel = resize_cancel;
+	return resize_step(adapter, resp);
 }
 
 int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

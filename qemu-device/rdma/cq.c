@@ -209,15 +209,14 @@ static uint64_t count_from(uint64_t first, uint64_t n)
  * Both rings may have the same pages, and the guest may write to them at any time: each
  * entry goes through a private copy, and no decision depends on its content.
  */
-static void copy_unread(const struct pvr_cq *from, uint32_t n, struct pvr_cq *to)
+static void copy_some(const struct pvr_cq *cq, struct pvr_ring_move *move, uint32_t n)
 {
-	uint64_t first = from->produced - n;
+	const struct pvr_cq to = { .pages = move->pages, .cqe = move->size };
 	struct pvrdma_cqe cqe, *slot_shm;
-	uint32_t i;
 
-	for (i = 0; i < n; i++) {
-		pvr_copy_once(&cqe, slot(from, first + i), sizeof(cqe));
-		slot_shm = slot(to, i);
+	for (; n; n--) {
+		pvr_copy_once(&cqe, slot(cq, move->first + move->copied), sizeof(cqe));
+		slot_shm = slot(&to, move->copied++);
 		*slot_shm = cqe;
 	}
 }
@@ -233,28 +232,53 @@ void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	cq->arm_seen = 0;
 }
 
-int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
-		uint32_t cqe)
+int pvr_cq_move_begin(const struct pvr_cq *cq, struct pvr_ring_move *move)
 {
 	uint32_t n = pvr_cq_unread(cq);
-	uint64_t first = cq->produced - n;
-	struct pvr_cq to = *cq;
 
 	/* More than the old ring holds: cons_head is out of range. */
-	if (n > cq->cqe || n > cqe)
+	if (n > cq->cqe || n > move->size)
 		return -EINVAL;
-	to.pages = *pages;
-	to.cqe = cqe;
-	copy_unread(cq, n, &to);
+	move->first = cq->produced - n;
+	move->copied = 0;
+	return 0;
+}
+
+/* All entries are copied: use the new ring. @move gets the pages of the old one. */
+static void switch_ring(struct pvr_adapter *adapter, struct pvr_cq *cq, struct pvr_ring_move *move)
+{
+	struct pvr_pages old = cq->pages;
+
 	take_arming(cq);
-	cq->pages = *pages;
-	cq->cqe = cqe;
+	cq->pages = move->pages;
+	move->pages = old;
+	cq->cqe = move->size;
+	cq->room = 0;
 	pvr_cq_use_ring(adapter, cq);
-	cq->produced = n;
-	cq->notified = count_from(first, cq->notified);
-	cq->solicited = count_from(first, cq->solicited);
-	cq->late.watched = count_from(first, cq->late.watched);
+	cq->produced = move->copied;
+	cq->notified = count_from(move->first, cq->notified);
+	cq->solicited = count_from(move->first, cq->solicited);
+	cq->late.watched = count_from(move->first, cq->late.watched);
 	publish(cq);
+}
+
+int pvr_cq_move_run(struct pvr_adapter *adapter, struct pvr_cq *cq, struct pvr_ring_move *move)
+{
+	const uint32_t page = PVR_PAGE_SIZE / sizeof(struct pvrdma_cqe);
+	uint64_t n = cq->produced - move->first;
+
+	if (cq->error)
+		return -EIO;
+	/* The guest polls meanwhile, which makes room for more than the new ring holds. */
+	if (n > move->size)
+		return -EINVAL;
+	while (move->copied < n) {
+		if (!pvr_job_may_go_on(adapter))
+			return -EINPROGRESS;
+		copy_some(cq, move, n - move->copied < page ? n - move->copied : page);
+		pvr_job_spend(adapter, PVR_WORK_COPY);
+	}
+	switch_ring(adapter, cq, move);
 	return 0;
 }
 

@@ -60,19 +60,24 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
  */
 void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
-/**
- * pvr_cq_move() - RESIZE_CQ: move a CQ to another ring
- * @pages: of the new ring, header page included; after success the CQ owns them, and the
- *	   caller owns the old pages
- * @cqe: entries of the new ring
+/*
+ * DOC: RESIZE_CQ
  *
- * Unconsumed completions are copied to the start of the new ring. The CQ stays armed, and
- * a later arm notifies as it would have done without the move.
- *
- * Return: 0, or -EINVAL if the completions do not fit: then the CQ is unchanged.
+ * - pvr_cq_move_begin() takes the oldest unread completion as entry 0 of the new ring.
+ *   pvr_cq_move_run() copies completions in steps of the adapter's job, with those that
+ *   are written between the steps. Its last step switches the CQ to the new ring.
+ * - The CQ stays armed, and a later arm notifies as it would have done without the move.
+ * - An error leaves the CQ as it was. The caller owns move->pages in all cases: after the
+ *   last step these are the pages of the old ring.
  */
-int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
-		uint32_t cqe);
+
+/* Return: 0, or -EINVAL: the completions do not fit. The caller has set pages and size. */
+int pvr_cq_move_begin(const struct pvr_cq *cq, struct pvr_ring_move *move);
+/*
+ * Return: 0: done, -EINPROGRESS: steps remain, -EINVAL: the completions do not fit any
+ * more, or -EIO: the CQ has failed.
+ */
+int pvr_cq_move_run(struct pvr_adapter *adapter, struct pvr_cq *cq, struct pvr_ring_move *move);
 
 /* Move the CQ to its error state: queue the event CQ_ERR and move its QPs to ERR. */
 void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);

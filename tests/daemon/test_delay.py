@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The longest commands of a hostile VM beside another VM of the same worker, whose queue pair is served in time."""
 
+import os
 import select
 import struct
 
@@ -12,8 +13,9 @@ from guest import CMD, PAGE, REQUEST, Guest
 from sender import CREATE_PD, Sender
 from vfio_user import attach
 
-CREATE_MR, CREATE_UC = 4, 12
-EXT_MR_LAYOUT = 1 << 3
+CREATE_MR, CREATE_CQ, RESIZE_CQ, CREATE_UC, CREATE_SRQ, MODIFY_SRQ = 4, 6, 7, 12, 16, 17
+EXT_MR_LAYOUT, EXT_RESIZE = 1 << 3, 1 << 5
+SRQ_MAX_WR = 1 << 0
 DMA, FAST, LAYOUT = 1, 2, 4
 TOP, DIRECTORY, TABLE = (number * PAGE for number in (128, 129, 130))
 SPARSE, SPARSE_SIZE = 1 << 40, 16 << 30  # RAM without pages: the budget of translations grows with it
@@ -49,12 +51,24 @@ class Hostile(Guest):
         super().__init__(client)
         self.sparse = v.memfd(SPARSE_SIZE)
         client.map(SPARSE, SPARSE_SIZE, [self.sparse])
-        self.start(EXT_MR_LAYOUT)
+        self.start(EXT_MR_LAYOUT | EXT_RESIZE)
         self.pd = self.command(CREATE_PD, "II", 0, 0)[0]
         for number in range(ENTRIES):
             self.put(TOP + 8 * number, "Q", DIRECTORY)
             self.put(DIRECTORY + 8 * number, "Q", TABLE)
             self.put(TABLE + 8 * number, "Q", (number % 2) * PAGE)
+
+    def lay_out_ring(self, number, pages):
+        """A ring of pages without memory yet. Return: addresses of its directory and of its header page."""
+        base = number << 30
+        tables = -(-pages // ENTRIES)
+        first = SPARSE + base + (1 + tables) * PAGE
+        os.pwrite(self.sparse, struct.pack(f"<{tables}Q", *(SPARSE + base + (1 + n) * PAGE for n in range(tables))), base)
+        os.pwrite(self.sparse, struct.pack(f"<{pages}Q", *(first + n * PAGE for n in range(pages))), base + PAGE)
+        return SPARSE + base, first
+
+    def put_index(self, header, offset, value):
+        os.pwrite(self.sparse, struct.pack("<I", value), header - SPARSE + offset)
 
     def put_create_mr(self, pages, levels=2):
         root = TOP if levels == 3 else DIRECTORY
@@ -127,6 +141,16 @@ def test_ram_removed_under_long_regions(daemon, hostile, delay):
     assert hostile.client.read_reg(0) == 20
     assert daemon.counters()["mrs"] == 12
     hostile.call_beside(delay, v.DMA_UNMAP, struct.pack("<IIQQ", 24, 0, SPARSE, SPARSE_SIZE))
+
+
+def test_largest_cq_is_resized(hostile, delay):
+    """All entries are unread, as the guest says."""
+    cqes, pages = 1 << 18, 1 + (1 << 12)
+    (old, header), (new, _) = hostile.lay_out_ring(0, pages), hostile.lay_out_ring(1, pages)
+    cq = hostile.command(CREATE_CQ, "QIIII", old, 0, cqes, pages, 0)[0]
+    hostile.put_index(header, 12, cqes)
+    hostile.put(CMD, "QIIIIQII", 0x1234, RESIZE_CQ, 0, cq, cqes, new, pages, 0)
+    hostile.call_beside(delay, v.REGION_READ, struct.pack("<QII", 0xc, v.BAR_REGS, 4), posted=1)
 
 
 def test_long_write_to_dsrhigh_resets_nothing(hostile):

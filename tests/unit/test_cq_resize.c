@@ -66,6 +66,47 @@ static uint32_t resize(struct t_env *env, const struct pvr_cmd_resize_cq *req)
 	return err;
 }
 
+TEST(rc_connected, test_completions_between_the_steps_move_too)
+{
+	enum { MANY = 8000, CQES = 16384 };
+	const struct pvrdma_cqe *cqe;
+	struct pvr_cmd_resize_cq req;
+	struct fg_buf buf;
+
+	t_one_host_only(env, "it runs one engine by hand");
+	expect_ok(fg_cq_resize(&env->b.rcq, CQES));
+	t_fill_cq(env, 0, MANY);
+	t_recv(&env->b, MANY, 0, 0);
+	req = ring_for(env, &buf, 1 + CQES / 64, CQES);
+	fg_cmd_begin(env->g[1], &req, sizeof(req));
+	assert_true(pvr_adapter_busy(env->g[1]->adapter));
+	t_send(&env->a, MANY, 0, 0);
+	await_sent(&env->a, MANY);
+	expect_ok(fg_cmd_end(env->g[1], &req, NULL, 0));
+	cqe = (const struct pvrdma_cqe *)(buf.va + PVR_PAGE_SIZE);
+	for (uint32_t i = 0; i <= MANY; i++)
+		assert_int_equal(cqe[i].wr_id, i);
+	assert_int_equal(((struct pvr_ring_state *)buf.va)->rx.prod_tail, MANY + 1);
+}
+
+TEST(rc_connected, test_reset_between_the_steps)
+{
+	enum { MANY = 8000, CQES = 16384 };
+	struct pvr_cmd_resize_cq req;
+	struct fg_buf buf;
+
+	t_one_host_only(env, "it runs one engine by hand");
+	expect_ok(fg_cq_resize(&env->b.rcq, CQES));
+	t_fill_cq(env, 0, MANY);
+	req = ring_for(env, &buf, 1 + CQES / 64, CQES);
+	fg_cmd_begin(env->g[1], &req, sizeof(req));
+	assert_true(pvr_adapter_busy(env->g[1]->adapter));
+	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
+	fg_run(env->host);
+	assert_int_equal(((struct pvr_ring_state *)buf.va)->rx.prod_tail, 0);
+	expect_ok(fg_guest_boot(env->g[1]));
+}
+
 TEST(rc_connected, test_old_ring_is_left_alone_afterwards)
 {
 	struct fg_cq *cq = &env->b.rcq;

@@ -72,6 +72,34 @@ TEST_SRQ_CASES(test_waiting_requests_move_in_order, moves)
 	expect_no_event(env->g[1]);
 }
 
+TEST_SRQ(test_requests_are_taken_between_the_steps)
+{
+	enum { MANY = 8000, WR = 8192 };
+	struct pvr_cmd_modify_srq req;
+	const struct pvr_ring *ring;
+	struct fg_buf buf;
+
+	t_one_host_only(s->env, "it runs one engine by hand");
+	expect_ok(fg_srq_resize(&s->srq, WR));
+	for (uint32_t i = 0; i < MANY; i++)
+		post(s, i);
+	fg_buf_init(&buf, &s->env->g[1]->ram, fg_srq_pages(WR, s->srq.sge), FG_SCATTERED);
+	req = fg_srq_resize_request(&s->srq, &buf, WR);
+	fg_cmd_begin(s->env->g[1], &req, sizeof(req));
+	assert_true(pvr_adapter_busy(s->env->g[1]->adapter));
+	t_send(s->a, 1, 0, 300);
+	pvr_engine_run(s->env->host->engine, 0);
+	expect_recv(&s->b->rcq, 0, 300);
+	expect_ok(fg_cmd_end(s->env->g[1], &req, NULL, 0));
+	ring = &((const struct pvr_ring_state *)buf.va)->rx;
+	assert_int_equal(ring->cons_head, 1);
+	assert_int_equal(ring->prod_tail, MANY);
+	for (uint32_t i = 1; i < 100; i++) {
+		t_send(s->a, i, 0, 300);
+		await_recv(&s->b->rcq, i, 300);
+	}
+}
+
 TEST_SRQ(test_old_ring_is_left_alone_afterwards)
 {
 	struct fg_buf old;
