@@ -25,6 +25,7 @@
 #define CLIENT_BATCH 64 /* messages per call of ready() */
 #define CLIENT_BUDGET (200 * 1000ull) /* ns per call of ready(), plus one message */
 #define CLIENT_PATIENCE (5 * PVR_SEC)
+#define RETRY PVR_MSEC
 #define CLIENT_EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
 /* Result of a step below 1. STEP_GONE: the client was destroyed. */
@@ -189,12 +190,19 @@ static int dma_map(struct pvr_client *client, struct pvr_message *msg, struct pv
 		.readable = map->flags & VFIO_USER_F_DMA_REGION_READ,
 		.writable = map->flags & VFIO_USER_F_DMA_REGION_WRITE,
 	};
+	int ret;
 
 	if (msg->num_fds > 1) {
 		pvr_fail(err, "DMA_MAP with %zu descriptors, expected at most 1", msg->num_fds);
 		return -EINVAL;
 	}
-	return pvr_vm_ram_map(&client->ram, &req, err);
+	ret = pvr_vm_ram_map(&client->ram, &req, err);
+	/* The mapping is another reference to the file, so this is fast. */
+	if (!ret && pvr_vm_ram_is_mapped(&client->ram, req.gpa)) {
+		close(req.fd);
+		msg->fds[0] = -1;
+	}
+	return ret;
 }
 
 static int dma_unmap(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
@@ -414,6 +422,23 @@ static int run_message(struct pvr_client *client, const struct pvr_window *windo
 	return pass_message(client, window, hdr);
 }
 
+/* A client can map and unmap memory faster than the kernel frees it. */
+static bool must_wait(struct pvr_client *client)
+{
+	if (!pvr_closer_has_memory(pvr_attach_closer(client->attach), client->ram.limit))
+		return false;
+	pvr_loop_timer_arm(pvr_attach_env(client->attach)->loop, &client->retry, RETRY);
+	return true;
+}
+
+static void retry(struct pvr_loop_timer *timer)
+{
+	struct pvr_client *client =
+		(struct pvr_client *)((char *)timer - offsetof(struct pvr_client, retry));
+
+	pvr_loop_again(&client->source);
+}
+
 static int one_message(struct pvr_client *client, const struct pvr_window *window)
 {
 	struct vfio_user_header hdr;
@@ -436,6 +461,8 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 		pvr_loop_again(&client->source);
 		return STEP_WAIT;
 	}
+	if (find_command(hdr.cmd)->take && must_wait(client))
+		return STEP_WAIT;
 	return run_message(client, window, &hdr);
 }
 
@@ -524,11 +551,13 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	client->adapter = pvr_attach_adapter(attach);
 	client->ram.adapter = client->adapter;
 	client->ram.loop = loop;
+	client->ram.closer = pvr_attach_closer(attach);
 	client->ram.limit = pvr_attach_stats(attach)->ram_limit;
 	client->pid = pvr_unix_peer_pid(fd);
 	client->source.fd = fd;
 	client->source.ready = client_ready;
 	client->patience.expired = out_of_patience;
+	client->retry.expired = retry;
 	pvr_irq_init(&client->irq);
 	client->uar.fd = -1;
 	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
@@ -563,6 +592,7 @@ bool pvr_client_leave(struct pvr_client *client)
 	if (!client->is_leaving && client->vfu) {
 		client->is_leaving = true;
 		pvr_loop_timer_disarm(&client->patience);
+		pvr_loop_timer_disarm(&client->retry);
 		shutdown(client->source.fd, SHUT_RDWR);
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);
@@ -579,6 +609,7 @@ void pvr_client_destroy(struct pvr_client *client)
 {
 	pvr_attach_forget(client->attach, client);
 	pvr_loop_timer_disarm(&client->patience);
+	pvr_loop_timer_disarm(&client->retry);
 	pvr_loop_remove(&client->source);
 	if (client->vfu) {
 		pvr_adapter_set_bus_master(client->adapter, false);

@@ -21,6 +21,7 @@
 struct pvr_client {
 	struct pvr_source source;
 	struct pvr_loop_timer patience; /* until the version is negotiated */
+	struct pvr_loop_timer retry; /* until less of its memory waits to be unmapped */
 	struct pvr_attach *attach;
 	struct pvr_adapter *adapter;
 	pid_t pid;

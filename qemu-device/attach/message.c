@@ -122,7 +122,7 @@ bool pvr_fd_is_memory(int fd)
 static void close_fd(int fd, struct pvr_closer *closer)
 {
 	if (pvr_fd_is_memory(fd))
-		close(fd);
+		pvr_closer_close_memory(closer, fd);
 	else
 		pvr_closer_close(closer, fd);
 }

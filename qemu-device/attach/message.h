@@ -47,7 +47,7 @@ int pvr_message_skip(int fd, size_t len);
  * gets no reply.
  */
 int pvr_message_take(int fd, size_t size, struct pvr_message *msg, struct pvr_closer *closer);
-/* Closes memory here and other descriptors by @closer. */
+/* Closes the descriptors that are not -1, by @closer. */
 void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer);
 
 /*

@@ -11,6 +11,7 @@
 #include "attach/peer_maps.h"
 #include "attach/ram.h"
 #include "attach/sigbus.h"
+#include "base/closer.h"
 
 #define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
 #define MIB (1024.0 * 1024)
@@ -143,7 +144,7 @@ static void record_file(struct pvr_vm_ram *ram, const struct pvr_file_range *fil
 static void remove_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
 {
 	pvr_sigbus_unguard(ram->guards, region->guard);
-	munmap(region->va, region->size);
+	pvr_closer_unmap(ram->closer, region->va, region->size);
 	ram->bytes -= region->size;
 }
 
@@ -224,6 +225,16 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		record_file(ram, &region.file);
 	ram->regions[ram->num++] = region;
 	return 0;
+}
+
+bool pvr_vm_ram_is_mapped(const struct pvr_vm_ram *ram, uint64_t gpa)
+{
+	unsigned int i;
+
+	for (i = 0; i < ram->num; i++)
+		if (ram->regions[i].gpa == gpa)
+			return ram->regions[i].va != NULL;
+	return false;
 }
 
 static void remove_region(struct pvr_vm_ram *ram, unsigned int i)

@@ -17,6 +17,7 @@
 #include "base/loop.h"
 #include "engine.h"
 
+struct pvr_closer;
 struct pvr_sigbus_set;
 
 #define PVR_RAM_SMALLEST (1ull << 20) /* a smaller region is not counted as RAM */
@@ -30,6 +31,7 @@ struct pvr_vm_ram_region {
 
 struct pvr_vm_ram {
 	struct pvr_adapter *adapter;
+	struct pvr_closer *closer; /* unmaps */
 	unsigned int num;
 	struct pvr_vm_ram_region regions[PVR_RAM_REGIONS];
 	uint64_t bytes; /* bytes mapped */
@@ -63,6 +65,9 @@ struct pvr_vm_ram_request {
  */
 int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		   struct pvr_error *err);
+
+/* Return: whether there is a region at @gpa, and it is mapped. */
+bool pvr_vm_ram_is_mapped(const struct pvr_vm_ram *ram, uint64_t gpa);
 
 /*
  * Call this before pvr_vm_ram_unmap(), or pvr_vm_ram_unmap_all() if @all, until it returns

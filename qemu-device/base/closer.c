@@ -1,25 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Closes descriptors that another process has sent. */
+/* Closes descriptors that another process has sent, and unmaps their memory. */
 #include "base/closer.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define CLOSER_FULL 256
-#define CLOSER_MAX 1024 /* CLOSER_FULL, two messages of the most descriptors, connections */
+#define CLOSER_MEMORY 64
+#define CLOSER_MEMORY_FULL 1024 /* more than a socket holds by default */
+/* Both, two messages of the most descriptors, connections, all mappings of two clients. */
+#define CLOSER_MAX 1664
+/* About 0.3 ms of the kernel with pages of 4 KiB. */
+#define UNMAP_SLICE (32ull << 20)
+
+enum kind { FILE_OTHER, FILE_STREAM, FILE_MEMORY, MAPPING };
 
 struct item {
+	enum kind kind;
 	int fd;
-	bool stream;
+	void *va; /* of a MAPPING */
+	size_t size; /* 0 of a descriptor */
 };
 
 struct pvr_closer {
 	pthread_mutex_t lock; /* protects all members; never held during close() */
 	struct item items[CLOSER_MAX];
 	unsigned int num;
+	/* FILE_MEMORY and MAPPING, until they are closed and unmapped. */
+	unsigned int memory;
+	uint64_t bytes;
 	bool runs; /* the thread exists */
 	bool orphan; /* destroyed: the thread frees it */
 };
@@ -77,6 +90,48 @@ static void leave_cpus_of_worker(void)
 		sched_setaffinity(0, sizeof(set), &set);
 }
 
+/*
+ * The bounds of slices are aligned, so that they do not split large pages. Pages of more than
+ * a slice are few: a mapping of such pages is unmapped in one piece.
+ */
+static void unmap(char *va, size_t size)
+{
+	size_t slice;
+
+	while (size) {
+		slice = ((uintptr_t)va + size - 1) % UNMAP_SLICE + 1;
+		if (slice >= size || munmap(va + size - slice, slice))
+			break;
+		size -= slice;
+	}
+	if (size)
+		munmap(va, size);
+}
+
+static bool is_memory(const struct item *item)
+{
+	return item->kind == FILE_MEMORY || item->kind == MAPPING;
+}
+
+static void close_item(const struct item *item)
+{
+	if (item->kind == MAPPING) {
+		unmap(item->va, item->size);
+		return;
+	}
+	if (item->kind == FILE_STREAM)
+		drain(item->fd);
+	close(item->fd);
+}
+
+static void closed(struct pvr_closer *closer, const struct item *item)
+{
+	pthread_mutex_lock(&closer->lock);
+	closer->memory -= is_memory(item);
+	closer->bytes -= item->size;
+	pthread_mutex_unlock(&closer->lock);
+}
+
 static void *run(void *opaque)
 {
 	struct item item;
@@ -84,9 +139,8 @@ static void *run(void *opaque)
 	pthread_setname_np(pthread_self(), "pvrdmad/close");
 	leave_cpus_of_worker();
 	while (take(opaque, &item)) {
-		if (item.stream)
-			drain(item.fd);
-		close(item.fd);
+		close_item(&item);
+		closed(opaque, &item);
 	}
 	return NULL;
 }
@@ -105,24 +159,48 @@ static void start(struct pvr_closer *closer)
 	pthread_attr_destroy(&attr);
 }
 
-static void add(struct pvr_closer *closer, int fd, bool stream)
+static void add(struct pvr_closer *closer, struct item item)
 {
 	pthread_mutex_lock(&closer->lock);
-	/* Callers obey pvr_closer_is_full(); else the descriptor stays open. */
-	if (closer->num < CLOSER_MAX)
-		closer->items[closer->num++] = (struct item){ fd, stream };
+	/* Callers obey pvr_closer_is_full(); else the descriptor stays open, or the memory mapped. */
+	if (closer->num < CLOSER_MAX) {
+		closer->items[closer->num++] = item;
+		closer->memory += is_memory(&item);
+		closer->bytes += item.size;
+	}
 	start(closer);
 	pthread_mutex_unlock(&closer->lock);
 }
 
 void pvr_closer_close(struct pvr_closer *closer, int fd)
 {
-	add(closer, fd, false);
+	add(closer, (struct item){ FILE_OTHER, .fd = fd });
 }
 
 void pvr_closer_close_stream(struct pvr_closer *closer, int fd)
 {
-	add(closer, fd, true);
+	add(closer, (struct item){ FILE_STREAM, .fd = fd });
+}
+
+void pvr_closer_close_memory(struct pvr_closer *closer, int fd)
+{
+	add(closer, (struct item){ FILE_MEMORY, .fd = fd });
+}
+
+void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size)
+{
+	add(closer, (struct item){ MAPPING, .va = va, .size = size });
+}
+
+bool pvr_closer_has_memory(struct pvr_closer *closer, uint64_t max)
+{
+	bool has;
+
+	pthread_mutex_lock(&closer->lock);
+	start(closer);
+	has = closer->memory >= CLOSER_MEMORY || closer->bytes > max;
+	pthread_mutex_unlock(&closer->lock);
+	return has;
 }
 
 bool pvr_closer_is_full(struct pvr_closer *closer)
@@ -131,7 +209,7 @@ bool pvr_closer_is_full(struct pvr_closer *closer)
 
 	pthread_mutex_lock(&closer->lock);
 	start(closer);
-	full = closer->num >= CLOSER_FULL;
+	full = closer->num >= CLOSER_FULL + closer->memory || closer->memory >= CLOSER_MEMORY_FULL;
 	pthread_mutex_unlock(&closer->lock);
 	return full;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Closes descriptors that another process has sent.
+ * Closes descriptors that another process has sent, and unmaps their memory.
  *
  * DOC: close() of a foreign descriptor
  *
@@ -10,6 +10,13 @@
  * exists only while there are descriptors to close. A sender has a closer of its own and
  * blocks only that.
  *
+ * DOC: munmap() and close() of foreign memory
+ *
+ * The last reference to a file of memory can be the descriptor or a mapping. The kernel frees
+ * all its pages then, which takes 80 ms for 512 MiB of small pages. So the thread does that,
+ * too. It unmaps in slices, because munmap() holds the lock of the process's address space,
+ * which page faults and mmap() of other threads need.
+ *
  * The daemon does not wait for this thread when it ends. The kernel does: a process with a
  * FUSE file whose flush has no response remains until that server responds or ends.
  */
@@ -17,6 +24,8 @@
 #define PVR_BASE_CLOSER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct pvr_closer;
 
@@ -32,6 +41,21 @@ void pvr_closer_close(struct pvr_closer *closer, int fd);
  * first: otherwise the peer would get a reset instead of the end of the stream.
  */
 void pvr_closer_close_stream(struct pvr_closer *closer, int fd);
+
+/* As pvr_closer_close(), for a file of memory, see pvr_closer_has_memory(). */
+void pvr_closer_close_memory(struct pvr_closer *closer, int fd);
+/*
+ * Unmaps @size bytes at @va, which nothing uses any more. Never blocks. Callers obey
+ * pvr_closer_has_memory().
+ */
+void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size);
+
+/*
+ * Return: whether 64 or more files and mappings of memory wait, or mappings of more than @max
+ * bytes. Then take no more memory from their sender until this changes: address space and the
+ * number of mappings of a process are finite. All mappings of a client always have room.
+ */
+bool pvr_closer_has_memory(struct pvr_closer *closer, uint64_t max);
 
 /*
  * Return: true if many descriptors wait. Then take no more from their sender. One more

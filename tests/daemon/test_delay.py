@@ -8,10 +8,11 @@ import struct
 import pytest
 
 import vfio_user as v
+from daemon_process import wait_until
 from delay import Delay
 from guest import CMD, PAGE, REQUEST, Guest
 from sender import CREATE_PD, Sender
-from vfio_user import attach
+from vfio_user import Refused, attach
 
 CREATE_MR, CREATE_CQ, RESIZE_CQ, CREATE_UC, CREATE_SRQ, MODIFY_SRQ = 4, 6, 7, 12, 16, 17
 EXT_MR_LAYOUT, EXT_RESIZE = 1 << 3, 1 << 5
@@ -158,3 +159,57 @@ def test_long_write_to_dsrhigh_resets_nothing(hostile):
     hostile.client.write(v.BAR_REGS, 8, bytes(8))
     assert hostile.client.read_reg(0) == 20
     assert hostile.query_port()[0] == 0
+
+
+# -------------------------------------------------------------- RAM that is given back
+
+
+LARGE = 512 << 20
+ADDRESS = 2 << 40
+
+
+def large_file():
+    """With all pages: the kernel needs tens of milliseconds to free them."""
+    fd = v.memfd(LARGE)
+    os.posix_fallocate(fd, 0, LARGE)
+    return fd
+
+
+def map_large(hostile):
+    """The mapping is then the only reference to the file."""
+    fd = large_file()
+    hostile.client.map(ADDRESS, LARGE, [fd])
+    os.close(fd)
+
+
+def mappings_end(daemon, before):
+    wait_until(lambda: daemon.mappings() <= before, "RAM of the hostile VM unmapped")
+
+
+def test_large_ram_removed(daemon, hostile, delay):
+    before = daemon.mappings()
+    map_large(hostile)
+    hostile.call_beside(delay, v.DMA_UNMAP, struct.pack("<IIQQ", 24, 0, ADDRESS, LARGE))
+    mappings_end(daemon, before + 2)  # the stack of the thread that has unmapped it
+
+
+def test_client_with_large_ram_leaves(daemon, hostile, delay):
+    before = daemon.mappings()
+    map_large(hostile)
+    delay.sample_while(lambda: "has disconnected" not in daemon.log(), hostile.client.close)
+    delay.sample()
+    mappings_end(daemon, before)
+
+
+def test_large_ram_refused(hostile, delay):
+    """The descriptor is the only reference to the file."""
+    fd = large_file()
+
+    def send():
+        body = struct.pack("<IIQQQ", 32, 3, 0, SPARSE, LARGE)
+        hostile.client.send_raw(hostile.client.message(v.DMA_MAP, body), [fd])
+        os.close(fd)
+
+    delay.sample_while(lambda: not hostile.has_reply(), send)
+    with pytest.raises(Refused):
+        hostile.client.reply()

@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import os
+import select
 import signal
 import socket
 import struct
@@ -120,3 +121,58 @@ def test_daemon_ends_its_adapters(daemon, client, fuse):
     daemon.child.send_signal(signal.SIGTERM)
     wait_until(lambda: not daemon.socket().exists(), "no socket of the adapter")
     assert client.ends()
+
+
+# ------------------------------------------------------- memory that waits to be unmapped
+
+
+def block_closing(client, fuse):
+    """The thread that closes and unmaps for this VM waits for the file's server."""
+    client.map(0, 1 << 20, [fuse.fd])
+    wait_until(fuse.stuck, "a request of the file's server")
+
+
+def release_closing(fuse):
+    os.kill(fuse.server, signal.SIGKILL)
+
+
+def map_and_unmap(client, size, times):
+    fd = v.memfd(size)
+    for _ in range(times):
+        client.map(1 << 30, size, [fd])
+        client.unmap(1 << 30, size)
+    return client.message(v.DMA_MAP, struct.pack("<IIQQQ", 32, 3, 0, 1 << 30, size)), fd
+
+
+def waits(client, neighbour):
+    """The neighbour is of the same worker."""
+    for _ in range(3):
+        neighbour()
+    return not select.select([client.sock], [], [], 0)[0]
+
+
+@pytest.mark.parametrize("size, times", [(4096, 64), (12 << 20, 2)], ids=["mappings", "bytes"])
+def test_no_more_memory_while_much_is_to_be_unmapped(request, daemon, neighbour, size, times):
+    path = daemon.add_adapter("small", 7, memory="16M")
+    fuse = request.getfixturevalue("fuse")  # after the last exec(), see above
+    with attach(path) as client:
+        block_closing(client, fuse)
+        before = daemon.mappings()
+        message, fd = map_and_unmap(client, size, times)
+        client.send_raw(message, [fd])
+        assert waits(client, neighbour)
+        assert daemon.mappings() <= before + times
+        release_closing(fuse)
+        assert client.reply()[1] == v.DMA_MAP
+        assert client.read_reg(0) == 20
+
+
+def test_next_vm_waits_until_memory_is_unmapped(daemon, client, neighbour, fuse):
+    block_closing(client, fuse)
+    map_and_unmap(client, 4096, 64)
+    client.close()
+    with Client(daemon.socket()) as other:
+        daemon.wait_for_log("cannot accept a QEMU: memory of an earlier one is not unmapped yet")
+        neighbour()
+        release_closing(fuse)
+        other.negotiate()
