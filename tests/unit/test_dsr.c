@@ -277,3 +277,117 @@ TEST_GUEST(guest, test_ram_of_the_shared_region_may_vanish)
 	expect_ok(fg_guest_boot(g));
 	t_commands_work(g);
 }
+
+/* ------------------------------------------- RAM that is removed under one page */
+
+/* Each makes one page of the shared region, or of a ring, the first page of t_spare. */
+static void place_dsr(struct fg_guest *g)
+{
+	g->dsr = (struct pvr_dsr *)t_spare;
+	g->dsr_gpa = T_SPARE_GPA;
+}
+
+static void place_command(struct fg_guest *g)
+{
+	g->cmd_slot = t_spare;
+	g->cmd_gpa = T_SPARE_GPA;
+}
+
+static void place_response(struct fg_guest *g)
+{
+	g->resp_slot = t_spare;
+	g->resp_gpa = T_SPARE_GPA;
+}
+
+static void place_async_header(struct fg_guest *g)
+{
+	fg_buf_table(&g->async_ring, 0)[0] = T_SPARE_GPA;
+}
+
+static void place_async_slots(struct fg_guest *g)
+{
+	fg_buf_table(&g->async_ring, 0)[1] = T_SPARE_GPA;
+}
+
+static void place_cq_header(struct fg_guest *g)
+{
+	fg_buf_table(&g->cq_ring, 0)[0] = T_SPARE_GPA;
+}
+
+static void place_cq_slots(struct fg_guest *g)
+{
+	fg_buf_table(&g->cq_ring, 0)[1] = T_SPARE_GPA;
+}
+
+/* The driver gives vector 1 a ring after its probe. */
+static uint32_t vector_page;
+
+static void place_vector_header(struct fg_guest *g)
+{
+	g->config.ext |= PVR_EXT_CQ_VECTORS;
+	vector_page = 0;
+}
+
+static void place_vector_slots(struct fg_guest *g)
+{
+	g->config.ext |= PVR_EXT_CQ_VECTORS;
+	vector_page = 1;
+}
+
+static void open_vector(struct fg_guest *g)
+{
+	struct pvr_cmd_set_cq_ring req;
+	struct fg_buf buf;
+	uint64_t page;
+
+	if (!(g->config.ext & PVR_EXT_CQ_VECTORS))
+		return;
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	page = fg_buf_table(&buf, 0)[vector_page];
+	fg_buf_table(&buf, 0)[vector_page] = T_SPARE_GPA;
+	req = fg_cq_ring_request(1, &buf);
+	expect_ok(fg_cmd(g, &req, sizeof(req), NULL, 0));
+	fg_buf_table(&buf, 0)[vector_page] = page;
+	fg_buf_exit(&buf);
+}
+
+static const struct {
+	const char *label;
+	void (*place)(struct fg_guest *g);
+} pages_of_device[] = {
+	{ "DSR", place_dsr },
+	{ "command slot", place_command },
+	{ "response slot", place_response },
+	{ "header of the async ring", place_async_header },
+	{ "slots of the async ring", place_async_slots },
+	{ "header of the CQ ring", place_cq_header },
+	{ "slots of the CQ ring", place_cq_slots },
+	{ "header of the ring of vector 1", place_vector_header },
+	{ "slots of the ring of vector 1", place_vector_slots },
+};
+
+TEST_CASES(unprobed, test_ram_of_one_page_of_the_device_is_removed, pages_of_device)
+{
+	struct fg_guest *g = env->g[0];
+	uint64_t async[2], cq[2];
+
+	memcpy(async, fg_buf_table(&g->async_ring, 0), sizeof(async));
+	memcpy(cq, fg_buf_table(&g->cq_ring, 0), sizeof(cq));
+	memset(t_spare, 0, sizeof(t_spare));
+	t_plug_spare(g);
+	row->place(g);
+	expect_ok(fg_guest_boot(g));
+	open_vector(g);
+	t_commands_work(g);
+	t_unplug_spare(g);
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
+	t_commands_refused(g);
+	memset(t_spare, 0xa5, sizeof(t_spare));
+	fg_reg_write(g, PVR_REG_REQUEST, 0);
+	t_set_link(g, false);
+	fg_run(env->host);
+	for (size_t i = 0; i < sizeof(t_spare); i++)
+		assert_int_equal(t_spare[i], 0xa5);
+	memcpy(fg_buf_table(&g->async_ring, 0), async, sizeof(async));
+	memcpy(fg_buf_table(&g->cq_ring, 0), cq, sizeof(cq));
+}
