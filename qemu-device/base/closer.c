@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define CLOSER_FULL 256
-#define CLOSER_MEMORY 64
 #define CLOSER_MEMORY_FULL 1024 /* more than a socket holds by default */
 /* Both, two messages of the most descriptors, connections, all mappings of two clients. */
 #define CLOSER_MAX 1664
@@ -198,7 +197,7 @@ bool pvr_closer_has_memory(struct pvr_closer *closer, uint64_t max)
 
 	pthread_mutex_lock(&closer->lock);
 	start(closer);
-	has = closer->memory >= CLOSER_MEMORY || closer->bytes > max;
+	has = closer->memory >= PVR_CLOSER_MEMORY || closer->bytes > max;
 	pthread_mutex_unlock(&closer->lock);
 	return has;
 }

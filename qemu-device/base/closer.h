@@ -27,6 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PVR_CLOSER_MEMORY 64 /* see pvr_closer_has_memory() */
+
 struct pvr_closer;
 
 /* Return: NULL without memory. */
@@ -51,9 +53,10 @@ void pvr_closer_close_memory(struct pvr_closer *closer, int fd);
 void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size);
 
 /*
- * Return: whether 64 or more files and mappings of memory wait, or mappings of more than @max
- * bytes. Then take no more memory from their sender until this changes: address space and the
- * number of mappings of a process are finite. All mappings of a client always have room.
+ * Return: whether PVR_CLOSER_MEMORY or more files and mappings of memory wait, or mappings of
+ * more than @max bytes. Then take no more memory from their sender until this changes: address
+ * space and the number of mappings of a process are finite. All mappings of a client always
+ * have room.
  */
 bool pvr_closer_has_memory(struct pvr_closer *closer, uint64_t max);
 

@@ -9,6 +9,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "attach/ram_use.h"
+#include "base/closer.h"
 #include "daemon/confine.h"
 #include "daemon/control.h"
 #include "daemon/cpus.h"
@@ -17,6 +19,17 @@
 #include "daemon/network.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
+
+/*
+ * A process has 65,530 mappings by default (vm.max_map_count), and mmap() fails for all adapters
+ * without one. Each adapter has the mappings of a client, and those that wait to be unmapped, also
+ * of the previous client. The others are for the heap, stacks, libraries and sockets.
+ */
+#define MAPPINGS_DEFAULT 65530
+#define MAPPINGS_OTHER 8192
+_Static_assert(PVR_ADAPTERS_MAX *(PVR_RAM_REGIONS + PVR_CLOSER_MEMORY) <=
+		       MAPPINGS_DEFAULT - MAPPINGS_OTHER,
+	       "no client takes mappings of another one");
 
 /* --------------------------------------------------------- engine callbacks */
 
