@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from daemon_process import PATIENCE, PVRDMACTL, ROOT, mac, wait_until
+from daemon_process import PATIENCE, PVRDMACTL, ROOT, mac, run_pvrdmad, wait_until
 from sender import Sender
 from vfio_user import attach
 
@@ -60,6 +60,18 @@ def test_help():
     assert done.returncode == 0
     for word in ("adapters", "paths", "peers", "qps", "stats", "workers", "add-adapter", "remove-adapter", "link", "log-level", "--json"):
         assert word in done.stdout
+
+
+def test_each_setting_of_an_adapter_is_documented():
+    """In the help of both programs and in the man pages; the message about an unknown setting has all of them."""
+    message = ctl("add-adapter", "nix=1").stderr
+    settings = re.findall(r"[a-z-]+", message.split("there are ")[1].replace(" and ", ", "))
+    assert {"name", "memory", "object-memory", "worker"} <= set(settings)
+    option, table = ((ROOT / "docs/man" / page).read_text() for page in ("pvrdmad.8", "pvrdmad.conf.5"))
+    for setting in settings:
+        assert f"{setting}=" in ctl("--help").stdout and f"{setting}=" in run_pvrdmad("--help").stdout
+        assert f"{setting}=" in option, setting
+        assert setting == "name" or f".It Cm {setting}\n" in table, setting
 
 
 def test_adapters(daemon, client):
