@@ -212,7 +212,7 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 		accept_later(attach, "descriptors of an earlier one cannot be closed");
 		return;
 	}
-	if (pvr_closer_has_memory(attach->closer, attach->stats.ram_limit)) {
+	if (pvr_closer_has_memory(attach->closer, 2 * attach->stats.ram_limit)) {
 		accept_later(attach, "memory of an earlier one is not unmapped yet");
 		return;
 	}

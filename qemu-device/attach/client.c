@@ -422,10 +422,13 @@ static int run_message(struct pvr_client *client, const struct pvr_window *windo
 	return pass_message(client, window, hdr);
 }
 
-/* A client can map and unmap memory faster than the kernel frees it. */
+/*
+ * A client can map and unmap memory faster than the kernel frees it. All that a client may map
+ * can wait once, so a VM that restarts does not wait.
+ */
 static bool must_wait(struct pvr_client *client)
 {
-	if (!pvr_closer_has_memory(pvr_attach_closer(client->attach), client->ram.limit))
+	if (!pvr_closer_has_memory(pvr_attach_closer(client->attach), 2 * client->ram.limit))
 		return false;
 	pvr_loop_timer_arm(pvr_attach_env(client->attach)->loop, &client->retry, RETRY);
 	return true;

@@ -151,7 +151,7 @@ def waits(client, neighbour):
     return not select.select([client.sock], [], [], 0)[0]
 
 
-@pytest.mark.parametrize("size, times", [(4096, 64), (12 << 20, 2)], ids=["mappings", "bytes"])
+@pytest.mark.parametrize("size, times", [(4096, 64), (12 << 20, 3)], ids=["mappings", "bytes"])
 def test_no_more_memory_while_much_is_to_be_unmapped(request, daemon, neighbour, size, times):
     path = daemon.add_adapter("small", 7, memory="16M")
     fuse = request.getfixturevalue("fuse")  # after the last exec(), see above
