@@ -79,6 +79,9 @@ static int teardown(void **state)
 	return t_teardown(state);
 }
 
+#define TEST_POOL(name) TEST_WITH(struct t_env *env, setup, teardown, name)
+#define TEST_POOL_CASES(name, rows) TEST_CASES_WITH(struct t_env *env, setup, teardown, name, rows)
+
 /* From here on nothing may call fg_run(). */
 static void go(struct t_env *env)
 {
@@ -128,8 +131,7 @@ static const struct wait {
 };
 
 /* A sender without a receive request looks at its peer's receive ring again and again. */
-TEST_CASES_WITH(struct t_env *env, setup, teardown, test_receive_ring_goes_under_a_waiting_sender,
-		waits)
+TEST_POOL_CASES(test_receive_ring_goes_under_a_waiting_sender, waits)
 {
 	const struct fg_conn conn = t_conn_rnr(T_RNR_FOREVER, row->min_rnr_timer);
 	const struct fg_qp_spec spec = {
@@ -196,7 +198,7 @@ static uint64_t contended(const struct t_env *env)
  * Both workers use the lock of vm4 until the first one has found it locked, if that happens in
  * time. vm1 still sends when vm4 is removed.
  */
-TEST_WITH(struct t_env *env, setup, teardown, test_contended_peer_is_removed_under_load)
+TEST_POOL(test_contended_peer_is_removed_under_load)
 {
 	struct fg_end near, far;
 	uint32_t n = 0;
