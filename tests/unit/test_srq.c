@@ -3,6 +3,7 @@
 #include "objects.h"
 
 #include "core/adapter.h"
+#include "core/objects.h"
 
 static void post(struct srq_pair *s, uint64_t wr_id, uint64_t offset, uint32_t len)
 {
@@ -411,6 +412,89 @@ TEST_SRQ(test_error_in_the_middle_of_a_message_flushes_its_request)
 	expect_cqe(&s->a->scq, 3, PVRDMA_WC_RETRY_EXC_ERR);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s->b->qp.handle),
 			 1);
+}
+
+static void fail_by_memory(struct srq_pair *s, struct fg_mr *to)
+{
+	expect_ok(fg_mr_destroy(to));
+	fg_settle(s->env->host, 100 * FG_SEC);
+}
+
+static void to_err(struct srq_pair *s, struct fg_mr *to)
+{
+	expect_ok(fg_qp_to_err(&s->b->qp));
+}
+
+static void to_err_and_reset(struct srq_pair *s, struct fg_mr *to)
+{
+	expect_ok(fg_qp_to_err(&s->b->qp));
+	expect_ok(fg_qp_to_reset(&s->b->qp));
+}
+
+static void to_reset(struct srq_pair *s, struct fg_mr *to)
+{
+	expect_ok(fg_qp_to_reset(&s->b->qp));
+}
+
+static void destroy(struct srq_pair *s, struct fg_mr *to)
+{
+	expect_ok(fg_qp_destroy(&s->b->qp));
+}
+
+static const struct {
+	const char *label;
+	void (*end)(struct srq_pair *s, struct fg_mr *to);
+	uint32_t cqes, status; /* of the request that the QP holds */
+} message_ends[] = {
+	{ "ERR", to_err, 1, PVRDMA_WC_WR_FLUSH_ERR },
+	{ "ERR, then RESET", to_err_and_reset, 0, 0 },
+	{ "RESET", to_reset, 0, 0 },
+	{ "destroyed", destroy, 0, 0 },
+	{ "memory is gone", fail_by_memory, 1, PVRDMA_WC_LOC_PROT_ERR },
+};
+
+/* The QP has a request of the SRQ for a message that is not complete. */
+static void hold_one(struct srq_pair *s, uint64_t wr_id, struct fg_mr *to)
+{
+	const uint32_t len = 1 << 26; /* many runs long */
+	struct t_env *env = s->env;
+	struct fg_mr from;
+
+	t_wide_mr(s->a, len / PVR_PAGE_SIZE, &from);
+	t_wide_mr(s->b, len / PVR_PAGE_SIZE, to);
+	t_srq_recv(&s->srq, wr_id, to, 0, len);
+	s->a->mr = from;
+	t_send(s->a, 3, 0, len);
+	while (!t_device_qp(s->b)->held->valid)
+		assert_true(env->wire ? fg_wire_step(env->wire)
+				      : pvr_engine_run(env->host->engine, 0));
+}
+
+/* Request 1 completes at most once, and request 2 is for the next QP. */
+TEST_SRQ_CASES(test_request_that_a_qp_holds_ends_once, message_ends)
+{
+	struct fg_end far;
+	struct fg_mr to;
+
+	hold_one(s, 1, &to);
+	post(s, 2, 0, 64);
+	row->end(s, &to);
+	fg_settle(env->host, 100 * FG_SEC);
+	for (uint32_t i = 0; i < row->cqes; i++)
+		expect_cqe(&s->b->rcq, 1, row->status);
+	expect_no_cqe(&s->b->rcq);
+	fg_cq_drain(&s->a->scq);
+	s->b->qp = t_qp_create(s->b, (struct fg_qp_spec){ .srq = &s->srq });
+	fg_end_open(&far, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&far, s->b, NULL);
+	t_send(&far, 4, 0, 64);
+	await_sent(&far, 4);
+	expect_recv(&s->b->rcq, 2, 64);
+	expect_no_cqe(&s->b->rcq);
+	post(s, 5, 0, 64);
+	t_send(&far, 6, 0, 64);
+	await_sent(&far, 6);
+	expect_recv(&s->b->rcq, 5, 64);
 }
 
 TEST_SRQ(test_failed_srq_serves_no_qp)

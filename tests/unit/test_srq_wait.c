@@ -111,6 +111,27 @@ TEST_CROWD(test_reset_queue_pair_leaves_its_receive_to_the_next)
 	expect_others_served(c);
 }
 
+TEST_CROWD(test_failed_queue_pair_leaves_its_receive_to_the_next)
+{
+	post_for_first(c);
+	expect_ok(fg_qp_to_err(&c->near[0].qp));
+	expect_others_served(c);
+	expect_no_cqe(&c->far[0].scq);
+	assert_int_equal(fg_cq_drain(&c->owner.rcq), 2);
+}
+
+/* It is the first that waits, but cannot use the receive. */
+TEST_CROWD(test_receive_for_a_failed_queue_pair_goes_to_the_next)
+{
+	all_send(c);
+	expect_ok(fg_qp_to_err(&c->near[0].qp));
+	fg_run(c->env->host);
+	post(c, 1);
+	expect_served(c, 1);
+	post(c, 1);
+	expect_served(c, 2);
+}
+
 TEST_CROWD(test_longest_waiting_sender_is_first)
 {
 	static const uint32_t order[CROWD] = { 2, 0, 1 };

@@ -247,13 +247,16 @@ static bool detach(struct pvr_qp *qp)
 static bool rnr_resume(struct pvr_qp *qp)
 {
 	struct pvr_qp *peer;
+	bool waits;
 
 	if (!pvr_local_peer(qp, &peer))
 		return false;
 	pvr_qp_set_rnr_resume_pending(qp, false);
-	if (peer && peer->wait == PVR_QP_WAIT_RNR)
+	waits = peer && peer->wait == PVR_QP_WAIT_RNR;
+	if (waits)
 		pvr_requester_resume(peer);
-	else
+	/* In ERR the queue pair uses no receive: it is for the next one of the SRQ. */
+	if (!waits || !pvr_local_can_receive(qp))
 		pvr_sched_pass_on(qp);
 	return true;
 }
