@@ -264,7 +264,7 @@ int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint
 	int err = pvr_host_gid_set(engine, fabric, gid, gid_type, where, host, &wake);
 
 	if (wake)
-		pvr_host_resume(engine, NULL);
+		pvr_host_resume_fabric(engine, fabric);
 	return err;
 }
 

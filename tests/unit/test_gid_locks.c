@@ -283,6 +283,27 @@ TEST_CASES(hosts, test_guest_takes_no_lock_of_another_fabric_on_any_host, acts)
 	expect_no_waits(env, env->g[0]);
 }
 
+/* What other fabrics wait for does not depend on the answer. */
+TEST(hosts, test_answer_of_the_directory_takes_no_lock_of_another_fabric)
+{
+	struct pvr_adapter *other;
+
+	add_tenants(env);
+	other = env->g[2]->adapter;
+	__atomic_store_n(&other->hosts.any, true, __ATOMIC_SEQ_CST);
+	fg_wire_directory(env->wire, false);
+	send_to_absent(env);
+	expect_no_cqe(&env->a.scq);
+	pvr_lock(&other->lock);
+	waits = 0;
+	expect_ok(pvr_engine_set_gid(env->host->engine, "default", env->b.gid, PVR_GID_TYPE_ROCE_V2,
+				     PVR_GID_AT_HOST, fg_wire_remote_host(env->wire, 0, 1)));
+	pvr_unlock(&other->lock);
+	assert_int_equal(waits, 0);
+	fg_run(env->host);
+	expect_sent(&env->a, 1);
+}
+
 /* GIDs that a guest chooses do not meet in one bucket. */
 TEST(guest, test_chosen_gids_are_spread)
 {

@@ -182,11 +182,15 @@ int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp
 /* Like pvr_rsp_conn_ext_dma(). */
 const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route);
 /*
- * Resumes queue pairs that wait for @host; NULL: for any host. Called when a connection
- * has space again, has come up or gone down, or when a GID was resolved. Takes adapter
- * locks, so the caller holds none.
+ * Resumes queue pairs that wait for @host. Called when a connection has space again, or has
+ * come up or gone down. Takes adapter locks, so the caller holds none.
  */
 void pvr_host_resume(struct pvr_engine *engine, struct pvr_host *host);
+/*
+ * Resumes queue pairs of the fabric that wait for any host. Called when one of its GIDs was
+ * resolved. Takes locks of its adapters only. The fabric need not exist.
+ */
+void pvr_host_resume_fabric(struct pvr_engine *engine, const char *fabric);
 
 struct pvr_engine *pvr_host_engine(const struct pvr_host *host);
 /* Adds @n to the host's counter of retransmits. Any thread. */

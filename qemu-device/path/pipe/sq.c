@@ -7,6 +7,7 @@
 #include "rdma/sched.h"
 #include "core/charge.h"
 #include "core/ext_dma.h"
+#include "gid/fabric.h"
 #include "gid/flow.h"
 #include "rdma/qp.h"
 #include "rdma/worker.h"
@@ -199,15 +200,30 @@ static void resume_adapter(struct pvr_adapter *adapter, const struct pvr_host *h
 	resume_found(adapter);
 }
 
+static void lock_and_resume(struct pvr_adapter *adapter, const struct pvr_host *host)
+{
+	if (!__atomic_load_n(&adapter->hosts.any, __ATOMIC_SEQ_CST))
+		return;
+	pvr_adapter_lock(adapter);
+	resume_adapter(adapter, host);
+	pvr_adapter_unlock(adapter);
+}
+
 void pvr_host_resume(struct pvr_engine *engine, struct pvr_host *host)
 {
 	struct pvr_adapter *adapter;
 
-	LIST_FOREACH(adapter, &engine->adapters, link) {
-		if (!__atomic_load_n(&adapter->hosts.any, __ATOMIC_SEQ_CST))
-			continue;
-		pvr_adapter_lock(adapter);
-		resume_adapter(adapter, host);
-		pvr_adapter_unlock(adapter);
-	}
+	LIST_FOREACH(adapter, &engine->adapters, link)
+		lock_and_resume(adapter, host);
+}
+
+void pvr_host_resume_fabric(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name);
+	struct pvr_adapter *adapter;
+
+	if (!fabric)
+		return;
+	LIST_FOREACH(adapter, &fabric->adapters, fabric_link)
+		lock_and_resume(adapter, NULL);
 }
