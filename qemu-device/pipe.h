@@ -71,7 +71,7 @@ struct pvr_host_ops {
 	 * The engine has requests for @host and needs a new outgoing connection, because
 	 * no connection is up, or none with @dscp. In the second case requests use
 	 * another connection meanwhile. Called repeatedly until the connection is up, by
-	 * any thread.
+	 * any thread, at most about once in 10 ms for a DSCP.
 	 */
 	void (*want)(void *opaque, struct pvr_host *host, uint8_t dscp);
 };

@@ -567,3 +567,38 @@ TEST(hosts, test_lookups_of_random_senders_have_a_rate)
 	assert_int_equal(fg_wire_resolves(env->wire, 1), before + 1);
 	assert_false(fg_malformed_is_closed(malformed));
 }
+
+/* Datagrams with a DSCP that no connection has, or with no connection, as fast as a guest can. */
+TEST(hosts, test_connections_are_wanted_at_a_limited_rate)
+{
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+	unsigned int wants = fg_wire_wants(env->wire, 0);
+
+	av.sl_tclass_flowlabel = 0xb8u << 20;
+	for (unsigned int i = 0; i < 200; i++) {
+		t_post(&env->a, .wr_id = i, .opcode = PVRDMA_WR_SEND, T_UD(&av, &env->b),
+		       T_SGE(&env->a.mr, 0, 64));
+		fg_run(env->host);
+		expect_sent(&env->a, i);
+		fg_advance(env->host, FG_MS / 10);
+	}
+	assert_in_range(fg_wire_wants(env->wire, 0) - wants, 1, 3);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	wants = fg_wire_wants(env->wire, 0);
+	ping_waits(env, 1);
+	assert_true(fg_wire_wants(env->wire, 0) > wants);
+	fg_settle(env->host, 210 * FG_MS);
+	expect_sent(&env->a, 1);
+	wants = fg_wire_wants(env->wire, 0);
+	for (unsigned int i = 0; i < 200; i++) {
+		t_send_ud(&env->a, &env->b, i, 0, LEN);
+		fg_run(env->host);
+		expect_sent(&env->a, i);
+		fg_advance(env->host, FG_MS / 10);
+	}
+	assert_in_range(fg_wire_wants(env->wire, 0) - wants, 1, 3);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_advance(env->host, 2 * FG_SEC);
+	ping(env, 3);
+	assert_true(fg_cq_drain(&env->b.rcq) > 0);
+}

@@ -45,6 +45,8 @@ struct pvr_host {
 	char name[PVR_HOST_NAME_MAX];
 	struct pvr_req_conn_set out[PVR_PIPE_KINDS]; /* see DOC: lockless access */
 	uint64_t rtt_ns, heard, retransmits; /* atomic; any thread */
+	/* DSCPs that want() was called for since that time; atomic, any thread. */
+	uint64_t wanted, wanted_since;
 	struct pvr_lock lock; /* Protects the members below and new slots; innermost. */
 	LIST_HEAD(, pvr_rsp_conn) ins;
 	struct pvr_link_count gone; /* sum of the closed rsp_conns */

@@ -8,6 +8,9 @@
 #include "core/adapter.h"
 #include "gid/fabric.h"
 
+/* Minimum time between two calls of want() for a host and DSCP. */
+#define WANT_AGAIN_NS 10000000ull
+
 /* ------------------------------------------------------------------------ slots */
 
 static struct pvr_req_conn *out_find(const struct pvr_host *host, unsigned int kind,
@@ -73,9 +76,12 @@ static int out_open(struct pvr_req_conn *out, const struct pvr_stream_ops *ops, 
 	return err;
 }
 
+/* A change allows want() again at once: queue pairs that it resumes may wait for the call. */
 static void set_up(struct pvr_req_conn *out, bool up)
 {
 	uint32_t *word = &out->host->out[out->kind].up;
+
+	__atomic_store_n(&out->host->wanted, 0, __ATOMIC_RELAXED);
 
 	if (up)
 		__atomic_fetch_or(word, 1u << out->slot, __ATOMIC_RELEASE);
@@ -219,9 +225,25 @@ static bool needs_connection(const struct pvr_route *route, const struct pvr_req
 				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
 }
 
-bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
+/* The connection may never come: call want() at a limited rate, not for each request. */
+static void want(struct pvr_host *host, uint8_t dscp)
 {
 	const struct pvr_pipe *pipe = pvr_host_pipe(host);
+	uint64_t now = pvr_now(host->engine), bit = 1ull << dscp;
+
+	if (now - __atomic_load_n(&host->wanted_since, __ATOMIC_RELAXED) >= WANT_AGAIN_NS) {
+		__atomic_store_n(&host->wanted_since, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&host->wanted, 0, __ATOMIC_RELAXED);
+	}
+	if (__atomic_load_n(&host->wanted, __ATOMIC_RELAXED) & bit ||
+	    __atomic_fetch_or(&host->wanted, bit, __ATOMIC_RELAXED) & bit)
+		return;
+	if (pipe->ops && pipe->ops->want)
+		pipe->ops->want(pipe->opaque, host, dscp);
+}
+
+bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
+{
 	struct pvr_req_conn *out = pick_best(host, qpn, dscp);
 
 	*route = (struct pvr_route){ .host = host, .dscp = dscp };
@@ -235,8 +257,8 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 		route->generation = generation_of(out);
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 	}
-	if (needs_connection(route, out) && pipe->ops && pipe->ops->want)
-		pipe->ops->want(pipe->opaque, host, dscp);
+	if (needs_connection(route, out))
+		want(host, dscp);
 	return route->generation;
 }
 
