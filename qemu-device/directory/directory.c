@@ -355,7 +355,7 @@ void pvr_directory_get_stats(struct pvr_directory *directory, struct pvr_directo
 		.own = pvr_own_gids_num(&directory->own),
 		.lookups = directory->lookups,
 		.refused = directory->refused,
-		.dropped = directory->queue.dropped,
+		.dropped = __atomic_load_n(&directory->queue.dropped, __ATOMIC_RELAXED),
 	};
 	if (directory->ops->stats)
 		directory->ops->stats(directory, stats);

@@ -76,6 +76,23 @@ static unsigned int lane_of(const char *name)
 	return hash % PVR_DIR_QUEUE_LANES;
 }
 
+static void drop(struct pvr_dir_queue *queue)
+{
+	__atomic_fetch_add(&queue->dropped, 1, __ATOMIC_RELAXED);
+}
+
+/* Also called without the lock: then the lane may have room again, or none any more. */
+static bool is_full(const struct pvr_dir_queue *queue, unsigned int lane)
+{
+	return __atomic_load_n(&queue->lane_len[lane], __ATOMIC_RELAXED) >= PVR_DIR_QUEUE_LANE_MAX;
+}
+
+/* The lock is held. */
+static void count(struct pvr_dir_queue *queue, unsigned int lane, int n)
+{
+	__atomic_store_n(&queue->lane_len[lane], queue->lane_len[lane] + n, __ATOMIC_RELAXED);
+}
+
 /* A token bucket. Return: whether the hosts of the lane may cause one more query. */
 static bool may_ask(struct pvr_dir_queue *queue, unsigned int lane)
 {
@@ -102,18 +119,18 @@ static void request_locked(struct pvr_dir_queue *queue, const struct pvr_key *ke
 		return;
 	if (!host || may_ask(queue, lane)) {
 		lane += host ? PVR_DIR_QUEUE_LANES : 0;
-		if (queue->lane_len[lane] < PVR_DIR_QUEUE_LANE_MAX)
+		if (!is_full(queue, lane))
 			question = malloc(sizeof(*question));
 	}
 	if (!question) {
-		queue->dropped++;
+		drop(queue);
 		return;
 	}
 	question->node.key = *key;
 	question->lane = lane;
 	pvr_key_insert(&queue->questions, &question->node);
 	TAILQ_INSERT_TAIL(&queue->lanes[lane], question, link);
-	queue->lane_len[lane]++;
+	count(queue, lane, 1);
 	wake_locked(queue);
 }
 
@@ -121,6 +138,14 @@ void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const char *host, const s
 {
 	unsigned int lane = lane_of(host ? host : key->fabric);
 
+	/*
+	 * A guest may look up ever new GIDs at any rate. The queue is common to all tenants, so
+	 * a look-up that it would drop does not take its lock.
+	 */
+	if (is_full(queue, host ? lane + PVR_DIR_QUEUE_LANES : lane)) {
+		drop(queue);
+		return;
+	}
 	pthread_mutex_lock(&queue->lock);
 	request_locked(queue, key, lane, host);
 	pthread_mutex_unlock(&queue->lock);
@@ -149,7 +174,7 @@ static void add_news_locked(struct pvr_dir_queue *queue, const struct pvr_news *
 		return;
 	copy = *num < PVR_DIR_QUEUE_NEWS_MAX ? malloc(sizeof(*copy)) : NULL;
 	if (!copy) {
-		queue->dropped++;
+		drop(queue);
 		return;
 	}
 	*copy = *news;
@@ -197,7 +222,7 @@ static struct pvr_question *next_locked(struct pvr_dir_queue *queue)
 	if (!question)
 		return NULL;
 	TAILQ_REMOVE(&queue->lanes[question->lane], question, link);
-	queue->lane_len[question->lane]--;
+	count(queue, question->lane, -1);
 	pvr_key_remove(&queue->questions, &question->node);
 	return question;
 }

@@ -54,13 +54,14 @@ struct pvr_dir_queue {
 	struct pvr_key_table questions;
 	/* The first half is for guests, by their fabrics; the second for other hosts. */
 	struct pvr_lane lanes[2 * PVR_DIR_QUEUE_LANES];
-	unsigned int lane_len[2 * PVR_DIR_QUEUE_LANES], next_lane;
+	unsigned int lane_len[2 * PVR_DIR_QUEUE_LANES]; /* also read without the lock */
+	unsigned int next_lane;
 	struct {
 		uint64_t spent, at; /* see may_ask() */
 		unsigned int num_news[PVR_NEWS_KINDS];
 	} hosts[PVR_DIR_QUEUE_LANES];
 	struct pvr_news_list news;
-	uint64_t dropped;
+	uint64_t dropped; /* atomic */
 };
 
 /* @ready: called in @loop's thread when items are queued. Return: 0 or -errno. */

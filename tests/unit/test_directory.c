@@ -79,6 +79,18 @@ static void ready(struct pvr_source *source, uint32_t events)
 {
 }
 
+/* pthread_mutex_lock() is wrapped (--wrap, see meson.build). */
+static unsigned int locks;
+
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	locks++;
+	return __real_pthread_mutex_lock(mutex);
+}
+
 struct queue_env {
 	struct pvr_loop *loop;
 	struct pvr_dir_queue queue;
@@ -148,6 +160,32 @@ TEST_QUEUE(test_queue_lanes_take_turns)
 	assert_int_equal(red, PVR_DIR_QUEUE_LANE_MAX);
 	assert_int_equal(env->queue.dropped, 5000 - PVR_DIR_QUEUE_LANE_MAX);
 	assert_in_range(before_blue, 0, 1);
+}
+
+/* Queries that the queue does not take keep no other thread from the queue. */
+TEST_QUEUE(test_queue_full_lane_takes_no_lock)
+{
+	struct pvr_key key;
+	unsigned int before, asked = 0;
+
+	for (unsigned int i = 0; i < PVR_DIR_QUEUE_LANE_MAX; i++) {
+		numbered_key(&key, RED, i);
+		pvr_dir_queue_lookup(&env->queue, NULL, &key);
+	}
+	before = locks;
+	for (unsigned int i = PVR_DIR_QUEUE_LANE_MAX; i < 5000; i++) {
+		numbered_key(&key, RED, i);
+		pvr_dir_queue_lookup(&env->queue, NULL, &key);
+	}
+	assert_int_equal(locks - before, 0);
+	assert_int_equal(env->queue.dropped, 5000 - PVR_DIR_QUEUE_LANE_MAX);
+	/* There is room again. */
+	assert_true(pvr_dir_queue_question(&env->queue, &key));
+	numbered_key(&key, RED, 5000);
+	pvr_dir_queue_lookup(&env->queue, NULL, &key);
+	while (pvr_dir_queue_question(&env->queue, &key))
+		asked++;
+	assert_int_equal(asked, PVR_DIR_QUEUE_LANE_MAX);
 }
 
 /* Reports of one host leave room for those of others. */
