@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Storage of the other VM's kernel, over NVMe-oF and iSER, in use while the driver shuts its device down, and while both VMs
+power off. The kernels drain the queues of their consumers after the driver's shutdown: without a hang, and without a warning."""
+
+import pytest
+import storage
+from boots import APPS_PACKAGES, Boot, step_tests
+from steps import Step, guest_module
+
+pytestmark = pytest.mark.long
+
+FUNCTIONS = storage.FUNCTIONS + """
+    name=iqn.2026-01.test:ram
+    # A RAM disk of LIO's own, of 32 MiB. Each initiator may use it.
+    iser_target() {
+        modprobe -a target_core_mod iscsi_target_mod ib_isert && cd /sys/kernel/config/target || return
+        mkdir -p core/rd_mcp_0/ram iscsi/$name/tpgt_1/lun/lun_0 || return
+        echo rd_pages=8192 >core/rd_mcp_0/ram/control && echo 1 >core/rd_mcp_0/ram/enable || return
+        cd iscsi/$name/tpgt_1 && ln -s /sys/kernel/config/target/core/rd_mcp_0/ram lun/lun_0/ram || return
+        echo 0 >attrib/authentication
+        echo 1 >attrib/generate_node_acls
+        echo 1 >attrib/cache_dynamic_acls
+        echo 0 >attrib/demo_mode_write_protect
+        mkdir np/10.77.0.1:3260 && echo 1 >np/10.77.0.1:3260/iser && echo 1 >enable
+    }
+    iscsi() { iscsiadm -m node -T $name -p 10.77.0.1:3260 "$@"; }
+    # Failed I/O returns, instead of a wait for a session that does not return.
+    iser_host() {
+        modprobe -a sd_mod ib_iser || return
+        mkdir -p /run/lock/iscsi /etc/iscsi && echo InitiatorName=iqn.2026-01.test:node$NODE >/etc/iscsi/initiatorname.iscsi
+        pidof iscsid >/dev/null || iscsid || return
+        iscsi -I iser -o new >/dev/null && iscsi -o update -n node.session.timeo.replacement_timeout -v 5 && iscsi --login &&
+            until_true 100 test -b /dev/sda
+    }
+    works() { dd if=/dev/urandom of=$1 bs=64k count=64 oflag=direct && dd if=$1 of=/dev/null bs=64k count=64 iflag=direct; }
+    # Until the first error.
+    use() { while dd if=/dev/zero of=$1 bs=16k count=256 oflag=direct; do :; done >/dev/null 2>&1 & }
+    both() { host && iser_host && works /dev/nvme0n1 && works /dev/sda; }
+    """
+TARGETS = Step("targets", FUNCTIONS + "[ $NODE != 1 ] || { target && iser_target; }")
+CONNECT = Step("connect", FUNCTIONS + "[ $NODE != 2 ] || both", 60)
+# The shutdown method, while the sessions are in use. The kernel goes on here, so that the consumers notice and drain.
+SHUTDOWN = Step("shutdown-under-io", FUNCTIONS + """
+    [ $NODE = 2 ] || exit 0
+    use /dev/nvme0n1; nvme=$!
+    use /dev/sda; iser=$!
+    sleep 1; kill -0 $nvme $iser || exit
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX shutdown=1 && rmmod pvr_ktest || exit
+    nvme disconnect -n ram
+    wait $nvme $iser
+    iscsi --logout
+    iscsi -o delete
+    until_true 100 no_qp && unload && load""", 120)
+# Both kernels report errors of their sessions, but no faults of their own.
+COMPLAINTS = Step("complaints", "! dmesg | grep -E 'WARNING|BUG|Oops|Call Trace|failed to drain|blocked for more than'")
+AGAIN = Step("connect-again", CONNECT.script, 60)
+# The VMs power off next, both at once.
+LEAVE = Step("leave-in-use", FUNCTIONS + """
+    [ $NODE = 2 ] || exit 0
+    use /dev/nvme0n1
+    use /dev/sda
+    sleep 1""")
+STEPS = [TARGETS, CONNECT, SHUTDOWN, COMPLAINTS, AGAIN, LEAVE]
+
+power_off = Boot("power-off", packages=APPS_PACKAGES + ",open-iscsi").part(STEPS, files=guest_module, long=True)
+test_step, test_run_ended_well = step_tests(power_off=STEPS)
