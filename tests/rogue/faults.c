@@ -206,7 +206,7 @@ static const struct fault faults[] = {
 	{ "wild-queue-index", CALL(FAULT_COMPLETED, wild_queue_index) },
 	{ "mr-handle", RESP(PVR_CMD_CREATE_MR, create_mr.mr_handle, WILD) },
 	{ "cq-handle", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, WILD) },
-	{ "cq-handle-of-nobody", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, 1) },
+	{ "cq-handle-of-nobody", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, 5000) },
 	{ "cq-size", RESP(PVR_CMD_CREATE_CQ, create_cq.cqe, WILD) },
 	{ "qp-handle", RESP(PVR_CMD_CREATE_QP, create_qp.qp_handle, WILD) },
 	{ "qpn-0", RESP(PVR_CMD_CREATE_QP, create_qp.qpn, 0) },

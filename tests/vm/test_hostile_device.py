@@ -55,7 +55,7 @@ FAULTS = [
     Fault("uc-handle-0", FAILED, "devinfo", "device failed: user context got handle 0"),
     Fault("pd-handle", FAILED, "devinfo", "device failed: a PD's handle has more than 24 bits"),
     Fault("cq-handle", FAILED, "devinfo", "device gave handle 0xdeadbeef"),
-    Fault("cq-handle-of-nobody", KEPT, "killed", "DESTROY_CQ of handle 1 refused: -EINVAL"),
+    Fault("cq-handle-of-nobody", KEPT, "killed", "DESTROY_CQ of handle 5000 refused: -EINVAL"),
     Fault("cq-size", FAILED, "devinfo", "device failed: it changed the size of a CQ"),
     Fault("qp-handle", FAILED, "pingpong", "device gave QP number .*, handle 3735928559; expected .* below"),
     Fault("qpn-0", FAILED, "pingpong", "device gave QP number 0,"),
