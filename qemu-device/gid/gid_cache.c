@@ -315,8 +315,17 @@ static int set_nowhere(struct pvr_gid_cache *cache, const struct pvr_gid_key *ke
 	return 0;
 }
 
+static void forget(struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
+{
+	struct entry **at = find(cache, key);
+
+	if (*at)
+		del(cache, at);
+}
+
+/* @more: further hosts may follow, and the entry's state is unknown until then. */
 static int set_host(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, struct entry *entry,
-		    struct pvr_host *host, bool *changed)
+		    struct pvr_host *host, bool more, bool *changed)
 {
 	bool is_new = !entry;
 	int ret = is_new ? add(cache, key, &entry) : 0;
@@ -326,22 +335,12 @@ static int set_host(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, 
 	ret = put(entry, key, host);
 	if (ret < 0) {
 		if (is_new)
-			del(cache, find(cache, key));
+			forget(cache, key);
 		return ret;
 	}
-	entry->more = false;
+	entry->more = more;
 	*changed = ret;
 	return 0;
-}
-
-static int set_host_more(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
-			 struct pvr_host *host, bool *changed)
-{
-	int err = set_host(cache, key, *find(cache, key), host, changed);
-
-	if (!err)
-		(*find(cache, key))->more = key->multicast;
-	return err;
 }
 
 /* ------------------------------------------------------------------------ the cache */
@@ -400,9 +399,9 @@ int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key
 	*changed = false;
 	switch (state) {
 	case PVR_GID_AT_HOST:
-		return set_host(cache, key, *at, host, changed);
+		return set_host(cache, key, *at, host, false, changed);
 	case PVR_GID_AT_HOST_MORE:
-		return set_host_more(cache, key, host, changed);
+		return set_host(cache, key, *at, host, key->multicast, changed);
 	case PVR_GID_ABSENT:
 		return set_nowhere(cache, key, *at, changed);
 	case PVR_GID_LEFT_HOST:
