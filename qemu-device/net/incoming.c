@@ -179,13 +179,23 @@ static unsigned int count_from(const struct pvr_net *net, const struct pvr_addre
 	return num;
 }
 
-static void drop_oldest(struct pvr_net *net)
+/* Return: NULL if there is no handshake. */
+static struct pvr_conn *oldest_handshake(const struct pvr_net *net)
 {
 	struct pvr_conn *conn, *oldest = NULL;
-	struct pvr_error why;
 
 	LIST_FOREACH(conn, &net->handshakes, link)
 		oldest = conn;
+	return oldest;
+}
+
+static void drop_oldest(struct pvr_net *net)
+{
+	struct pvr_conn *oldest = oldest_handshake(net);
+	struct pvr_error why;
+
+	if (!oldest)
+		return;
 	pvr_fail(&why, "its handshake is slow, and %u newer ones are in progress", HANDSHAKES_MAX);
 	refuse(oldest, &why);
 }
