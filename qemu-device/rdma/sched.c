@@ -208,12 +208,13 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 static void contended_quantum(struct pvr_worker *worker, const struct pvr_contended *contended)
 {
 	struct pvr_adapter *adapter = contended->adapter;
+	struct pvr_qp *qp = pvr_qp_get(adapter, contended->handle);
 
 	adapter->locked_peer = contended->peer;
 	adapter->runner = worker;
 	/* Without the lock the queue pair may have run, or been destroyed. */
-	if (pvr_qp_get(adapter, contended->handle) == contended->qp && contended->qp->is_ready)
-		run_qp(worker, contended->qp);
+	if (qp && qp == contended->qp && qp->is_ready)
+		run_qp(worker, qp);
 	else
 		pvr_adapter_unlock_peer(adapter);
 	adapter->runner = NULL;
