@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/adapter.h"
@@ -21,9 +22,8 @@ static uint32_t iba_length(uint32_t payload, bool immediate)
 	return WIRE_OVERHEAD + ((payload + 3) & ~3u) + (immediate ? IMMEDIATE_SIZE : 0);
 }
 
-static uint16_t ip_checksum(const void *header)
+static uint16_t ip_checksum(const uint8_t *p)
 {
-	const uint8_t *p = header;
 	uint32_t sum = 0;
 	int i;
 
@@ -49,9 +49,10 @@ static void build_ipv4(uint8_t grh[PVR_GRH_SIZE], const struct pvrdma_av *av,
 
 	memcpy(&ip.saddr, sgid + 12, 4);
 	memcpy(&ip.daddr, av->dgid + 12, 4);
-	ip.check = ip_checksum(&ip);
 	memset(grh, 0, 20);
 	memcpy(grh + 20, &ip, 20);
+	ip.check = ip_checksum(grh + 20);
+	memcpy(grh + 20 + offsetof(struct iphdr, check), &ip.check, sizeof(ip.check));
 }
 
 static void build_ipv6(uint8_t grh[PVR_GRH_SIZE], const struct pvrdma_av *av,
