@@ -164,8 +164,9 @@ static void on_forbidden(int signo, siginfo_t *info, void *context)
 			   info->si_syscall, (int)gettid());
 
 	/* The log's thread may hold locks. */
-	if (limit_last_line() && write(STDERR_FILENO, line, (size_t)len) < 0)
-		len = 0; /* stderr is gone: the exit status remains */
+	if (limit_last_line() && write(STDERR_FILENO, line, (size_t)len) < 0) {
+		/* stderr is gone: the exit status remains. */
+	}
 	raise(SIGSYS); /* SA_RESETHAND and SA_NODEFER: the default action */
 	_exit(128 + SIGSYS);
 }

@@ -273,12 +273,12 @@ int pvr_tls_verify(int ok, X509_STORE_CTX *store)
 	char subject[120] = "?";
 
 	if (ok)
-		return ok;
+		return 1;
 	if (cert)
 		X509_NAME_oneline(X509_get_subject_name(cert), subject, sizeof(subject));
 	pvr_tls_set_error(pvr_tls_of(ssl), "the certificate of '%s' is refused: %s", subject,
 			  X509_verify_cert_error_string(X509_STORE_CTX_get_error(store)));
-	return ok;
+	return 0;
 }
 
 /* Without an error of OpenSSL, the stream has ended. */
