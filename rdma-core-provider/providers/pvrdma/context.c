@@ -227,7 +227,9 @@ static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs_dev)
 {
 	struct pvr_device *dev = calloc(1, sizeof(*dev));
 
-	return dev ? &dev->ibv_dev : NULL;
+	if (!dev)
+		return NULL;
+	return &dev->ibv_dev;
 }
 
 static void uninit_device(struct verbs_device *verbs_dev)
