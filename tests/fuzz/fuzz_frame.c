@@ -496,7 +496,7 @@ static void seeds_of_requests(uint32_t psn)
 	static const char *const names[] = { "send",	  "send-imm", "send-inv", "write",
 					     "write-imm", "read",     "cmp-swap", "fetch-add" };
 
-	for (uint8_t op = 0; op < PVR_FRAME_OP_NUM; op++) {
+	for (uint32_t op = 0; op < PVR_FRAME_OP_NUM; op++) {
 		seed_begin(FEED_SRQ);
 		for (uint32_t i = 0; i < 3; i++)
 			add_request(&w.rc, op, psn + i, op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
@@ -665,7 +665,7 @@ static void seeds_of_syndromes(uint32_t psn)
 {
 	static const char *const names[] = { "ack", "rnr", "nak", "sequence", "nobody", "gone" };
 
-	for (uint8_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
+	for (uint32_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
 		seed_begin(FEED_ANSWERS);
 		add_ack(syndrome, psn + (syndrome == PVR_FRAME_SYN_ACK));
 		save("answer", names[syndrome]);

@@ -176,8 +176,9 @@ static void reply(int fd, const void *data, size_t size)
 static void reply_head(int fd, uint8_t status)
 {
 	char head[80];
+	size_t len = (size_t)snprintf(head, sizeof(head), HEAD, 200u + status);
 
-	reply(fd, head, (size_t)snprintf(head, sizeof(head), HEAD, 200u + status));
+	reply(fd, head, len);
 }
 
 static void reply_chunk(int fd, const uint8_t *data, size_t size)

@@ -45,7 +45,7 @@ static uint32_t pdir_level(struct fg_ram *ram, const uint64_t *entry, uint32_t n
 
 uint64_t fg_pdir(struct fg_ram *ram, uint32_t levels, const uint64_t *gpa, uint32_t npages)
 {
-	uint64_t page[2][4 * PVR_PDIR_ENTRIES];
+	uint64_t page[2][4 * PVR_PDIR_ENTRIES] = { 0 };
 
 	if (npages > 4 * PVR_PDIR_MAX_PAGES)
 		fg_die("a directory of %u pages", npages);

@@ -138,6 +138,16 @@ void *fg_nic_expose(void *opaque, const struct iovec *iov, int count, struct pvr
 	return rndv;
 }
 
+/* The lock is held. */
+static void rndv_end(struct fg_nic *nic, struct fg_rndv **at)
+{
+	struct fg_rndv *rndv = *at;
+
+	*at = rndv->next;
+	free(rndv);
+	add(&nic->stats->revoked, 1);
+}
+
 void fg_nic_revoke(void *opaque, void *rndv)
 {
 	struct fg_nic *nic = opaque;
@@ -148,15 +158,15 @@ void fg_nic_revoke(void *opaque, void *rndv)
 		;
 	if (!*at)
 		fg_die("a rendezvous that is taken back and was not given, or is not any more");
-	*at = (*at)->next;
-	free(rndv);
-	add(&nic->stats->revoked, 1);
+	rndv_end(nic, at);
 }
 
 void fg_nic_forget_rndvs(struct fg_nic *nic)
 {
+	FG_GUARD(nic->lock);
+
 	while (nic->rndvs)
-		fg_nic_revoke(nic, nic->rndvs);
+		rndv_end(nic, &nic->rndvs);
 }
 
 /* Return: the exposed memory of @len bytes at @addr under this key, or NULL. */
