@@ -3,6 +3,7 @@
  * Two workers in threads of their own: a sender of one uses the state of a peer of the other,
  * while that peer loses its memory or is removed.
  */
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -227,4 +228,78 @@ TEST_POOL(test_contended_peer_is_removed_under_load)
 			;
 		fg_end_close(&near);
 	}
+}
+
+/* ------------------------------------------------------------ destinations change */
+
+static const uint8_t moving[16] = { [10] = 0xff, 0xff, 10, 0, 0, 1 };
+
+struct mover {
+	struct t_env *env;
+	pthread_t thread;
+	bool done;
+	unsigned int flows;
+};
+
+static void count_flow(void *opaque, const struct pvr_flow_stats *stats)
+{
+	struct mover *mover = opaque;
+
+	mover->flows += stats->messages > 0;
+}
+
+/* The GID is at vm2 and at vm3 in turn, and meanwhile nowhere; all paths are listed. */
+static void *move(void *opaque)
+{
+	struct mover *mover = opaque;
+
+	for (uint32_t i = 0; i < 10 * ROUNDS; i++) {
+		struct fg_guest *to = mover->env->g[1 + i % 2];
+
+		expect_ok(fg_bind_gid(to, 1, moving));
+		pvr_engine_for_each_flow(mover->env->host->engine, count_flow, mover);
+		sched_yield();
+		expect_ok(fg_unbind_gid(to, 1, moving));
+	}
+	__atomic_store_n(&mover->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void await_ok(struct fg_cq *cq)
+{
+	struct pvrdma_cqe cqe;
+
+	wait_until(fg_cq_pending(cq));
+	assert_true(fg_cq_poll(cq, &cqe));
+	assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+}
+
+static void send_moving(struct t_env *env, uint64_t wr_id)
+{
+	struct pvrdma_av av = fg_av(&env->a.pd, moving, 0);
+
+	t_post(&env->a, .wr_id = wr_id, .opcode = PVRDMA_WR_SEND, T_UD(&av, &env->b),
+	       T_SGE(&env->a.mr, 0, 64));
+	await_ok(&env->a.scq);
+}
+
+TEST_POOL(test_gid_moves_under_datagrams)
+{
+	struct mover mover = { .env = env };
+	uint64_t n = 0;
+
+	t_open_ready(&env->a, env->g[0], PVR_QPT_UD);
+	t_open_ready(&env->b, env->g[1], PVR_QPT_UD);
+	for (uint32_t i = 0; i < 32; i++)
+		t_recv(&env->b, i, 0, 400);
+	go(env);
+	assert_int_equal(pthread_create(&mover.thread, NULL, move, &mover), 0);
+	while (!__atomic_load_n(&mover.done, __ATOMIC_ACQUIRE))
+		send_moving(env, n++);
+	pthread_join(mover.thread, NULL);
+	fg_cq_drain(&env->b.rcq);
+	expect_ok(fg_bind_gid(env->g[1], 1, moving));
+	t_recv(&env->b, 99, 0, 400);
+	send_moving(env, n);
+	await_ok(&env->b.rcq);
 }
