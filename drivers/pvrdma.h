@@ -86,6 +86,9 @@ struct pvr_pci {
 	bool off; /* removed, suspended, in reset or shut down: no restarts */
 	u32 restarts; /* since window */
 	unsigned long window; /* in jiffies */
+	unsigned long
+		close_timeout; /* a restart waits for consumers until then */
+	bool was_used; /* by kernel consumers, at the last poll */
 	struct delayed_work restart_work;
 };
 
@@ -117,6 +120,7 @@ struct pvr_dev {
 	struct xarray cqs; /* handle -> pvr_cq */
 	struct xarray qps; /* handle -> pvr_qp */
 	struct xarray srqs; /* handle -> pvr_srq */
+	atomic_t kernel_qps; /* of kernel consumers, except the GSI QP */
 	atomic64_t dm_bytes; /* allocated device memory, at most PVR_DM_BYTES */
 	struct pvr_stats stats;
 	struct mutex qp_lock; /* a QP handle is not reused while it is purged */

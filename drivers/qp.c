@@ -381,6 +381,13 @@ static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
 	pvr_ref_drain(&qp->ref);
 }
 
+/* Count the QPs of kernel consumers. */
+static void count(struct pvr_dev *dev, const struct pvr_qp *qp, int by)
+{
+	if (!qp->sbuf && qp->ibqp.qp_type != IB_QPT_GSI)
+		atomic_add(by, &dev->kernel_qps);
+}
+
 /* A stock provider interprets a handle of 0 as equal to the QP number. */
 static int reply(struct pvr_dev *dev, struct pvr_qp *qp, struct ib_udata *udata)
 {
@@ -428,6 +435,7 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	err = reply(dev, qp, udata);
 	if (err)
 		goto err_qp;
+	count(dev, qp, 1);
 	return 0;
 
 err_qp:
@@ -439,10 +447,12 @@ err_pages:
 
 int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
+	struct pvr_dev *dev = to_pvr_dev(ibqp->device);
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
 
 	pvr_qp_end_srq_request(qp);
-	destroy_qp(to_pvr_dev(ibqp->device), qp);
+	count(dev, qp, -1);
+	destroy_qp(dev, qp);
 	pages_free(qp);
 	mutex_destroy(&qp->lock);
 	return 0;

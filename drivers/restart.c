@@ -12,12 +12,21 @@
  * the contexts of programs, and registers a new one. The same happens at a suspend and at
  * a reset of the PCI function.
  *
+ * Consumers of the kernel close their queue pairs when these are flushed, and some of them
+ * then try again until they reach a device: an NVMe host does, unless it still has queue
+ * pairs when the ib_device goes. So the end waits for them, for up to CLOSE_TIMEOUT.
+ *
  * A device that fails again and again is restarted only RESTARTS_MAX times within
  * RESTART_WINDOW, and later each time.
+ *
+ * A device that was removed from the bus is unregistered likewise, but not started. Its
+ * addresses then belong to the device in its place.
  */
 #define RESTARTS_MAX 5
 #define RESTART_WINDOW (600 * HZ)
 #define RESTART_DELAY_MAX 5 /* log2 of seconds */
+#define CLOSE_TIMEOUT (5 * HZ)
+#define CLOSE_POLL (HZ / 10)
 
 static uint restarts = RESTARTS_MAX;
 module_param(restarts, uint, 0644);
@@ -28,8 +37,10 @@ MODULE_PARM_DESC(
 void pvr_restart_queue(struct pvr_pci *pci)
 {
 	u32 shift = min_t(u32, READ_ONCE(pci->restarts), RESTART_DELAY_MAX);
+	unsigned long delay = HZ << shift;
 
-	queue_delayed_work(system_long_wq, &pci->restart_work, HZ << shift);
+	WRITE_ONCE(pci->close_timeout, jiffies + delay + CLOSE_TIMEOUT);
+	queue_delayed_work(system_long_wq, &pci->restart_work, delay);
 }
 
 static int start_locked(struct pvr_pci *pci)
@@ -74,14 +85,29 @@ static bool may_restart_locked(struct pvr_pci *pci)
 
 static void restart_locked(struct pvr_pci *pci)
 {
-	/* Removed from the bus: nothing to reset. */
-	if (pci->dev && pvr_dev_gone(pci->dev))
+	if (pci->dev && pvr_dev_gone(pci->dev)) {
+		stop_locked(pci);
 		return;
+	}
 	if (!may_restart_locked(pci))
 		return;
 	stop_locked(pci);
 	if (start_locked(pci))
 		pvr_restart_queue(pci);
+}
+
+/*
+ * A consumer frees its other objects after its last queue pair, so wait once more after
+ * that.
+ */
+static bool consumers_close_locked(struct pvr_pci *pci)
+{
+	bool used = pci->dev && atomic_read(&pci->dev->kernel_qps);
+	bool waits = used || pci->was_used;
+
+	lockdep_assert_held(&pci->lock);
+	pci->was_used = used;
+	return waits && time_before(jiffies, READ_ONCE(pci->close_timeout));
 }
 
 static void restart_work(struct work_struct *work)
@@ -90,7 +116,12 @@ static void restart_work(struct work_struct *work)
 		container_of(work, struct pvr_pci, restart_work.work);
 
 	mutex_lock(&pci->lock);
-	if (!pci->off && (!pci->dev || pvr_dev_dead(pci->dev)))
+	if (pci->off || (pci->dev && !pvr_dev_dead(pci->dev)))
+		; /* stopped, or nothing has failed since the start */
+	else if (consumers_close_locked(pci))
+		queue_delayed_work(system_long_wq, &pci->restart_work,
+				   CLOSE_POLL);
+	else
 		restart_locked(pci);
 	mutex_unlock(&pci->lock);
 }

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""pvrdmad is killed under traffic and started again, and adapters are plugged into the running VMs.
+"""pvrdmad is killed under traffic and started again, and adapters are plugged into the running VMs. NVMe-oF reconnects by itself.
 
 Doorbells are mapped: otherwise QEMU 11.1 can abort when pvrdmad dies while QEMU sends a message, see docs/reliability.md.
 """
 
+import contextlib
 import json
 
 import pytest
+import storage
+from boots import APPS_PACKAGES
 from daemon_process import Daemon
 from qmp import Qmp
 from steps import Step, run_steps
@@ -51,6 +54,30 @@ AGAIN = Step("plugged-in-again", """
     pingpong 18515 1 2 -c -s 4096 -n 50 && pingpong 18516 2 1 -c -e -s 65536 -n 20""", 120)
 STEPS = [BEFORE, DIES, PROGRAMS_FAIL, UNLOAD, AGAIN]
 
+# The target, too, loses its adapter. fio waits for the new ones, and then continues. Linux' target listens again only if its
+# address is the wildcard.
+ADDRESS = "echo 10.77.0.1 >ports/1/addr_traddr"
+assert ADDRESS in storage.FUNCTIONS
+TARGET = Step("target", storage.FUNCTIONS.replace(ADDRESS, "echo 0.0.0.0 >ports/1/addr_traddr") + "[ $NODE != 1 ] || target")
+STORAGE_DIES = Step("storage-dies", storage.FUNCTIONS + """
+    if [ $NODE = 2 ]; then
+        patient_host || exit
+        setsid fio --name=goes-on --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --bs=16k --iodepth=16 \
+            --rw=randwrite --size=16m --verify=crc32c --verify_fatal=1 >/tmp/fio 2>&1 & echo $! >/tmp/fio.pid
+        until_true 200 sectors_done 2000 && kill -0 $(cat /tmp/fio.pid) || exit
+        raise now
+    fi
+    await now.seen
+    until_true 200 eval "! ls /sys/class/infiniband | grep ." || exit
+    [ $NODE = 1 ] || { until_true 200 state connecting && kill -0 $(cat /tmp/fio.pid); }""", 120)
+STORAGE_AGAIN = Step("storage-again", storage.FUNCTIONS + """
+    [ $NODE = 1 ] || { raise now; await now.seen; }
+    [ $NODE = 2 ] || exit 0
+    until_true 600 state live && until_true 600 eval '! kill -0 $(cat /tmp/fio.pid)'; status=$?
+    cat /tmp/fio /sys/class/nvme/nvme0/state
+    host_end && exit $status""", 240)
+STORAGE_STEPS = [TARGET, STORAGE_DIES, STORAGE_AGAIN]
+
 
 def plug_in(folder, daemon):
     """Start pvrdmad again, and give each VM one more adapter: QEMU 11.1 aborts when a vfio-user device is unplugged."""
@@ -72,18 +99,31 @@ class OwnDaemon(Daemon):
         self.start([self.option(node) for node in NODES])
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("death")
+@contextlib.contextmanager
+def own_daemon(tmp_path_factory, name, steps, dies, again, **options):
+    """A run of steps. In dies the daemon is killed, in again it starts again."""
+    folder = tmp_path_factory.mktemp(name)
     (folder / "run").mkdir()
     daemon = OwnDaemon(folder)
-    watch = {"daemon-dies.now": lambda _: daemon.kill(),
-             "plugged-in-again.now": lambda _: plug_in(folder, daemon)}
+    watch = {f"{dies.name}.now": lambda _: daemon.kill(), f"{again.name}.now": lambda _: plug_in(folder, daemon)}
     try:
-        yield run_steps(folder / "run", STEPS, watch, qmp=folder, pvrdmad_control=daemon.control,
-                        adapter_socket=[daemon.socket(node) for node in NODES])
+        yield run_steps(folder / "run", steps, watch, qmp=folder, pvrdmad_control=daemon.control,
+                        adapter_socket=[daemon.socket(node) for node in NODES], **options)
     finally:
         daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    with own_daemon(tmp_path_factory, "death", STEPS, DIES, AGAIN) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def storage_run(tmp_path_factory):
+    with own_daemon(tmp_path_factory, "storage-death", STORAGE_STEPS, STORAGE_DIES, STORAGE_AGAIN,
+                    packages=APPS_PACKAGES) as run:
+        yield run
 
 
 @pytest.mark.parametrize("step", [step.name for step in STEPS])
@@ -94,3 +134,16 @@ def test_step(run, step):
 def test_run_ended_well(run):
     """Both VMs shut down, with an adapter each."""
     run.check_end()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", [step.name for step in STORAGE_STEPS])
+def test_storage_step(storage_run, step):
+    storage_run.check(step)
+
+
+@pytest.mark.long
+def test_storage_goes_on_with_the_right_data(storage_run):
+    text = storage_run[STORAGE_AGAIN][1].text
+    assert "goes-on: (groupid=0, jobs=1): err= 0" in text, storage_run.explain(STORAGE_AGAIN)
+    storage_run.check_end()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Storage of the other VM's kernel, over NVMe-oF and iSER, in use while the driver shuts its device down, and while both VMs
-power off. The kernels drain the queues of their consumers after the driver's shutdown: without a hang, and without a warning."""
+"""Storage of the other VM's kernel, over NVMe-oF and iSER, in use while the driver shuts its device down, while it restarts the
+device, and while both VMs power off. The kernel drains the queues of its consumers without a hang, and without a warning. Both
+kinds of sessions continue by themselves after the restart."""
 
 import pytest
 import storage
@@ -53,14 +54,25 @@ SHUTDOWN = Step("shutdown-under-io", FUNCTIONS + """
     until_true 100 no_qp && unload && load""", 120)
 # Both kernels report errors of their sessions, but no faults of their own.
 COMPLAINTS = Step("complaints", "! dmesg | grep -E 'WARNING|BUG|Oops|Call Trace|failed to drain|blocked for more than'")
+COMPLAINTS_AGAIN = Step("complaints-again", COMPLAINTS.script)
 AGAIN = Step("connect-again", CONNECT.script, 60)
+# A reset that the driver finds within 5 s. The NVMe host tries again after 10 s, as is its default.
+RESTART = Step("restart-under-io", FUNCTIONS + """
+    [ $NODE = 2 ] || exit 0
+    restarted() { dmesg | grep 'restart 1 of at most 5' && has_gid; } >/dev/null 2>&1
+    use /dev/nvme0n1
+    use /dev/sda
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV reset=1 && rmmod pvr_ktest && until_true 200 restarted || exit
+    until_true 400 state live && until_true 100 works /dev/nvme0n1 && until_true 400 works /dev/sda; status=$?
+    iscsiadm -m session -P 1 | grep State
+    exit $status""", 120)
 # The VMs power off next, both at once.
 LEAVE = Step("leave-in-use", FUNCTIONS + """
     [ $NODE = 2 ] || exit 0
     use /dev/nvme0n1
     use /dev/sda
     sleep 1""")
-STEPS = [TARGETS, CONNECT, SHUTDOWN, COMPLAINTS, AGAIN, LEAVE]
+STEPS = [TARGETS, CONNECT, SHUTDOWN, COMPLAINTS, AGAIN, RESTART, COMPLAINTS_AGAIN, LEAVE]
 
 power_off = Boot("power-off", packages=APPS_PACKAGES + ",open-iscsi").part(STEPS, files=guest_module, long=True)
 test_step, test_run_ended_well = step_tests(power_off=STEPS)
