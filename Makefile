@@ -23,8 +23,8 @@ check: deps ## Build everything and run all tests; last line: N passed, N failed
 	@scripts/check
 
 .PHONY: check-long
-check-long: host module provider ## What "check" leaves out: clang, ThreadSanitizer, tests that take minutes each
-	@scripts/check build-clang build-tsan unit-tsan unit-long daemon-long hosts-long long
+check-long: host module provider ## What "check" leaves out: clang-tidy of all files, clang, ThreadSanitizer, tests that take minutes each
+	@scripts/check analysis-long build-clang build-tsan unit-tsan unit-long daemon-long hosts-long long
 
 .PHONY: check-hosts
 check-hosts: deps ## Several hosts, which are network namespaces

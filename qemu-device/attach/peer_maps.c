@@ -21,6 +21,7 @@ static bool parse_line(const char *text, struct map_line *line)
 	uintmax_t ino;
 	char perms[5];
 
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel prints these numbers, so each fits its type. */
 	if (sscanf(text, "%*x-%*x %4s %*x %x:%x %ju", perms, &dev_major, &dev_minor, &ino) != 4)
 		return false;
 	line->sharing = perms[3];

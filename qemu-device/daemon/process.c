@@ -30,6 +30,7 @@ void pvr_raise_file_limit(void)
 
 bool pvr_drop_privileges(const char *user, struct pvr_error *err)
 {
+	/* cppcheck-suppress getpwnamCalled ; no other thread calls it. */
 	const struct passwd *pw = getpwnam(user);
 
 	if (!pw)

@@ -13,7 +13,8 @@ from conftest import SCRIPTS
 OURS = ["check", "demo", "deps",
         *(f"bench/{name}" for name in ("apps", "directory", "hosts", "native", "provider", "report", "vm")),
         *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider")),
-        *(f"checks/{name}" for name in ("abi", "checkpatch", "fuzz", "instructions", "layers", "names", "prose", "provider", "same-code", "style")),
+         *(f"checks/{name}" for name in ("abi", "analysis", "checkpatch", "fuzz", "instructions", "layers", "names", "prose", "provider",
+                                          "same-code", "style")),
         *(f"fuzz/{name}" for name in ("coverage", "minimise")),
         *(f"fetch/{name}" for name in ("all", "checkpatch", "gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
 
