@@ -296,4 +296,5 @@ static struct pci_driver pvr_pci_driver = {
 module_pci_driver(pvr_pci_driver);
 
 MODULE_DESCRIPTION("RDMA for QEMU virtual machines: PVRDMA adapter");
+MODULE_VERSION(PVR_PACKAGE_VERSION);
 MODULE_LICENSE("Dual BSD/GPL");

@@ -6,6 +6,8 @@
 
 #include "daemon/control_path.h"
 #include "daemon/options.h"
+#include "path/pipe/frame.h"
+#include "pvrdma_abi.h"
 
 static const char help[] =
 	"Usage: pvrdmad [OPTION]...\n"
@@ -190,7 +192,8 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 		if (key == OPT_HELP)
 			return print_help();
 		if (key == OPT_VERSION) {
-			printf("pvrdmad %s\n", PVR_PACKAGE_VERSION);
+			printf("pvrdmad %s\ndevice version %u, pipe version %u\n",
+			       PVR_PACKAGE_VERSION, PVR_VERSION, PVR_FRAME_VERSION);
 			return PVR_OPTIONS_DONE;
 		}
 		if (key == '?' || key == ':') {

@@ -9,6 +9,8 @@ shopt -s inherit_errexit
 pvr_scripts=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034  # for the scripts that source this file
 pvr_root=$(dirname -- "$pvr_scripts")
+# shellcheck disable=SC2034
+pvr_build=${PVRDMA_BUILD:-$pvr_root/build}
 # "build/host" of .../scripts/build/host, and the last part of any other path.
 pvr_name=$(realpath -- "$0")
 [[ $pvr_name == "$pvr_scripts"/* ]] && pvr_name=${pvr_name#"$pvr_scripts"/} || pvr_name=${0##*/}

@@ -28,7 +28,7 @@ def test_help_names_every_option():
 def test_version():
     done = run_pvrdmad("--version")
     assert done.returncode == 0
-    assert re.fullmatch(r"pvrdmad \d+\.\d+\.\d+\n", done.stdout)
+    assert re.fullmatch(r"pvrdmad \d+\.\d+\.\d+\ndevice version \d+, pipe version \d+\n", done.stdout)
 
 
 LONG_PATH = "/tmp/" + "x" * 110

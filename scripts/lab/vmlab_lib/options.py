@@ -12,6 +12,11 @@ from .hosts import MAX_HOSTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCRIPTS = ROOT / "scripts"
+# As in lib/common.sh. The installed command has no folder of its own to build in, and uses the installed daemon.
+BUILD = pathlib.Path(os.environ.get("PVRDMA_BUILD") or ROOT / "build")
+INSTALLED = bool(os.environ.get("PVRDMA_LAB_INSTALLED"))
+COMMAND = "pvrdma-lab" if INSTALLED else "scripts/vmlab"
+NAME = pathlib.PurePath(COMMAND).name
 DRIVERS = ("pvrdma", "vmw_pvrdma", "rxe", "none")
 NICS = ("virtio-net-pci", "vmxnet3")
 PROVIDERS = ("auto", "pvrdma", "debian")
@@ -26,14 +31,14 @@ GID_INDEX and SHARE in its environment, and the commands `barrier NAME` and `lab
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
-        raise LabError(f"{message} (see scripts/vmlab --help)")
+        raise LabError(f"{message} (see {COMMAND} --help)")
 
 
 def parse(argv):
     """Return the checked options, or raise LabError."""
     options = _parser().parse_args(argv)
     options.mode = "shell" if options.shell else "run"
-    options.binaries = ROOT / "build" / "host"
+    options.binaries = pathlib.Path("/usr/sbin") if INSTALLED else BUILD / "host"
     if options.attach:
         return options
     _check_numbers(options)
@@ -44,7 +49,7 @@ def parse(argv):
 
 
 def _parser():
-    parser = _Parser(prog="vmlab", allow_abbrev=False, epilog=_EPILOG,
+    parser = _Parser(prog=NAME, allow_abbrev=False, epilog=_EPILOG,
                      description="Boot test VMs on one Ethernet segment and run a script on each.",
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -91,6 +96,7 @@ def _parser():
     add("--qmp", metavar="DIR",
         help="QEMU's control sockets are DIR/nodeN.qmp, and the adapters, \"adapter\", are in hot-plug slots")
     add("--quiet", action="store_true", help="no progress lines")
+    add("--version", action="version", version=f"{NAME} {(ROOT / 'VERSION').read_text().strip()}")
     return parser
 
 
@@ -229,4 +235,4 @@ def _check_files(options):
         raise LabError("--qmp wants --driver pvrdma")
     if options.qmp and not options.qmp.is_dir():
         raise LabError(f"--qmp {options.qmp}: there is no such folder")
-    options.logs = pathlib.Path(options.keep_logs or ROOT / "build" / "vmlab" / "last").absolute()
+    options.logs = pathlib.Path(options.keep_logs or BUILD / "vmlab" / "last").absolute()

@@ -9,7 +9,7 @@ import struct
 
 from . import image, initramfs, process, qemu, ssh
 from .errors import LabError
-from .options import ROOT, SCRIPTS
+from .options import BUILD, ROOT, SCRIPTS
 
 PT_INTERP = 3
 PROVIDER_FILES = ("libpvrdma-rdmav34.so", "pvrdma.driver")
@@ -84,8 +84,8 @@ def _driver(options, progress):
         return pathlib.Path(options.module).absolute()
     if options.driver == "vmw_pvrdma":
         return _file(process.run_step([SCRIPTS / "fetch/vmw-pvrdma", options.kernel], progress))
-    path = ROOT / "build" / f"module-{options.kernel}" / "pvrdma.ko"
-    if _is_stale([path], "Kbuild", "include", "drivers"):
+    path = BUILD / f"module-{options.kernel}" / "pvrdma.ko"
+    if _is_stale([path], "VERSION", "Kbuild", "include", "drivers"):
         process.run_step([SCRIPTS / "build/module", options.kernel], progress)
     return _file(path)
 
@@ -93,7 +93,7 @@ def _driver(options, progress):
 def _provider(options, progress):
     if options.provider != "pvrdma":
         return None
-    folder = ROOT / "build" / "provider"
+    folder = BUILD / "provider"
     if _is_stale([folder / name for name in PROVIDER_FILES], "include", "rdma-core-provider/providers"):
         process.run_step([SCRIPTS / "build/provider"], progress)
     for name in PROVIDER_FILES:
