@@ -24,7 +24,7 @@ check: deps ## Build everything and run all tests; last line: N passed, N failed
 
 .PHONY: check-long
 check-long: host module provider ## What "check" leaves out: clang-tidy of all files, clang, ThreadSanitizer, tests that take minutes each
-	@scripts/check analysis-long build-clang build-tsan unit-tsan unit-long daemon-long hosts-long long
+	@scripts/check analysis-long build-clang build-tsan unit-tsan unit-long daemon-long hosts-long packages long
 
 .PHONY: check-hosts
 check-hosts: deps ## Several hosts, which are network namespaces
@@ -91,6 +91,10 @@ module: deps ## The guest driver: build/module-KERNEL/pvrdma.ko
 .PHONY: provider
 provider: deps ## The libibverbs provider: build/provider/
 	@scripts/build/provider
+
+.PHONY: deb
+deb: deps ## Debian packages for SUITE (bookworm, or trixie), from a clean root: build/deb/SUITE/
+	@scripts/build/deb $(SUITE)
 
 .PHONY: unit
 unit: deps ## Unit tests under ASan and UBSan

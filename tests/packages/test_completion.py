@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Completion of command lines by bash, as a user sees it, and its words against the sources."""
+
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+BASH = ROOT / "packaging" / "completion" / "bash"
+ZSH = ROOT / "packaging" / "completion" / "zsh"
+DAEMON = ROOT / "qemu-device" / "daemon"
+
+FAKE = """\
+pvrdmactl() { [[ $* == "$EXPECTED" ]] && echo '{ "adapters": [ { "name": "vm1", "fabric": "x" }, { "name": "vm2" } ] }'; }
+pvrdmad() { echo '  --adapter name=NAME'; echo '  --config FILE      read, see --etcd'; }
+"""
+
+
+def complete(command, *words, expected="--json adapters"):
+    """Return: the proposals for the last word."""
+    function = f"_{command.replace('-', '_')}"
+    script = f"{FAKE}\nsource {BASH / command}\nCOMP_WORDS=({command} \"$@\"); COMP_CWORD=$#; {function}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=True,
+                          env={"PATH": "/usr/bin:/bin", "EXPECTED": expected})
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), re.M)
+
+
+@pytest.mark.parametrize("words, proposals", [
+    ([""], COMMANDS),
+    (["--json", "p"], ["paths", "peers"]),
+    (["--"], ["--control", "--json", "--help", "--version"]),
+    (["qps", ""], ["vm1", "vm2"]),
+    (["link", "vm1", ""], ["up", "down"]),
+    (["log-level", "w"], ["warn"]),
+    (["add-adapter", "name=vm3,ma"], ["name=vm3,mac="]),
+    (["version", ""], []),
+])
+def test_pvrdmactl(words, proposals):
+    assert complete("pvrdmactl", *words) == proposals
+
+
+def test_names_are_those_of_the_daemon_that_the_option_names():
+    assert complete("pvrdmactl", "--control", "/x/control", "stats", "", expected="--control /x/control --json adapters") == ["vm1", "vm2"]
+
+
+@pytest.mark.parametrize("words, proposals", [
+    (["--"], ["--adapter", "--config", "--etcd"]),
+    (["--log-level", ""], ["error", "warn", "info", "debug"]),
+    (["--seccomp", "o"], ["on", "off"]),
+])
+def test_pvrdmad(words, proposals):
+    assert complete("pvrdmad", *words) == proposals
+
+
+def test_zsh_has_all_commands():
+    assert re.findall(r"^\t'([a-z-]+):", (ZSH / "_pvrdmactl").read_text(), re.M) == COMMANDS

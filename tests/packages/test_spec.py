@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The SPEC file for RPM distributions, by rpmlint of Debian 12, and its files against those of the Debian packages."""
+
+import subprocess
+
+from conftest import BUILD, ROOT, output_of
+
+SPEC = ROOT / "packaging" / "rpm" / "pvrdma.spec"
+
+
+def test_rpmlint_finds_no_error():
+    tarball = output_of(ROOT / "scripts" / "fetch" / "root", "bookworm", "build")
+    done = subprocess.run([BUILD / "in-root", "--bind", f"{SPEC.parent}:/spec", tarball, "rpmlint", "/spec/pvrdma.spec"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert " 0 errors" in done.stdout, done.stdout
+    assert ": E: " not in done.stdout
+
+
+def test_files_that_it_names_exist():
+    words = SPEC.read_text().split()
+    named = {word for word in words if word.startswith(("packaging/", "docs/", "scripts/", "include/", "drivers/"))}
+    assert named
+    assert [word for word in sorted(named) if not list(ROOT.glob(word))] == []
