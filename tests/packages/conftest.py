@@ -8,13 +8,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "scripts" / "build"
-SUITES = ["bookworm", pytest.param("trixie", marks=pytest.mark.long)]
+SUITES = ["bookworm", "trixie"]
 VERSION = (ROOT / "VERSION").read_text().strip()
 NEXT = "99.0.0"
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "long: builds or boots for minutes: make check-long runs it, make check does not")
 
 
 def output_of(*command):

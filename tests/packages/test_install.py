@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Installation in a clean root, a second time, an upgrade, removal: install.sh says what is checked."""
 
-import pytest
 from conftest import NEXT, Packages
 
 RULES = ["pvrdmad runs", "dkms built the driver", "provider replaces vmw_pvrdma", "driver replaces vmw_pvrdma",
@@ -19,7 +18,6 @@ def test_packages_are_installed_twice_and_removed(in_root):
     assert rules_of(in_root("install.sh")) == set(RULES)
 
 
-@pytest.mark.long
 def test_upgrade_keeps_the_configuration(packages, in_root):
     later = Packages(packages.suite, "--version", NEXT)
     assert rules_of(in_root("install.sh", "upgrade", binds=[f"{later.folder}:/next"])) == {*RULES, *UPGRADE_RULES}
