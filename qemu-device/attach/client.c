@@ -197,11 +197,8 @@ static int dma_map(struct pvr_client *client, struct pvr_message *msg, struct pv
 		return -EINVAL;
 	}
 	ret = pvr_vm_ram_map(&client->ram, &req, err);
-	/* The mapping is another reference to the file, so this is fast. */
-	if (!ret && pvr_vm_ram_is_mapped(&client->ram, req.gpa)) {
-		close(req.fd);
-		msg->fds[0] = -1;
-	}
+	if (msg->num_fds)
+		msg->fds[0] = req.fd;
 	return ret;
 }
 

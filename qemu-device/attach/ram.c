@@ -144,7 +144,7 @@ static void record_file(struct pvr_vm_ram *ram, const struct pvr_file_range *fil
 static void remove_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
 {
 	pvr_sigbus_unguard(ram->guards, region->guard);
-	pvr_closer_unmap(ram->closer, region->va, region->size);
+	pvr_closer_unmap(ram->closer, region->va, region->size, region->fd);
 	ram->bytes -= region->size;
 }
 
@@ -207,10 +207,14 @@ static int map_counted(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 	return ret;
 }
 
-int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
-		   struct pvr_error *err)
+int pvr_vm_ram_map(struct pvr_vm_ram *ram, struct pvr_vm_ram_request *req, struct pvr_error *err)
 {
-	struct pvr_vm_ram_region region = { .gpa = req->gpa, .size = req->size, .guard = -1 };
+	struct pvr_vm_ram_region region = {
+		.gpa = req->gpa,
+		.size = req->size,
+		.fd = -1,
+		.guard = -1,
+	};
 	int ret = check_place(ram, req, err);
 
 	if (!ret)
@@ -221,20 +225,13 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		ret = map_counted(ram, &region, req, err);
 	if (ret)
 		return ret;
-	if (region.va)
+	if (region.va) {
 		record_file(ram, &region.file);
+		region.fd = req->fd;
+		req->fd = -1;
+	}
 	ram->regions[ram->num++] = region;
 	return 0;
-}
-
-bool pvr_vm_ram_is_mapped(const struct pvr_vm_ram *ram, uint64_t gpa)
-{
-	unsigned int i;
-
-	for (i = 0; i < ram->num; i++)
-		if (ram->regions[i].gpa == gpa)
-			return ram->regions[i].va != NULL;
-	return false;
 }
 
 static void remove_region(struct pvr_vm_ram *ram, unsigned int i)

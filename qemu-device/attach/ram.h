@@ -25,6 +25,11 @@ struct pvr_sigbus_set;
 struct pvr_vm_ram_region {
 	uint64_t gpa, size;
 	void *va; /* NULL: not mapped */
+	/*
+	 * Keeps the file if a SIGBUS replaces the mapping. The kernel would free all pages of the
+	 * file then, in the thread that has accessed the memory.
+	 */
+	int fd;
 	int guard; /* of pvr_vm_ram.guards */
 	struct pvr_file_range file;
 };
@@ -54,7 +59,7 @@ struct pvr_vm_ram {
 struct pvr_vm_ram_request {
 	uint64_t gpa, size;
 	uint64_t offset; /* into fd */
-	int fd; /* -1: none; the caller keeps ownership */
+	int fd; /* -1: none; set to -1 if the region keeps it, else the caller does */
 	bool readable, writable;
 };
 
@@ -63,11 +68,7 @@ struct pvr_vm_ram_request {
  *
  * Return: 0, or -errno for the client, with @err filled.
  */
-int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
-		   struct pvr_error *err);
-
-/* Return: whether there is a region at @gpa, and it is mapped. */
-bool pvr_vm_ram_is_mapped(const struct pvr_vm_ram *ram, uint64_t gpa);
+int pvr_vm_ram_map(struct pvr_vm_ram *ram, struct pvr_vm_ram_request *req, struct pvr_error *err);
 
 /*
  * Call this before pvr_vm_ram_unmap(), or pvr_vm_ram_unmap_all() if @all, until it returns

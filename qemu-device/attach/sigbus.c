@@ -22,6 +22,7 @@
 #include "attach/sigbus.h"
 
 #define GUARD_PAGE 4096ul
+#define GUARD_PIECE (32ul << 20)
 
 struct guard {
 	uintptr_t start, end; /* end 0: free */
@@ -158,6 +159,20 @@ static bool put_anonymous(uintptr_t start, uintptr_t end)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
+/*
+ * Replaces a piece of the memory, to the next boundary of pieces: the kernel removes what was
+ * mapped there, while a request of another VM waits. A large page can only be replaced as a
+ * whole: then the rest of the region, or all of it.
+ */
+static bool replace(uintptr_t addr, const struct guard *guard)
+{
+	uintptr_t end = (addr / GUARD_PIECE + 1) * GUARD_PIECE;
+
+	if (end < guard->end && put_anonymous(addr, end))
+		return true;
+	return put_anonymous(addr, guard->end) || put_anonymous(guard->start, guard->end);
+}
+
 /* mmap() is not listed as async-signal-safe; in practice it is a plain system call. */
 static void on_sigbus(int signo, siginfo_t *info, void *context)
 {
@@ -166,8 +181,7 @@ static void on_sigbus(int signo, siginfo_t *info, void *context)
 	bool found = find_guard(addr, &guard);
 	int saved = errno;
 
-	/* A huge page can only be replaced as a whole: replace the rest of the region. */
-	if (found && (put_anonymous(addr, guard.end) || put_anonymous(guard.start, guard.end))) {
+	if (found && replace(addr, &guard)) {
 		__atomic_store_n(guard.broken, true, __ATOMIC_RELEASE);
 		pvr_loop_wake(guard.wakes);
 		errno = saved;

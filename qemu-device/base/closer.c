@@ -20,7 +20,7 @@ enum kind { FILE_OTHER, FILE_STREAM, FILE_MEMORY, MAPPING };
 
 struct item {
 	enum kind kind;
-	int fd;
+	int fd; /* -1: none */
 	void *va; /* of a MAPPING */
 	size_t size; /* 0 of a descriptor */
 };
@@ -114,13 +114,12 @@ static bool is_memory(const struct item *item)
 
 static void close_item(const struct item *item)
 {
-	if (item->kind == MAPPING) {
+	if (item->kind == MAPPING)
 		unmap(item->va, item->size);
-		return;
-	}
 	if (item->kind == FILE_STREAM)
 		drain(item->fd);
-	close(item->fd);
+	if (item->fd >= 0)
+		close(item->fd);
 }
 
 static void closed(struct pvr_closer *closer, const struct item *item)
@@ -186,9 +185,9 @@ void pvr_closer_close_memory(struct pvr_closer *closer, int fd)
 	add(closer, (struct item){ FILE_MEMORY, .fd = fd });
 }
 
-void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size)
+void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size, int fd)
 {
-	add(closer, (struct item){ MAPPING, .va = va, .size = size });
+	add(closer, (struct item){ MAPPING, .fd = fd, .va = va, .size = size });
 }
 
 bool pvr_closer_has_memory(struct pvr_closer *closer, uint64_t max)

@@ -47,10 +47,10 @@ void pvr_closer_close_stream(struct pvr_closer *closer, int fd);
 /* As pvr_closer_close(), for a file of memory, see pvr_closer_has_memory(). */
 void pvr_closer_close_memory(struct pvr_closer *closer, int fd);
 /*
- * Unmaps @size bytes at @va, which nothing uses any more. Never blocks. Callers obey
- * pvr_closer_has_memory().
+ * Unmaps @size bytes at @va, which nothing uses any more, then closes @fd unless it is -1. Never
+ * blocks. Callers obey pvr_closer_has_memory().
  */
-void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size);
+void pvr_closer_unmap(struct pvr_closer *closer, void *va, size_t size, int fd);
 
 /*
  * Return: whether PVR_CLOSER_MEMORY or more files and mappings of memory wait, or mappings of

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* Raises the limit of open files to its maximum: each VM needs about ten descriptors. */
+/* Raises the limit of open files to its maximum: each VM needs about 30 descriptors. */
 void pvr_raise_file_limit(void);
 
 /* Switches to the user @user permanently. */

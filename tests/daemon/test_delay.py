@@ -10,7 +10,8 @@ import pytest
 import vfio_user as v
 from daemon_process import wait_until
 from delay import Delay
-from guest import CMD, PAGE, REQUEST, Guest
+from foreign_fds import MNT_DETACH, libc
+from guest import CMD, DSRHIGH, DSRLOW, PAGE, REQUEST, Guest
 from sender import CREATE_PD, Sender
 from vfio_user import Refused, attach
 
@@ -213,3 +214,34 @@ def test_large_ram_refused(hostile, delay):
     delay.sample_while(lambda: not hostile.has_reply(), send)
     with pytest.raises(Refused):
         hostile.client.reply()
+
+
+@pytest.fixture
+def full_file(tmp_path):
+    """A file whose first page is a hole, in a file system without space for it. The caller has the only reference."""
+    if os.geteuid():
+        pytest.skip("needs root to mount a file system")
+    folder = tmp_path / "full"
+    folder.mkdir()
+    if libc.mount(b"test", str(folder).encode(), b"tmpfs", 0, f"size={LARGE}".encode()) < 0:
+        pytest.skip("cannot mount a file system")
+    try:
+        fd = os.open(folder / "ram", os.O_RDWR | os.O_CREAT)
+        os.posix_fallocate(fd, PAGE, LARGE - PAGE)
+        with open(folder / "rest", "wb") as rest:
+            os.posix_fallocate(rest.fileno(), 0, PAGE)
+    finally:
+        libc.umount2(str(folder).encode(), MNT_DETACH)
+    return fd
+
+
+def test_ram_without_space(daemon, client, delay, full_file):
+    """The device reads the hole. What replaces the memory there does not free the rest of the file."""
+    client.map(0, LARGE, [full_file])
+    os.close(full_file)
+    client.write_config(4, 6, 2)
+    client.write_reg(DSRLOW, 0)
+    body = struct.pack("<QIII", DSRHIGH, v.BAR_REGS, 4, 0)
+    delay.sample_while(lambda: "is disconnected" not in daemon.log(),
+                       lambda: client.send_raw(client.message(v.REGION_WRITE, body, flags=v.NO_REPLY)))
+    daemon.wait_for_log("its RAM was truncated, or its file system is full")

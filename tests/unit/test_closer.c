@@ -80,7 +80,7 @@ static void await_bytes(uint64_t bytes)
 
 static void unmap(struct pvr_closer *closer, uint64_t offset, uint64_t size)
 {
-	pvr_closer_unmap(closer, (void *)(BASE + offset), size);
+	pvr_closer_unmap(closer, (void *)(BASE + offset), size, -1);
 }
 
 TEST_PLAIN(test_another_thread_unmaps_in_slices)

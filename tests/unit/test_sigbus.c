@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What replaces guest RAM that cannot be accessed. mmap() is wrapped: its symbol is mmap64. */
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+#include "attach/sigbus.h"
+#include "base/loop.h"
+#include "test.h"
+
+#define MIB (1ull << 20)
+#define SIZE (100 * MIB)
+#define PIECE (32 * MIB)
+
+static unsigned int replaced, woken;
+static size_t longest;
+static size_t refuses_below; /* as for large pages */
+
+void *__real_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset);
+
+void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	if (!(flags & MAP_FIXED))
+		return __real_mmap64(addr, len, prot, flags, fd, offset);
+	if (len < refuses_below) {
+		errno = EINVAL;
+		return MAP_FAILED;
+	}
+	replaced++;
+	longest = len > longest ? len : longest;
+	return __real_mmap64(addr, len, prot, flags, fd, offset);
+}
+
+void pvr_loop_wake(struct pvr_loop *loop)
+{
+	woken++;
+}
+
+/* Memory whose file was truncated, from a multiple of the piece on. */
+struct ram {
+	uint8_t *reserved, *va;
+	struct pvr_sigbus_set *set;
+	bool broken;
+};
+
+static void ram_open(struct ram *ram)
+{
+	int fd = memfd_create("ram", MFD_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	ram->reserved = mmap(NULL, SIZE + PIECE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(ram->reserved, MAP_FAILED);
+	ram->va = ram->reserved + (PIECE - (uintptr_t)ram->reserved % PIECE) % PIECE;
+	assert_ptr_equal(
+		__real_mmap64(ram->va, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		ram->va);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	close(fd);
+	ram->broken = false;
+	ram->set = pvr_sigbus_open();
+	assert_int_equal(pvr_sigbus_init(), 0);
+	assert_int_equal(pvr_sigbus_guard(ram->set, ram->va, SIZE, &ram->broken, NULL), 0);
+	replaced = woken = 0;
+	longest = refuses_below = 0;
+}
+
+static void ram_close(struct ram *ram)
+{
+	pvr_sigbus_close(ram->set);
+	munmap(ram->reserved, SIZE + PIECE);
+}
+
+static void touch(struct ram *ram, uint64_t offset)
+{
+	volatile uint8_t *byte = ram->va + offset;
+
+	*byte = 1;
+	assert_int_equal(*byte, 1);
+	assert_true(ram->broken);
+}
+
+TEST_PLAIN(test_memory_is_replaced_in_pieces)
+{
+	struct ram ram;
+
+	ram_open(&ram);
+	touch(&ram, 5 * MIB);
+	assert_int_equal(longest, PIECE - 5 * MIB);
+	touch(&ram, PIECE - 1); /* the same piece */
+	assert_int_equal(replaced, 1);
+	touch(&ram, PIECE);
+	touch(&ram, 0);
+	touch(&ram, SIZE - 1); /* the last piece is shorter */
+	assert_int_equal(replaced, 4);
+	assert_int_equal(woken, 4);
+	assert_int_equal(longest, PIECE);
+	ram_close(&ram);
+}
+
+TEST_PLAIN(test_large_pages_are_replaced_as_a_whole)
+{
+	struct ram ram;
+
+	ram_open(&ram);
+	refuses_below = SIZE;
+	touch(&ram, 5 * MIB);
+	assert_int_equal(replaced, 1);
+	assert_int_equal(longest, SIZE);
+	ram_close(&ram);
+}
