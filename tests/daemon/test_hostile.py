@@ -212,7 +212,7 @@ def test_overlapping_regions(daemon, client):
         refused(errno.EEXIST, client.map, address, size, [fd])
         refused(errno.EEXIST, client.map, address, size)
     os.close(fd)
-    assert (daemon.open_files(), daemon.mappings()) == (files, maps)
+    wait_until(lambda: (daemon.open_files(), daemon.mappings()) == (files, maps), "descriptors closed")
 
 
 def test_unmap_what_is_not_mapped(client):
