@@ -22,15 +22,16 @@ BEFORE = Step("before", "pingpong 18515 1 2 -c -s 4096 -n 50")
 # The driver notices within five seconds. Programs that wait for events of the device get one; all programs can end.
 DIES = Step("daemon-dies", ENDLESS + """
     fatal() { grep -q DEVICE_FATAL /tmp/events; }
+    is_rts() { rdma resource show qp link $RDMA_DEV/1 | grep -q 'type RC state RTS'; }
     stdbuf -oL ibv_asyncwatch -d $RDMA_DEV >/tmp/events & watcher=$!
+    until_true 200 grep -q 'async event FD' /tmp/events || exit
     if [ $NODE = 1 ]; then
         endless -e -s 4096 & pid=$!
         until_true 100 listening 18515 && raise up && await connected && raise now && await now.seen || exit
     else
         await up
         endless -e -s 4096 node1 & pid=$!
-        sleep 1
-        raise connected
+        until_true 200 is_rts && raise connected || exit
         await now.seen
     fi
     until_true 200 fatal && until_true 50 eval "dmesg | grep -q 'port 1: down'"; status=$?
