@@ -68,7 +68,7 @@ struct pvr_directory {
 	uint64_t credit, credit_at;
 	uint64_t lookups, refused;
 	bool ending;
-	struct pvr_ratelimit ratelimit;
+	struct pvr_ratelimit ratelimit, refusals; /* of log lines; those of refused claims */
 };
 
 extern const struct pvr_directory_ops pvr_directory_static;

@@ -10,7 +10,10 @@
 #define CREDIT_MAX 1024
 #define CREDIT_PER_SEC 4096
 #define ASKING_MAX 8192
-#define LOG_LINES 20 /* per PVR_RATELIMIT_NS */
+/* Log lines per PVR_RATELIMIT_NS: in general, of refused claims, and of those of a host. */
+#define LOG_LINES 20
+#define LOG_LINES_REFUSED 20
+#define LOG_LINES_HOST 5
 #define BATCH 256 /* queue items and due entries per call; then other sources run */
 
 /* --------------------------------------------------------------------------- log */
@@ -26,27 +29,62 @@ static void escape(char *to, size_t size, const char *from)
 					(unsigned char)*from);
 }
 
-void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt,
-		       ...)
+static void write_line(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt,
+		       va_list ap)
 {
 	const struct pvr_directory_env *env = &directory->env;
 	static const char before[] = "directory: ";
-	uint32_t suppressed;
 	char text[600], line[700];
+
+	strcpy(text, before);
+	vsnprintf(text + strlen(before), sizeof(text) - strlen(before), fmt, ap);
+	escape(line, sizeof(line), text);
+	env->log(env->opaque, level, line);
+}
+
+__attribute__((format(printf, 3, 4))) static void
+write_always(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	write_line(directory, level, fmt, ap);
+	va_end(ap);
+}
+
+void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt,
+		       ...)
+{
+	uint32_t suppressed;
 	va_list ap;
 
 	if (!pvr_ratelimit_pass(&directory->ratelimit, LOG_LINES, pvr_loop_now(), &suppressed))
 		return;
-	if (suppressed) {
-		snprintf(text, sizeof(text), "%s%u more lines were suppressed", before, suppressed);
-		env->log(env->opaque, PVR_LOG_WARN, text);
-	}
-	strcpy(text, before);
+	if (suppressed)
+		write_always(directory, PVR_LOG_WARN, "%u more lines were suppressed", suppressed);
 	va_start(ap, fmt);
-	vsnprintf(text + strlen(before), sizeof(text) - strlen(before), fmt, ap);
+	write_line(directory, level, fmt, ap);
 	va_end(ap);
-	escape(line, sizeof(line), text);
-	env->log(env->opaque, level, line);
+}
+
+/* One host must not use up the lines of others: first its own limit, then that of all. */
+static bool may_log_refusal(struct pvr_directory *directory, const char *name)
+{
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, name);
+	uint64_t now = pvr_loop_now();
+	uint32_t suppressed;
+
+	if (host && !pvr_ratelimit_pass(&host->refusals, LOG_LINES_HOST, now, &suppressed))
+		return false;
+	if (host && suppressed)
+		write_always(directory, PVR_LOG_WARN,
+			     "%u more refused claims of host %s were not logged", suppressed, name);
+	if (!pvr_ratelimit_pass(&directory->refusals, LOG_LINES_REFUSED, now, &suppressed))
+		return false;
+	if (suppressed)
+		write_always(directory, PVR_LOG_WARN, "%u more refused claims were not logged",
+			     suppressed);
+	return true;
 }
 
 void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key *key,
@@ -55,8 +93,9 @@ void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key 
 	char text[PVR_KEY_TEXT];
 
 	directory->refused++;
-	pvr_directory_log(directory, PVR_LOG_WARN, "host %s claims %s: refused, %s", host,
-			  pvr_key_text(key, text), why);
+	if (may_log_refusal(directory, host))
+		write_always(directory, PVR_LOG_WARN, "host %s claims %s: refused, %s", host,
+			     pvr_key_text(key, text), why);
 }
 
 /* ------------------------------------------------------------------ queries */

@@ -3,6 +3,7 @@
 #ifndef PVR_DIRECTORY_HOST_H
 #define PVR_DIRECTORY_HOST_H
 
+#include "base/ratelimit.h"
 #include "directory/key.h"
 #include "pipe.h"
 
@@ -16,6 +17,7 @@ struct pvr_dir_host {
 	char name[PVR_HOST_NAME_MAX];
 	size_t refs;
 	bool up; /* a connection is up */
+	struct pvr_ratelimit refusals; /* of log lines about its refused claims */
 	LIST_HEAD(, pvr_entry) owns;
 	/* Private to the backend; zero-initialized. */
 	_Alignas(16) unsigned char private[];

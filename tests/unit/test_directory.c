@@ -2,6 +2,7 @@
 /* The directory's parts, and queries to the hosts of a peers file. */
 #include "base/ratelimit.h"
 #include "fake_net.h"
+#include "directory/backend.h"
 #include "directory/queue.h"
 #include "directory/own_gids.h"
 #include "text_file.h"
@@ -702,7 +703,36 @@ TEST_NET(hurry, test_log_has_a_rate)
 	}
 	for (const char *line = net->log; (line = strchr(line, '\n')); line++)
 		lines++;
-	assert_in_range(lines, 10, 25 + 20 * ((pvr_loop_now() - begin) / PVR_RATELIMIT_NS));
+	assert_in_range(lines, 4, 10 + 10 * ((pvr_loop_now() - begin) / PVR_RATELIMIT_NS));
+}
+
+/* More refused claims than the log has lines for all hosts. */
+static void claim_often(struct fake_net *net, const char *host)
+{
+	for (int i = 0; i < 40; i++) {
+		fake_located(net, host, RED, G1);
+		fake_run(net, 1);
+	}
+}
+
+TEST_NET(hurry, test_log_has_space_for_each_host)
+{
+	fake_host_up(net, "b", true);
+	fake_host_up(net, "c", true);
+	find_at_a(net);
+	claim_often(net, "b");
+	assert_non_null(strstr(net->log, "host b claims"));
+	claim_often(net, "c");
+	assert_non_null(strstr(net->log, "host c claims"));
+}
+
+TEST_NET(hurry, test_refused_claims_leave_space_in_the_log)
+{
+	fake_host_up(net, "b", true);
+	find_at_a(net);
+	claim_often(net, "b");
+	pvr_directory_log(net->directory, PVR_LOG_WARN, "etcd does not respond");
+	assert_non_null(strstr(net->log, "etcd does not respond"));
 }
 
 /* ------------------------------------------------------------------------ reload */
