@@ -25,6 +25,7 @@ struct pvr_verbs_peer {
 	uint64_t backoff, not_before; /* own backoff; earliest connect() of either side */
 	struct pvr_loop_timer retry;
 	struct pvr_error error; /* why it is not up */
+	struct pvr_ratelimit ratelimit; /* for messages about it */
 };
 
 void pvr_verbs_peer_init(struct pvr_verbs_peer *verbs, struct pvr_net *net, struct pvr_peer *peer,
