@@ -77,6 +77,7 @@ static const char help[] =
 enum option_key {
 	OPT_ADAPTER = 1,
 	OPT_CONFIG,
+	OPT_CONTROL,
 	OPT_TIMESTAMPS,
 	OPT_SWITCH,
 	OPT_SETTING, /* same name as in the configuration file */
@@ -87,7 +88,7 @@ enum option_key {
 static const struct option long_options[] = {
 	{ "adapter", required_argument, NULL, OPT_ADAPTER },
 	{ "config", required_argument, NULL, OPT_CONFIG },
-	{ "control", required_argument, NULL, OPT_SETTING },
+	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "log-level", required_argument, NULL, OPT_SETTING },
 	{ "poll", required_argument, NULL, OPT_SETTING },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
@@ -149,6 +150,12 @@ static enum pvr_options_result print_help(void)
 	return PVR_OPTIONS_DONE;
 }
 
+/* An option that names one place: of two, neither is the one that counts. */
+static bool once(bool given, const char *option, struct pvr_error *err)
+{
+	return !given || pvr_fail(err, "%s is given twice", option);
+}
+
 /* @index: into long_options[] */
 static bool take_option(int key, int index, struct pvr_settings *settings, const char **config,
 			struct pvr_error *err)
@@ -157,8 +164,13 @@ static bool take_option(int key, int index, struct pvr_settings *settings, const
 	case OPT_ADAPTER:
 		return add_adapter(settings, optarg, err);
 	case OPT_CONFIG:
+		if (!once(*config, "--config", err))
+			return false;
 		*config = optarg;
 		return true;
+	case OPT_CONTROL: /* the file, which also has it, is read after the options */
+		return once(settings->control[0], "--control", err) &&
+		       pvr_settings_set(settings, "control", optarg, err);
 	case OPT_SETTING:
 		return pvr_settings_set(settings, long_options[index].name, optarg, err);
 	case OPT_SWITCH:

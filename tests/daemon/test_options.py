@@ -64,6 +64,14 @@ def test_bad_option(refuse, args, pattern):
     refuse(2, pattern, *args)
 
 
+@pytest.mark.parametrize("option", ["--control", "--config"])
+def test_option_that_is_given_twice(tmp_path, option):
+    """Two sockets or two files: neither is the one that counts."""
+    done = run_pvrdmad(option, tmp_path / "one", option, tmp_path / "two")
+    assert (done.returncode, done.stderr) == (2, f"pvrdmad: {option} is given twice\n")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("second, pattern", [
     ({"name": "node1"}, "two adapters are named 'node1'"),
     ({"mac": mac(1)}, "'node1' and 'node2' have the same MAC 52:54:00:00:00:01"),

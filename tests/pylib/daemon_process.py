@@ -52,7 +52,9 @@ class Daemon:
 
     def start(self, args, env=None, prefix=()):
         # $PVRDMAD_ARGS, such as "--workers 2": the same tests with other settings, by hand.
-        argv = [*prefix, PVRDMAD, *os.environ.get("PVRDMAD_ARGS", "").split(), *args, "--control", self.control]
+        argv = [*prefix, PVRDMAD, *os.environ.get("PVRDMAD_ARGS", "").split(), *args]
+        if not any(str(arg).startswith("--control") for arg in args):
+            argv += ["--control", self.control]
         with open(self.log_path, "ab") as log:
             begin = log.tell()
             self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
