@@ -85,9 +85,12 @@ void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gi
 
 /* -------------------------------------------------------------------- hosts */
 
+/* Twice the peers at a time: hosts that share a key can use any number of names. */
+#define PVR_HOSTS_MAX 32768
+
 /*
  * Find the host of this name, or create it; it lives until the engine ends. NULL: no
- * memory.
+ * memory, or there are PVR_HOSTS_MAX hosts.
  */
 struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name);
 const char *pvr_host_name(const struct pvr_host *host);

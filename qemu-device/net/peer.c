@@ -24,6 +24,7 @@
 #define BACKOFF_MAX PVR_SEC
 /* A connection that was up for longer resets the backoff. */
 #define GOOD_NS (PVR_SEC / 2)
+#define NO_HOST "out of memory, or too many host names since the start of the daemon"
 #define SAME_COMPLAINT_NS (60 * PVR_SEC)
 
 static const struct pvr_conn_ops outgoing_ops;
@@ -272,8 +273,7 @@ static void dialled(struct pvr_conn *conn)
 	struct pvr_peer *peer = conn->peer;
 	struct pvr_error why;
 
-	if (!pvr_peers_check_answer(conn, &why) ||
-	    (!host_of(peer) && !pvr_fail(&why, "out of memory"))) {
+	if (!pvr_peers_check_answer(conn, &why) || (!host_of(peer) && !pvr_fail(&why, NO_HOST))) {
 		pvr_conn_send_close(conn, PVR_CLOSE_IDENTITY, why.text);
 		dial_failed(conn, &why);
 		return;
@@ -344,7 +344,7 @@ bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_cl
 	if (!peer)
 		return false;
 	if (!host_of(peer))
-		return pvr_fail(why, "out of memory");
+		return pvr_fail(why, NO_HOST);
 	*reason = PVR_CLOSE_IDENTITY;
 	if (peer->in && conn->theirs.instance == peer->replaced)
 		return pvr_fail(why, "another daemon at %s has the same name, and is newer",

@@ -3,6 +3,7 @@
 #include "common.h"
 #include "path/pipe/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,18 @@ static int slot_of(struct env *env, uint32_t qpn, uint8_t dscp)
 		return -1;
 	assert_false(pvr_link_route_changed(&route, qpn));
 	return route.slot;
+}
+
+TEST_ROUTE(test_hosts_are_bounded)
+{
+	char name[16];
+
+	for (unsigned int i = 1; i < PVR_HOSTS_MAX; i++) { /* setup() has made one */
+		snprintf(name, sizeof(name), "host%u", i);
+		assert_non_null(pvr_host_get(env->engine, name));
+	}
+	assert_null(pvr_host_get(env->engine, "one-more"));
+	assert_ptr_equal(pvr_host_get(env->engine, "other"), env->host);
 }
 
 TEST_ROUTE(test_without_connection_one_is_wanted)

@@ -62,13 +62,14 @@ static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
 	LIST_FOREACH(host, &engine->pipe->hosts[bucket], link)
 		if (!strcmp(host->name, name))
 			return host;
-	host = calloc(1, sizeof(*host));
+	host = engine->pipe->num_hosts < PVR_HOSTS_MAX ? calloc(1, sizeof(*host)) : NULL;
 	if (!host)
 		return NULL;
 	host->engine = engine;
 	strcpy(host->name, name);
 	LIST_INIT(&host->ins);
 	LIST_INSERT_HEAD(&engine->pipe->hosts[bucket], host, link);
+	engine->pipe->num_hosts++;
 	return host;
 }
 

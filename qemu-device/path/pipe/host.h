@@ -62,6 +62,7 @@ struct pvr_pipe {
 	void *opaque;
 	struct pvr_lock lock; /* Protects the members below. No lock is taken inside it. */
 	uint64_t generations; /* last generation given to a req_conn */
+	size_t num_hosts; /* up to PVR_HOSTS_MAX */
 	/* Hash table by name. A host exists until the engine is destroyed. */
 	LIST_HEAD(, pvr_host) hosts[PVR_PIPE_BUCKETS];
 };
