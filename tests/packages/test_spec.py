@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The SPEC file for RPM distributions, by rpmlint of Debian 12, and its files against those of the Debian packages."""
 
+import re
 import subprocess
 
 from conftest import BUILD, ROOT, output_of
@@ -16,8 +17,14 @@ def test_rpmlint_finds_no_error():
     assert ": E: " not in done.stdout
 
 
+def test_maintainer_is_that_of_the_debian_packages():
+    control = (ROOT / "packaging" / "debian" / "control").read_text()
+    maintainer = re.search(r"^Maintainer: (.*)$", control, re.M)[1]
+    assert re.search(r"^\* \w+ \w+ \d+ \d+ (.*) - \S+$", SPEC.read_text(), re.M)[1] == maintainer
+
+
 def test_files_that_it_names_exist():
     words = SPEC.read_text().split()
-    named = {word for word in words if word.startswith(("packaging/", "docs/", "scripts/", "include/", "drivers/"))}
+    named = {word.rstrip(".") for word in words if word.startswith(("packaging/", "docs/", "scripts/", "include/", "drivers/"))}
     assert named
     assert [word for word in sorted(named) if not list(ROOT.glob(word))] == []
