@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Runs in a clean root: installs the packages of /debs, removes and installs them again. With the argument "upgrade", to
-# those of /next. Prints lines "ok RULE"; the first failure ends it.
+# those of /next, after the installation of a second kernel's headers. Prints lines "ok RULE"; the first failure ends it.
 set -eu
 
 apt="apt-get --yes --quiet --no-install-recommends --allow-downgrades"
@@ -24,7 +24,7 @@ rule()
 snapshot()
 {
 	find / -xdev \( -path /proc -o -path /dev -o -path /debs -o -path /next -o -path /tests -o -path /tmp -o -path /var/log \
-		-o -path '/usr/lib/modules/*/modules.*' -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /run \) -prune -o -print |
+		-o -path '/usr/lib/modules/*cloud-amd64' -o -path '/usr/lib/modules/*/modules.*' -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /run \) -prune -o -print |
 		LC_ALL=C sort >"$1"
 }
 
@@ -34,12 +34,20 @@ modules()
 	find /lib/modules -name 'pvrdma.ko*' | sort
 }
 
+# built KERNELS VERSION: the driver is there for so many kernels, all of the version.
+built()
+{
+	[ "$(modules | wc -l)" = "$1" ] || fail "modules: $(modules); $(tail -n 20 /var/lib/dkms/pvrdma/*/build/make.log)"
+	for module in $(modules); do
+		modinfo "$module" | grep -q "^version: *$2$" || fail "module version: $(modinfo "$module")"
+	done
+}
+
 installed()
 {
 	pvrdmad --version | grep -q "^pvrdmad $1"
 	rule "pvrdmad runs"
-	[ "$(modules | wc -l)" = 1 ] || fail "modules: $(modules); $(tail -n 20 /var/lib/dkms/pvrdma/*/build/make.log)"
-	modinfo "$(modules)" | grep -q "^version: *$1$" || fail "module version: $(modinfo "$(modules)")"
+	built 1 "$1"
 	rule "dkms built the driver"
 	[ ! -e "$driver" ] && [ -e /usr/share/pvrdma-provider/vmw_pvrdma.driver ] || fail "the stock provider is there"
 	[ "$(cat "$ours")" = "driver pvrdma" ] || fail "$ours: $(cat "$ours")"
@@ -64,9 +72,12 @@ dpkg-divert --list | grep -q "$driver.*by pvrdma-provider" || fail "$(dpkg-diver
 
 echo '# changed by the operator' >>$conf
 if [ "${1:-}" = upgrade ]; then
+	# The hook of DKMS in /etc/kernel builds the driver, as at each upgrade of the kernel.
+	$apt install /opt/kernel/*.deb
+	built 2 "$VERSION"
+	rule "a kernel upgrade builds the driver"
 	$apt install /next/pvrdma-dkms_*.deb
-	[ "$(modules | wc -l)" = 1 ] || fail "modules after the upgrade: $(modules)"
-	modinfo "$(modules)" | grep -q "^version: *$NEXT$" || fail "module of the old version: $(modinfo "$(modules)")"
+	built 2 "$NEXT"
 	[ ! -e /usr/src/pvrdma-"$VERSION" ] || fail "the old source is still there"
 	rule "an upgrade replaces the driver"
 	$apt install /next/pvrdmad_*.deb /next/pvrdma-provider_*.deb </dev/null
@@ -83,6 +94,9 @@ tail -n 1 $conf | grep -q '# changed' || fail "removal took the configuration"
 rule "removal keeps the configuration only"
 
 $apt purge pvrdmad pvrdma-dkms pvrdma-provider
+if [ "${1:-}" = upgrade ]; then
+	$apt purge 'linux-headers-*cloud-amd64'
+fi
 snapshot /tmp/after
 diff /tmp/before /tmp/after || fail "a purge leaves files (see above)"
 rule "a purge leaves nothing"
