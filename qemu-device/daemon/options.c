@@ -204,7 +204,7 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 		if (key == OPT_HELP)
 			return print_help();
 		if (key == OPT_VERSION) {
-			printf("pvrdmad %s\ndevice version %u, pipe version %u\n",
+			printf("pvrdmad %s\ndevice version %d, pipe version %d\n",
 			       PVR_PACKAGE_VERSION, PVR_VERSION, PVR_FRAME_VERSION);
 			return PVR_OPTIONS_DONE;
 		}
