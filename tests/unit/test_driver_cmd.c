@@ -11,6 +11,7 @@
 #define NEVER UINT64_MAX
 
 static struct {
+	struct pci_dev pdev;
 	struct pvr_dev dev;
 	u8 regs[256];
 	u64 now; /* ns */
@@ -114,6 +115,7 @@ static int set_up(void **state)
 	w.dev.has_ext = true;
 	w.fails_at = NEVER;
 	w.done_at = NEVER;
+	w.dev.pdev = &w.pdev;
 	return pvr_cmd_init(&w.dev);
 }
 

@@ -16,7 +16,8 @@ static struct {
 	struct pvr_srq srq;
 	struct pvr_ring_state qp_shm, srq_shm;
 	u32 suppress; /* doorbell suppression of each queue */
-	u8 uar[PAGE_SIZE], elements[PAGE_SIZE];
+	u8 uar[PAGE_SIZE];
+	u64 elements[PAGE_SIZE / 8]; /* aligned as WQEs are */
 	u32 rung[4], doorbells; /* doorbells, and their values */
 	u32 deaths;
 } w;
@@ -26,7 +27,7 @@ static struct {
 void *pvr_pdir_at(const struct pvr_pdir *pdir, size_t offset)
 {
 	(void)pdir;
-	return w.elements + offset % PAGE_SIZE;
+	return (u8 *)w.elements + offset % PAGE_SIZE;
 }
 
 /* A trapped write takes long: no lock is held, and so interrupts are on. */
