@@ -4,10 +4,15 @@
 CPU time of the thread, and not time of day: other processes of the machine take none of it.
 """
 
+import contextlib
+import multiprocessing
 import os
 import signal
 import threading
 from pathlib import Path
+
+from sender import Sender
+from vfio_user import attach
 
 BOUND = 0.010  # seconds of the worker's CPU time
 STOPPED = 0.02  # seconds; longer than this process needs for a request
@@ -80,3 +85,66 @@ class Delay:
                 file.write(f"{test} {self.longest * 1000:.2f} ms of {self.samples} samples\n")
         assert self.samples
         assert self.longest <= self.bound, f"{self.longest * 1000:.1f} ms of the worker's CPU time"
+
+
+def sender_delay(daemon, client):
+    """A VM that sends datagrams, and its Delay. Each request is a doorbell, and a read of a register after it."""
+    sender = Sender(client, 0)
+
+    def ask():
+        sender.put()
+        sender.ring()
+        client.read_reg(0)
+        while not sender.is_done():
+            client.read_reg(0)
+
+    return sender, Delay(daemon, ask)
+
+
+class Neighbour:
+    """A VM at the second adapter that sends datagrams all the time, in a process of its own."""
+
+    PAUSE = 0.003  # seconds between two datagrams
+
+    def __init__(self, daemon):
+        self.daemon, self.delay = daemon, Delay(daemon, None)
+        context = multiprocessing.get_context("fork")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=self._run, args=(daemon, other), daemon=True)
+        self.process.start()
+        other.close()
+
+    @staticmethod
+    def _close_all_but(kept):
+        """Some tests need that their descriptors have no copies."""
+        for number in map(int, os.listdir("/proc/self/fd")):
+            if number > 2 and number != kept:
+                with contextlib.suppress(OSError):
+                    os.close(number)
+
+    def _run(self, daemon, pipe):
+        self._close_all_but(pipe.fileno())
+        request = None
+        with attach(daemon.socket(2)) as client:
+            sender, delay = sender_delay(daemon, client)
+            while request != "end":
+                delay.sample()
+                if request == "check":
+                    pipe.send("served")
+                request = pipe.recv() if pipe.poll(self.PAUSE) else None
+            sender.close()
+        pipe.send((delay.longest, delay.samples))
+
+    def check(self):
+        """It is served now."""
+        self.pipe.send("check")
+        assert self.pipe.recv() == "served"
+
+    def end(self):
+        if not self.daemon.child or self.daemon.child.poll() is not None:  # the test has ended it
+            self.process.kill()
+            return
+        self.pipe.send("end")
+        self.delay.longest, self.delay.samples = self.pipe.recv()
+        self.process.join()
+        self.delay.check()

@@ -9,10 +9,10 @@ import pytest
 
 import vfio_user as v
 from daemon_process import wait_until
-from delay import Delay
+from delay import sender_delay
 from foreign_fds import MNT_DETACH, libc
 from guest import CMD, DSRHIGH, DSRLOW, PAGE, REQUEST, Guest
-from sender import CREATE_PD, Sender
+from sender import CREATE_PD
 from vfio_user import Refused, attach
 
 CREATE_MR, CREATE_CQ, RESIZE_CQ, CREATE_UC, CREATE_SRQ, MODIFY_SRQ = 4, 6, 7, 12, 16, 17
@@ -28,18 +28,9 @@ PAGES3 = 8 * PAGES
 
 @pytest.fixture
 def delay(daemon):
-    """Of a VM that sends datagrams. Each request is a doorbell, and a read of a register after it."""
+    """Of a VM that sends datagrams."""
     with attach(daemon.socket(2)) as client:
-        sender = Sender(client, 0)
-
-        def ask():
-            sender.put()
-            sender.ring()
-            client.read_reg(0)
-            while not sender.is_done():
-                client.read_reg(0)
-
-        made = Delay(daemon, ask)
+        sender, made = sender_delay(daemon, client)
         made.sample()
         yield made
         made.check()

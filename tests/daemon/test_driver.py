@@ -132,13 +132,14 @@ def block_interrupts(guest, client):
     client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
 
 
-def test_interrupt_that_blocks_after_an_idle_second(daemon, guest, client, neighbour):
+def test_interrupt_that_blocks_after_an_idle_second(daemon, guest, client):
     """The first event after idleness is guarded, too. The guard of an idle worker has stopped after 0.5 s."""
-    wait_quiet(lambda: sleeps(daemon), 1.2, "sleeps of the workers")
-    block_interrupts(guest, client)
-    assert client.ends()
-    daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
-    neighbour()
+    with attach(daemon.socket(2)) as other:
+        wait_quiet(lambda: sleeps(daemon), 1.2, "sleeps of the workers")
+        block_interrupts(guest, client)
+        assert client.ends()
+        daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
+        assert other.read_reg(0) == 20
 
 
 def test_client_that_blocks_interrupts_again_and_again(daemon, neighbour):

@@ -28,7 +28,8 @@ def daemon(start_daemon):
 
 
 @pytest.fixture
-def fuse(tmp_path):
+def fuse(tmp_path, neighbour):
+    """After the process of the neighbour: it would have to close its copy of the descriptor, which blocks."""
     made = FuseFile(tmp_path / "fuse")
     yield made
     made.close()
