@@ -107,7 +107,7 @@ class Neighbour:
     PAUSE = 0.003  # seconds between two datagrams
 
     def __init__(self, daemon):
-        self.daemon, self.delay = daemon, Delay(daemon, None)
+        self.delay = Delay(daemon, None)
         context = multiprocessing.get_context("fork")
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=self._run, args=(daemon, other), daemon=True)
@@ -141,9 +141,6 @@ class Neighbour:
         assert self.pipe.recv() == "served"
 
     def end(self):
-        if not self.daemon.child or self.daemon.child.poll() is not None:  # the test has ended it
-            self.process.kill()
-            return
         self.pipe.send("end")
         self.delay.longest, self.delay.samples = self.pipe.recv()
         self.process.join()

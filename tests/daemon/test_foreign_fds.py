@@ -28,11 +28,17 @@ def daemon(start_daemon):
 
 
 @pytest.fixture
-def fuse(tmp_path, neighbour):
-    """After the process of the neighbour: it would have to close its copy of the descriptor, which blocks."""
+def fuse_file(tmp_path):
     made = FuseFile(tmp_path / "fuse")
     yield made
     made.close()
+
+
+@pytest.fixture
+def fuse(neighbour, fuse_file):
+    """The neighbour's process begins first: it would have to close its copy of the descriptor, which blocks."""
+    del neighbour
+    return fuse_file
 
 
 def closing_threads(daemon):
@@ -115,10 +121,10 @@ def test_closing_thread_has_the_cpus_of_the_process(daemon, client, fuse):
     assert os.sched_getaffinity(closing) == set(HAVE)
 
 
-def test_daemon_ends_its_adapters(daemon, client, fuse):
+def test_daemon_ends_its_adapters(daemon, client, fuse_file):
     """The process remains until the server responds or ends: the kernel waits for it."""
-    client.map(0, 1 << 20, [fuse.fd])
-    wait_until(fuse.stuck, "a request of the file's server")
+    client.map(0, 1 << 20, [fuse_file.fd])
+    wait_until(fuse_file.stuck, "a request of the file's server")
     daemon.child.send_signal(signal.SIGTERM)
     wait_until(lambda: not daemon.socket().exists(), "no socket of the adapter")
     assert client.ends()
