@@ -150,7 +150,9 @@ enum pvr_ctl {
 /* Every command stores a response, and its key (pvr_resp_hdr.response) last. */
 #define PVR_EXT_RESP_POLL (1u << 16)
 #define PVR_EXT_SUM_STATS (1u << 17) /* SUM_STATS */
-#define PVR_EXT_ALL ((1u << 18) - 1)
+#define PVR_EXT_ATOMIC_WRITE (1u << 18) /* PVR_WR_ATOMIC_WRITE */
+#define PVR_EXT_FLUSH (1u << 19) /* PVR_WR_FLUSH; PVR_ACCESS_FLUSH_GLOBAL */
+#define PVR_EXT_ALL ((1u << 20) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the
@@ -598,6 +600,15 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
  */
 #define PVR_MAX_INLINE 944 /* bytes; the stride is 1024 */
 
+/*
+ * Opcodes of send requests that the uapi header lacks, and those of their CQEs. The
+ * requests have no data: their operands are in the place of pvrdma_sq_wqe_hdr.wr.
+ */
+#define PVR_WR_ATOMIC_WRITE 17u /* PVR_EXT_ATOMIC_WRITE: struct pvr_wqe_atomic_write */
+#define PVR_WR_FLUSH 18u /* PVR_EXT_FLUSH: struct pvr_wqe_flush */
+#define PVR_WC_ATOMIC_WRITE 11u
+#define PVR_WC_FLUSH 12u
+
 /* pvr_cmd_create_mr.access_flags, pvr_qp_attr.qp_access_flags (ib_access_flags) */
 #define PVR_ACCESS_LOCAL_WRITE (1u << 0)
 #define PVR_ACCESS_REMOTE_WRITE (1u << 1)
@@ -606,6 +617,8 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
 #define PVR_ACCESS_MW_BIND (1u << 4)
 #define PVR_ACCESS_ZERO_BASED (1u << 5)
 #define PVR_ACCESS_ON_DEMAND (1u << 6)
+#define PVR_ACCESS_FLUSH_GLOBAL (1u << 8) /* PVR_EXT_FLUSH */
+#define PVR_ACCESS_FLUSH_PERSISTENT (1u << 9) /* refused: a guest's RAM is volatile */
 #define PVR_ACCESS_OPTIONAL 0x3ff00000u /* hints; ignored */
 
 /*
@@ -632,6 +645,43 @@ PVR_ABI_FIELD(pvr_wqe_bind_mw, mw_rkey, 16, 4);
 PVR_ABI_FIELD(pvr_wqe_bind_mw, new_rkey, 20, 4);
 PVR_ABI_FIELD(pvr_wqe_bind_mw, mr_lkey, 24, 4);
 PVR_ABI_FIELD(pvr_wqe_bind_mw, access_flags, 28, 4);
+
+/* ATOMIC WRITE (IBTA annex A19): one store of 8 bytes. Needs PVR_ACCESS_REMOTE_WRITE. */
+struct pvr_wqe_atomic_write {
+	__aligned_u64 addr; /* remote; a multiple of 8 */
+	__u32 rkey;
+	__u32 reserved;
+	__aligned_u64 value;
+};
+PVR_ABI_SIZE(pvr_wqe_atomic_write, 24);
+PVR_ABI_FIELD(pvr_wqe_atomic_write, rkey, 8, 4);
+PVR_ABI_FIELD(pvr_wqe_atomic_write, value, 16, 8);
+
+/*
+ * FLUSH (IBTA annex A19): when it completes, the earlier writes of this QP to the range
+ * have the placement.
+ */
+struct pvr_wqe_flush {
+	__aligned_u64 addr; /* remote; ignored with PVR_FLUSH_MR */
+	__aligned_u64 length; /* bytes; ignored with PVR_FLUSH_MR */
+	__u32 rkey;
+	__u8 placement; /* PVR_FLUSH_*, at least one bit */
+	__u8 level; /* enum pvr_flush_level */
+	__u16 reserved;
+};
+PVR_ABI_SIZE(pvr_wqe_flush, 24);
+PVR_ABI_FIELD(pvr_wqe_flush, length, 8, 8);
+PVR_ABI_FIELD(pvr_wqe_flush, rkey, 16, 4);
+PVR_ABI_FIELD(pvr_wqe_flush, placement, 20, 1);
+PVR_ABI_FIELD(pvr_wqe_flush, level, 21, 1);
+
+#define PVR_FLUSH_GLOBAL 1u /* all CPUs and devices of the responder's guest see the data */
+#define PVR_FLUSH_PERSISTENT 2u /* needs PVR_ACCESS_FLUSH_PERSISTENT */
+
+enum pvr_flush_level {
+	PVR_FLUSH_RANGE, /* addr and length */
+	PVR_FLUSH_MR, /* the whole region or window */
+};
 
 /* pvrdma_av.src_path_bits */
 #define PVR_AV_GRH 0x80u

@@ -183,6 +183,7 @@ struct pvr_stream_limits {
 	uint8_t dscp; /* outgoing connections: the DSCP of their traffic; 0: no traffic class */
 	bool piggyback_ack; /* PVR_HELLO_F_PIGGYBACK_ACK is negotiated */
 	bool qp_gone; /* QP_GONE frames are negotiated */
+	bool atomic_write; /* ATOMIC_WRITE and FLUSH are negotiated */
 };
 
 /*

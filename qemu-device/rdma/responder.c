@@ -289,6 +289,73 @@ respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_
 	return ack();
 }
 
+static pvr_noinline struct pvr_syndrome respond_atomic_write(struct pvr_qp *to,
+							     const struct pvr_request *request)
+{
+	struct pvr_wqe_atomic_write write;
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	uint64_t *word_shm;
+
+	memcpy(&write, &request->wqe->hdr.wr, sizeof(write));
+	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_WRITE))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "ATOMIC WRITE, but RDMA WRITE is not enabled");
+	if (write.addr % sizeof(uint64_t))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "ATOMIC WRITE to an address that is not a multiple of 8");
+	if (pvr_sg_build_remote(&sg, to, write.rkey, write.addr, sizeof(uint64_t),
+				PVR_ACCESS_REMOTE_WRITE))
+		return refuse_access(to);
+	word_shm = pvr_sg_word(&sg);
+	/* An aligned iova may map to unaligned memory. */
+	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
+		return refuse_access(to);
+	__atomic_store_n(word_shm, write.value, __ATOMIC_SEQ_CST);
+	return ack();
+}
+
+/* Return: whether @to's guest has permitted the flush to the key. */
+static bool may_flush(const struct pvr_qp *to, const struct pvr_wqe_flush *flush, uint32_t right)
+{
+	uint64_t addr = flush->addr, length = flush->length;
+	const struct pvr_mr *mr;
+
+	if (flush->level == PVR_FLUSH_MR) {
+		mr = pvr_mr_by_key(to->adapter, to->pd, flush->rkey);
+		if (!mr)
+			return false;
+		addr = mr->start;
+		length = mr->length;
+	}
+	return pvr_mr_find_remote(to, flush->rkey, addr, length, right);
+}
+
+/*
+ * IBTA A19.4. Earlier writes of the queue pair are copies by this process or DMA that has
+ * ended, so a fence makes them globally visible. No region has the right to persistence.
+ */
+static pvr_noinline struct pvr_syndrome respond_flush(struct pvr_qp *to,
+						      const struct pvr_request *request)
+{
+	struct pvr_wqe_flush flush;
+	uint32_t right;
+
+	memcpy(&flush, &request->wqe->hdr.wr, sizeof(flush));
+	if (!flush.placement || flush.placement & ~(PVR_FLUSH_GLOBAL | PVR_FLUSH_PERSISTENT) ||
+	    flush.level > PVR_FLUSH_MR)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "FLUSH with an unknown placement or level");
+	right = (flush.placement & PVR_FLUSH_GLOBAL ? PVR_ACCESS_FLUSH_GLOBAL : 0) |
+		(flush.placement & PVR_FLUSH_PERSISTENT ? PVR_ACCESS_FLUSH_PERSISTENT : 0);
+	if (right & ~to->attr.qp_access_flags)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "FLUSH is not enabled");
+	if (!may_flush(to, &flush, right))
+		return refuse_access(to);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ack();
+}
+
 /* ---------------------------------------------------------------- a fragment */
 
 /* True for the expected PSN and offset. */
@@ -343,8 +410,12 @@ execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound
 			syndrome = respond_rdma(to, request, in, false);
 		else if (request->op->kind == PVR_OP_READ)
 			syndrome = respond_rdma(to, request, in, true);
-		else
+		else if (request->op->kind == PVR_OP_ATOMIC)
 			syndrome = respond_atomic(to, request, in);
+		else if (request->op->kind == PVR_OP_ATOMIC_WRITE)
+			syndrome = respond_atomic_write(to, request);
+		else
+			syndrome = respond_flush(to, request);
 		if (syndrome.kind == PVR_SYN_ACK)
 			advance(to, request);
 		return syndrome;

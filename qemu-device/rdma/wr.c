@@ -47,6 +47,15 @@ const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
 		.kind = PVR_OP_ATOMIC, .types = RC, .local = PVR_ACCESS_LOCAL_WRITE,
 		.remote = PVR_ACCESS_REMOTE_ATOMIC, .done = PVRDMA_WC_FETCH_ADD,
 	},
+	[PVR_WR_ATOMIC_WRITE] = {
+		.kind = PVR_OP_ATOMIC_WRITE, .right = PVR_OP_USER_OPS,
+		.ext = PVR_EXT_ATOMIC_WRITE, .limited = RC, .remote = PVR_ACCESS_REMOTE_WRITE,
+		.done = PVR_WC_ATOMIC_WRITE,
+	},
+	[PVR_WR_FLUSH] = {
+		.kind = PVR_OP_FLUSH, .right = PVR_OP_USER_OPS, .ext = PVR_EXT_FLUSH,
+		.limited = RC, .done = PVR_WC_FLUSH,
+	},
 	[PVRDMA_WR_LOCAL_INV] = {
 		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .limited = BOTH,
 		.done = PVRDMA_WC_LOCAL_INV,

@@ -14,6 +14,8 @@ enum pvr_op_kind {
 	PVR_OP_WRITE,
 	PVR_OP_READ,
 	PVR_OP_ATOMIC,
+	PVR_OP_ATOMIC_WRITE,
+	PVR_OP_FLUSH,
 	PVR_OP_LOCAL, /* has no responder, see pvr_local_op() */
 };
 
@@ -34,10 +36,10 @@ struct pvr_opcode {
 	bool imm; /* carries immediate data */
 	uint8_t local, remote; /* required PVR_ACCESS_* of the requester, of the responder */
 	uint32_t ext; /* required PVR_EXT_*, if limited */
-	enum pvrdma_wc_opcode done; /* opcode of the CQE */
+	uint32_t done; /* opcode of the CQE: enum pvrdma_wc_opcode, PVR_WC_* */
 };
 
-#define PVR_OPCODES (PVRDMA_WR_BIND_MW + 1)
+#define PVR_OPCODES (PVR_WR_FLUSH + 1)
 extern const struct pvr_opcode pvr_opcodes[PVR_OPCODES];
 
 /* @opcode may have any value. */
@@ -98,8 +100,8 @@ static inline bool pvr_may_post(const struct pvr_qp *qp, const struct pvr_opcode
 /* @done: bytes that have been sent. */
 static inline bool pvr_length_ok(const struct pvr_opcode *op, uint64_t length, uint64_t done)
 {
-	if (op->kind == PVR_OP_ATOMIC)
-		return length == sizeof(uint64_t) && !done;
+	if (op->kind >= PVR_OP_ATOMIC)
+		return length == (op->kind == PVR_OP_ATOMIC ? sizeof(uint64_t) : 0) && !done;
 	return length <= PVR_MAX_MSG_SIZE && done <= length;
 }
 
@@ -131,7 +133,7 @@ static inline const char *pvr_prepare_why(const struct pvr_qp *qp, const struct 
 	if (op->local && !qp->attr.max_rd_atomic)
 		return "RDMA READ or atomic with max_rd_atomic 0";
 	if (status == PVRDMA_WC_LOC_LEN_ERR)
-		return "message too long, or an atomic that is not 8 bytes";
+		return "message too long, atomic that is not 8 bytes, or ATOMIC WRITE or FLUSH with SGEs";
 	return "SGE outside its lkey's range or rights, or num_sge above max_send_sge";
 }
 

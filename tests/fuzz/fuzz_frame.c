@@ -133,9 +133,9 @@ static const struct pvr_stream_ops nic_ops = {
 	.rdma_read_poll = fuzz_nic_rdma_read_poll,
 	.rdma_read_cancel = fuzz_nic_rdma_read_cancel,
 };
-static const struct pvr_stream_limits limits = { .chunk = CHUNK,
-						 .piggyback_ack = true,
-						 .qp_gone = true };
+static const struct pvr_stream_limits limits = {
+	.chunk = CHUNK, .piggyback_ack = true, .qp_gone = true, .atomic_write = true
+};
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 {

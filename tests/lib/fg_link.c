@@ -82,6 +82,7 @@ static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggy
 		.chunk = link->env->chunk,
 		.piggyback_ack = piggyback_ack,
 		.qp_gone = !link->env->old,
+		.atomic_write = !link->env->old,
 	};
 }
 

@@ -365,6 +365,16 @@ TEST_PLAIN(test_zero_length_and_odd_atomics_are_refused)
 	ACCEPTED("atomic", f.request.op = PVR_FRAME_OP_FETCH_ADD);
 }
 
+TEST_PLAIN(test_atomic_write_and_flush_with_bytes_are_refused)
+{
+	static const enum pvr_frame_op ops[] = { PVR_FRAME_OP_ATOMIC_WRITE, PVR_FRAME_OP_FLUSH };
+
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		ACCEPTED("atomic", f.request.op = ops[i]; f.request.length = 0);
+		REFUSED("atomic", f.request.op = ops[i], "of a message with bytes");
+	}
+}
+
 TEST_PLAIN(test_reads_and_atomics_on_uc_are_refused)
 {
 	REFUSED("read", f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");

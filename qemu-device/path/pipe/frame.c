@@ -208,8 +208,9 @@ static const char *check_gid_query(const union pvr_any_frame *any, size_t payloa
 }
 
 struct op_kind {
-	bool has_payload; /* false: the response has payload or a value */
+	bool has_payload; /* false: only RC has the operation */
 	bool is_atomic;
+	bool is_empty; /* messages have no bytes */
 };
 
 static const struct op_kind ops[] = {
@@ -221,6 +222,8 @@ static const struct op_kind ops[] = {
 	[PVR_FRAME_OP_READ] = { 0 },
 	[PVR_FRAME_OP_CMP_SWAP] = { .is_atomic = true },
 	[PVR_FRAME_OP_FETCH_ADD] = { .is_atomic = true },
+	[PVR_FRAME_OP_ATOMIC_WRITE] = { .is_empty = true },
+	[PVR_FRAME_OP_FLUSH] = { .is_empty = true },
 };
 
 static_assert(sizeof(ops) / sizeof(ops[0]) == PVR_FRAME_OP_NUM, "an operation is missing");
@@ -288,6 +291,8 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 		return why;
 	if (!op->has_payload && (request->frame.flags & PVR_REQUEST_F_UC))
 		return "operation with a response on UC";
+	if (op->is_empty && request->length)
+		return "ATOMIC_WRITE or FLUSH of a message with bytes";
 	why = check_request_numbers(request);
 	if (why)
 		return why;

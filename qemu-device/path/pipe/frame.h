@@ -78,6 +78,7 @@ struct pvr_frame {
  * payload may be exposed, see struct pvr_frame_rndv_seg.
  */
 #define PVR_HELLO_F_RNDV 0x10u
+#define PVR_HELLO_F_ATOMIC_WRITE 0x20u /* accepts the operations ATOMIC_WRITE and FLUSH */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
@@ -178,6 +179,9 @@ enum pvr_frame_op {
 	PVR_FRAME_OP_READ,
 	PVR_FRAME_OP_CMP_SWAP,
 	PVR_FRAME_OP_FETCH_ADD,
+	PVR_FRAME_OP_ATOMIC_WRITE, /* stores @swap */
+	/* @compare_add is the length; @swap is the placement, and the level in bits 8 to 15. */
+	PVR_FRAME_OP_FLUSH,
 	PVR_FRAME_OP_NUM,
 };
 
@@ -188,7 +192,7 @@ enum pvr_frame_op {
 /*
  * One fragment of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
  * payload follow. READ: the response carries the payload. Atomics: @length is 8, @chunk
- * is 0.
+ * is 0. ATOMIC_WRITE, FLUSH: @length is 0.
  */
 struct pvr_frame_request {
 	struct pvr_frame frame;

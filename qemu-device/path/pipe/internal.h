@@ -45,6 +45,7 @@ struct pvr_route {
 	uint8_t dscp; /* the requested DSCP, 6 bits */
 	uint64_t generation; /* changes with each new connection; 0: none */
 	uint32_t chunk; /* maximum payload of a frame in bytes */
+	bool has_atomic_write; /* the responder accepts ATOMIC_WRITE and FLUSH */
 };
 
 /*

@@ -128,6 +128,8 @@ static const uint8_t wire_ops[PVR_OPCODES] = {
 	[PVRDMA_WR_RDMA_READ] = PVR_FRAME_OP_READ,
 	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = PVR_FRAME_OP_CMP_SWAP,
 	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = PVR_FRAME_OP_FETCH_ADD,
+	[PVR_WR_ATOMIC_WRITE] = PVR_FRAME_OP_ATOMIC_WRITE,
+	[PVR_WR_FLUSH] = PVR_FRAME_OP_FLUSH,
 };
 
 /* A fragment of a message. */
@@ -141,6 +143,27 @@ struct fragment {
 	bool last;
 };
 
+static void fill_atomic_write(struct pvr_frame_request *frame, const struct pvrdma_sq_wqe_hdr *hdr)
+{
+	struct pvr_wqe_atomic_write write;
+
+	memcpy(&write, &hdr->wr, sizeof(write));
+	frame->addr = htole64(write.addr);
+	frame->rkey = htole32(write.rkey);
+	frame->swap = htole64(write.value);
+}
+
+static void fill_flush(struct pvr_frame_request *frame, const struct pvrdma_sq_wqe_hdr *hdr)
+{
+	struct pvr_wqe_flush flush;
+
+	memcpy(&flush, &hdr->wr, sizeof(flush));
+	frame->addr = htole64(flush.addr);
+	frame->rkey = htole32(flush.rkey);
+	frame->compare_add = htole64(flush.length);
+	frame->swap = htole64(flush.placement | (uint64_t)flush.level << 8);
+}
+
 static void fill_operands(struct pvr_frame_request *frame, const struct fragment *fragment)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &fragment->wqe->hdr;
@@ -152,6 +175,12 @@ static void fill_operands(struct pvr_frame_request *frame, const struct fragment
 		frame->rkey = htole32(hdr->wr.atomic.rkey);
 		frame->compare_add = htole64(hdr->wr.atomic.compare_add);
 		frame->swap = htole64(hdr->wr.atomic.swap);
+		break;
+	case PVR_OP_FLUSH:
+		fill_flush(frame, hdr);
+		break;
+	case PVR_OP_ATOMIC_WRITE:
+		fill_atomic_write(frame, hdr);
 		break;
 	case PVR_OP_WRITE:
 	case PVR_OP_READ:
@@ -285,6 +314,14 @@ static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
 
+/* The peer's pvrdmad may be too old for the operation. */
+static bool peer_has(const struct pvr_pipe_sq *sq, const struct pvr_opcode *op)
+{
+	return op->kind < PVR_OP_ATOMIC_WRITE || sq->route.has_atomic_write;
+}
+
+static const char too_old[] = "the peer's pvrdmad has no ATOMIC WRITE and FLUSH: update it";
+
 /* Sends the next fragment of the in-flight WR at the cursor. */
 static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
@@ -306,6 +343,8 @@ static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 	op = pvr_opcode(wqe.hdr.opcode);
 	if (op->kind != inflight->kind || !pvr_may_post(qp, op))
 		return fail(sq, sq->cursor, &wqe, PVRDMA_WC_LOC_QP_OP_ERR, changed);
+	if (!peer_has(sq, op))
+		return fail(sq, sq->cursor, &wqe, PVRDMA_WC_REM_INV_REQ_ERR, too_old);
 	status = pvr_prepare(&sg, qp, &wqe, op, 0);
 	if (status == PVRDMA_WC_SUCCESS && sg.total != inflight->length)
 		status = PVRDMA_WC_LOC_QP_OP_ERR;
@@ -389,6 +428,8 @@ static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 		return wait_for_answers(sq);
 	if (op->kind == PVR_OP_LOCAL)
 		return local_step(sq, wqe, quantum);
+	if (!peer_has(sq, op))
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_REM_INV_REQ_ERR, too_old);
 	status = pvr_prepare(&sg, qp, wqe, op, done);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));

@@ -47,6 +47,8 @@ static const uint32_t opcodes[PVR_FRAME_OP_NUM] = {
 	[PVR_FRAME_OP_READ] = PVRDMA_WR_RDMA_READ,
 	[PVR_FRAME_OP_CMP_SWAP] = PVRDMA_WR_ATOMIC_CMP_AND_SWP,
 	[PVR_FRAME_OP_FETCH_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	[PVR_FRAME_OP_ATOMIC_WRITE] = PVR_WR_ATOMIC_WRITE,
+	[PVR_FRAME_OP_FLUSH] = PVR_WR_FLUSH,
 };
 
 /* A received fragment of a request. */
@@ -258,6 +260,31 @@ static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_r
 	return qp;
 }
 
+static void fill_atomic_write(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_request *frame)
+{
+	struct pvr_wqe_atomic_write write = {
+		.addr = le64toh(frame->addr),
+		.rkey = le32toh(frame->rkey),
+		.value = le64toh(frame->swap),
+	};
+
+	memcpy(&hdr->wr, &write, sizeof(write));
+}
+
+static void fill_flush(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_request *frame)
+{
+	uint64_t selectors = le64toh(frame->swap);
+	struct pvr_wqe_flush flush = {
+		.addr = le64toh(frame->addr),
+		.length = le64toh(frame->compare_add),
+		.rkey = le32toh(frame->rkey),
+		.placement = selectors,
+		.level = selectors >> 8,
+	};
+
+	memcpy(&hdr->wr, &flush, sizeof(flush));
+}
+
 static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_request *frame)
 {
 	uint32_t key;
@@ -275,6 +302,14 @@ static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_re
 		hdr->wr.atomic.rkey = le32toh(frame->rkey);
 		hdr->wr.atomic.compare_add = le64toh(frame->compare_add);
 		hdr->wr.atomic.swap = le64toh(frame->swap);
+		return;
+	}
+	if (frame->op == PVR_FRAME_OP_ATOMIC_WRITE) {
+		fill_atomic_write(hdr, frame);
+		return;
+	}
+	if (frame->op == PVR_FRAME_OP_FLUSH) {
+		fill_flush(hdr, frame);
 		return;
 	}
 	hdr->wr.rdma.remote_addr = le64toh(frame->addr);

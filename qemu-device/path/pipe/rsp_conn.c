@@ -38,6 +38,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->stall_left = STALL_NS;
 	in->stall_counted = pvr_now(host->engine);
 	in->qp_gone_agreed = limits->qp_gone;
+	in->atomic_write_agreed = limits->atomic_write;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -231,6 +232,18 @@ static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	return NULL;
 }
 
+/* Return: the reason why the connection does not accept the request, or NULL. */
+static const char *check_request(const struct pvr_rsp_conn *in,
+				 const struct pvr_frame_request *request)
+{
+	/* The response of a READ must fit into a frame, too. */
+	if (le32toh(request->chunk) > in->box.chunk)
+		return "fragment above the negotiated chunk size";
+	if (request->op >= PVR_FRAME_OP_ATOMIC_WRITE && !in->atomic_write_agreed)
+		return "ATOMIC_WRITE or FLUSH, but that was not negotiated";
+	return NULL;
+}
+
 static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 				 const union pvr_any_frame *any, uint8_t *payload, const char **why)
 {
@@ -239,11 +252,8 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 		recv_gid_query(in, fabric, any);
 		return PVR_HANDLED;
 	case PVR_FRAME_REQUEST:
-		/* The response of a READ must fit into a frame, too. */
-		if (le32toh(any->request.chunk) <= in->box.chunk)
-			return pvr_pipe_request(in, fabric, &any->request, payload);
-		*why = "fragment above the negotiated chunk size";
-		return PVR_HANDLED;
+		*why = check_request(in, &any->request);
+		return *why ? PVR_HANDLED : pvr_pipe_request(in, fabric, &any->request, payload);
 	case PVR_FRAME_ACK:
 		recv_piggyback_ack(in, fabric, &any->ack, why);
 		return PVR_HANDLED;

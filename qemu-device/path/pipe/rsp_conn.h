@@ -17,6 +17,7 @@ struct pvr_rsp_conn {
 	enum pvr_pipe_kind kind;
 	unsigned int worker;
 	bool qp_gone_agreed; /* QP_GONE was negotiated */
+	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;
