@@ -96,4 +96,18 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_REPORT_PORT_EVENT(fn)
 #endif
 
+/*
+ * ib_core has FLUSH and ATOMIC WRITE since 6.2. It refuses unknown access rights, so
+ * programs need that for FLUSH. ATOMIC WRITE has no right of its own.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define PVR_KERNEL_EXT_FLUSH PVR_EXT_FLUSH
+#define PVR_CAP_FLUSH_GLOBAL IB_DEVICE_FLUSH_GLOBAL
+#define PVR_CAP_ATOMIC_WRITE IB_DEVICE_ATOMIC_WRITE
+#else
+#define PVR_KERNEL_EXT_FLUSH 0
+#define PVR_CAP_FLUSH_GLOBAL 0
+#define PVR_CAP_ATOMIC_WRITE BIT_ULL(40) /* of user space */
+#endif
+
 #endif /* PVR_COMPAT_H */

@@ -117,6 +117,10 @@ static int pvr_query_device(struct ib_device *ibdev,
 					  IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	else
 		attr->max_mw = 0;
+	if (dev->features & PVR_EXT_ATOMIC_WRITE)
+		attr->device_cap_flags |= PVR_CAP_ATOMIC_WRITE;
+	if (dev->features & PVR_EXT_FLUSH)
+		attr->device_cap_flags |= PVR_CAP_FLUSH_GLOBAL;
 	if (caps->max_srq && (dev->features & PVR_EXT_RESIZE))
 		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 	if (dev->features & PVR_EXT_MCAST) {

@@ -9,6 +9,13 @@
 	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC | \
 	 PVR_ACCESS_MW_BIND)
 
+/* The rights of regions that the device supports. */
+static u32 mr_access(const struct pvr_dev *dev)
+{
+	return MR_ACCESS |
+	       (dev->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0);
+}
+
 /* Run the CREATE_MR of @req and store the region's handle and keys in @mr. */
 static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 		     union pvr_cmd_req *req)
@@ -160,7 +167,7 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 {
 	bool layout = dev->features & PVR_EXT_MR_LAYOUT;
 
-	if (access & ~(MR_ACCESS | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
+	if (access & ~(mr_access(dev) | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
 		       IB_ACCESS_OPTIONAL))
 		return -EOPNOTSUPP;
 	if (!length || length > dev->caps.max_mr_size || iova + length < iova ||
@@ -193,7 +200,7 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	cmd->start = mr_iova(mr);
 	cmd->length = mr->umem->length;
 	cmd->pdir_dma = mr->pdir.dir.dma;
-	cmd->access_flags = mr->access & MR_ACCESS;
+	cmd->access_flags = mr->access & mr_access(dev);
 	cmd->nchunks = mr->pdir.npages;
 	if (dev->features & PVR_EXT_MR_LAYOUT) {
 		cmd->flags = PVR_MR_FLAG_LAYOUT;
