@@ -10,7 +10,10 @@
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
-#define EXTENSIONS (PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | PVR_EXT_MW)
+#define LATER_OPS (IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+#define EXTENSIONS                                                                            \
+	(PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | PVR_EXT_MW | PVR_EXT_ATOMIC_WRITE | \
+	 PVR_EXT_FLUSH)
 
 static struct ibv_qp_ex *create(enum ibv_qp_type type, uint64_t ops)
 {
@@ -89,7 +92,12 @@ static const struct {
 	{ "all of RC, no extensions", 0, IBV_QPT_RC, RC_OPS, 0, EOPNOTSUPP },
 	{ "bind without MW", PVR_EXT_USER_OPS, IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW, 0, EOPNOTSUPP },
 	{ "TSO", EXTENSIONS, IBV_QPT_UD, IBV_QP_EX_WITH_TSO, 0, EOPNOTSUPP },
-	{ "FLUSH", EXTENSIONS, IBV_QPT_RC, IBV_QP_EX_WITH_FLUSH, 0, EOPNOTSUPP },
+	{ "FLUSH and ATOMIC_WRITE", EXTENSIONS, IBV_QPT_RC, LATER_OPS, 0, 0 },
+	{ "FLUSH without extension", EXTENSIONS & ~PVR_EXT_FLUSH, IBV_QPT_RC, IBV_QP_EX_WITH_FLUSH,
+	  0, EOPNOTSUPP },
+	{ "ATOMIC_WRITE without extension", EXTENSIONS & ~PVR_EXT_ATOMIC_WRITE, IBV_QPT_RC,
+	  IBV_QP_EX_WITH_ATOMIC_WRITE, 0, EOPNOTSUPP },
+	{ "FLUSH on UC", EXTENSIONS, IBV_QPT_UC, IBV_QP_EX_WITH_FLUSH, 0, EOPNOTSUPP },
 	{ "highest bit", EXTENSIONS, IBV_QPT_RC, 1ull << 63, 0, EOPNOTSUPP },
 	{ "WRITE on UD", EXTENSIONS, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE, 0, EOPNOTSUPP },
 	{ "READ on UC", EXTENSIONS, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ, 0, EOPNOTSUPP },
@@ -152,6 +160,24 @@ TEST(fake, test_qp_of_an_older_library_has_the_functions)
 	assert_null(qpx->wr_flush);
 }
 
+/* In struct ibv_qp_ex of that library the mark is at their place. */
+TEST(fake, test_older_library_has_no_flush_and_no_atomic_write)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE,
+	};
+
+	fake.ctx.features = EXTENSIONS;
+	fake.short_qp_ex = true;
+	assert_fails(fake_create_qp_ex(&attr), EOPNOTSUPP);
+	attr.send_ops_flags = IBV_QP_EX_WITH_FLUSH;
+	assert_fails(fake_create_qp_ex(&attr), EOPNOTSUPP);
+	fake.short_qp_ex = false;
+	assert_non_null(fake_create_qp_ex(&attr));
+}
+
 TEST(rc, test_complete_publishes_the_batch)
 {
 	qpx->wr_id = 1;
@@ -212,6 +238,46 @@ TEST(rc, test_each_builder_writes_its_element)
 	FAKE_EXPECT_BIND(qp, 3, 0, 0, .addr = 0x8000, .length = 64, .mw_rkey = 0x10,
 			 .new_rkey = 0x11, .mr_lkey = 0x500,
 			 .access_flags = PVR_ACCESS_REMOTE_READ);
+}
+
+TEST(fake, test_atomic_write_and_flush_have_their_operands)
+{
+	const uint64_t value = 0x1122334455667788;
+	const struct pvr_wqe_atomic_write write = { .addr = 0x7000, .rkey = 0x99, .value = value };
+	const struct pvr_wqe_flush flush = {
+		.addr = 0x7008,
+		.length = 5ull << 32,
+		.rkey = 0x98,
+		.placement = PVR_FLUSH_GLOBAL | PVR_FLUSH_PERSISTENT,
+		.level = PVR_FLUSH_MR,
+	};
+
+	begin(IBV_QPT_RC, LATER_OPS);
+	qpx->wr_atomic_write(qpx, write.rkey, write.addr, &value);
+	qpx->wr_flush(qpx, flush.rkey, flush.addr, flush.length,
+		      IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT, IBV_FLUSH_MR);
+	assert_int_equal(qpx->wr_complete(qpx), 0);
+	assert_int_equal(fake_send_wqe(qp, 0)->opcode, PVR_WR_ATOMIC_WRITE);
+	assert_memory_equal(&fake_send_wqe(qp, 0)->wr, &write, sizeof(write));
+	assert_int_equal(fake_send_wqe(qp, 1)->opcode, PVR_WR_FLUSH);
+	assert_memory_equal(&fake_send_wqe(qp, 1)->wr, &flush, sizeof(flush));
+	assert_int_equal(fake_send_wqe(qp, 0)->num_sge + fake_send_wqe(qp, 1)->num_sge, 0);
+}
+
+/* struct ibv_send_wr has no place for their operands. */
+TEST(fake, test_list_of_atomic_write_or_flush_is_refused)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_ATOMIC_WRITE, IBV_WR_FLUSH };
+	struct ibv_send_wr wr = {}, *bad;
+	size_t i;
+
+	qp = &create(IBV_QPT_RC, LATER_OPS)->qp_base;
+	for (i = 0; i < 2; i++) {
+		wr.opcode = opcodes[i];
+		assert_int_equal(pvr_post_send(qp, &wr, &bad), EOPNOTSUPP);
+		assert_ptr_equal(bad, &wr);
+	}
+	assert_nothing_posted();
 }
 
 TEST(ud, test_datagram_has_its_address)

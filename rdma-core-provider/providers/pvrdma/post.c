@@ -42,6 +42,14 @@ static int write_data(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 	return 0;
 }
 
+static int write_bind(const struct pvr_send_op *op, struct pvrdma_sq_wqe_hdr *hdr,
+		      const struct ibv_send_wr *wr)
+{
+	if (op->carries & PVR_SQE_FUNCTION)
+		return EOPNOTSUPP;
+	return pvr_sqe_bind_type2(hdr, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+}
+
 static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op,
 			 struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_send_wr *wr)
 {
@@ -50,9 +58,8 @@ static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op,
 	else if (op->carries & PVR_SQE_ATOMIC)
 		pvr_sqe_atomic(hdr, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
 			       wr->wr.atomic.compare_add, wr->wr.atomic.swap);
-	else if (op->carries & PVR_SQE_BIND)
-		return pvr_sqe_bind_type2(hdr, wr->bind_mw.mw, wr->bind_mw.rkey,
-					  &wr->bind_mw.bind_info);
+	else if (op->carries & (PVR_SQE_BIND | PVR_SQE_FUNCTION))
+		return write_bind(op, hdr, wr);
 	else if (qp->verbs_qp.qp.qp_type == IBV_QPT_UD)
 		return pvr_sqe_ud(hdr, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 	return 0;

@@ -13,6 +13,7 @@
 #define INV PVR_SQE_INV
 #define BIND PVR_SQE_BIND
 #define SGES PVR_SQE_SGES
+#define FUNCTION PVR_SQE_FUNCTION
 #define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
 const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
@@ -27,6 +28,9 @@ const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
 	[IBV_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, RC | UC, INV, PVR_EXT_USER_OPS },
 	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, RC | UC, BIND, PVR_EXT_USER_OPS | PVR_EXT_MW },
 	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA, PVR_EXT_USER_OPS },
+	[IBV_WR_FLUSH] = { PVR_WR_FLUSH, RC, FUNCTION, PVR_EXT_USER_OPS | PVR_EXT_FLUSH },
+	[IBV_WR_ATOMIC_WRITE] = { PVR_WR_ATOMIC_WRITE, RC, FUNCTION,
+				  PVR_EXT_USER_OPS | PVR_EXT_ATOMIC_WRITE },
 	/* The device does not support other opcodes. */
 };
 

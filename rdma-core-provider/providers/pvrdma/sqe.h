@@ -24,6 +24,7 @@
 #define PVR_SQE_BIND (1u << 4) /* memory window and its address range */
 #define PVR_SQE_SGES (1u << 5) /* scatter/gather entries */
 #define PVR_SQE_INLINE (1u << 6) /* inline data */
+#define PVR_SQE_FUNCTION (1u << 7) /* operands that only ibv_wr_*() can pass */
 
 struct pvr_send_op {
 	uint8_t opcode; /* enum pvrdma_wr_opcode */

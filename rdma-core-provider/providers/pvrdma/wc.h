@@ -24,6 +24,8 @@ static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
 		[PVRDMA_WC_BIND_MW] = IBV_WC_BIND_MW,
 		[PVRDMA_WC_LSO] = IBV_WC_TSO,
 		[PVRDMA_WC_LOCAL_INV] = IBV_WC_LOCAL_INV,
+		[PVR_WC_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE,
+		[PVR_WC_FLUSH] = IBV_WC_FLUSH,
 		[PVRDMA_WC_RECV] = IBV_WC_RECV,
 		[PVRDMA_WC_RECV_RDMA_WITH_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
 	};

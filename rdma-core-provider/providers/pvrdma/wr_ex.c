@@ -161,6 +161,40 @@ static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 		fail(&ex_to_pvr_qp(qpx)->batch, pvr_sqe_bind_type2(hdr, mw, rkey, info));
 }
 
+static void wr_atomic_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+			    const void *value)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_ATOMIC_WRITE);
+	struct pvr_wqe_atomic_write write = { .addr = remote_addr, .rkey = rkey };
+
+	if (unlikely(!hdr))
+		return;
+	memcpy(&write.value, value, sizeof(write.value));
+	memcpy(&hdr->wr, &write, sizeof(write));
+}
+
+static_assert(PVR_FLUSH_GLOBAL == IBV_FLUSH_GLOBAL &&
+		      PVR_FLUSH_PERSISTENT == IBV_FLUSH_PERSISTENT &&
+		      (int)PVR_FLUSH_RANGE == (int)IBV_FLUSH_RANGE &&
+		      (int)PVR_FLUSH_MR == (int)IBV_FLUSH_MR,
+	      "placements and levels are passed as they are");
+
+static void wr_flush(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr, size_t length,
+		     uint8_t placement, uint8_t level)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_FLUSH);
+	const struct pvr_wqe_flush flush = {
+		.addr = remote_addr,
+		.length = length,
+		.rkey = rkey,
+		.placement = placement,
+		.level = level,
+	};
+
+	if (likely(hdr))
+		memcpy(&hdr->wr, &flush, sizeof(flush));
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *qpx, struct ibv_ah *ah, uint32_t remote_qpn,
 			   uint32_t remote_qkey)
 {
@@ -248,7 +282,7 @@ static void wr_abort(struct ibv_qp_ex *qpx)
 	pvr_unlock(&qp->sq.lock);
 }
 
-/* Bits of send_ops_flags are numbered by opcode, as far as they are supported. */
+/* Bits of send_ops_flags are numbered by opcode, except the last two. */
 static_assert(IBV_QP_EX_WITH_RDMA_WRITE == 1 << IBV_WR_RDMA_WRITE &&
 		      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM == 1 << IBV_WR_RDMA_WRITE_WITH_IMM &&
 		      IBV_QP_EX_WITH_SEND == 1 << IBV_WR_SEND &&
@@ -261,16 +295,38 @@ static_assert(IBV_QP_EX_WITH_RDMA_WRITE == 1 << IBV_WR_RDMA_WRITE &&
 		      IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV,
 	      "send_ops_flags go by opcode");
 
+static enum ibv_wr_opcode opcode_of(uint64_t flag)
+{
+	if (flag == IBV_QP_EX_WITH_FLUSH)
+		return IBV_WR_FLUSH;
+	if (flag == IBV_QP_EX_WITH_ATOMIC_WRITE)
+		return IBV_WR_ATOMIC_WRITE;
+	return __builtin_ctzll(flag);
+}
+
+/* libibverbs 44 has a shorter struct ibv_qp_ex, see mark_extended(). */
+#define LATER_OPS ((uint64_t)(IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE))
+
+static bool has_later_ops(void)
+{
+	struct verbs_qp probe = { .comp_mask = VERBS_QP_EX };
+
+	return ibv_qp_to_qp_ex(&probe.qp);
+}
+
 int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uint64_t ops)
 {
 	const struct pvr_send_op *op;
-	unsigned int opcode;
+	uint64_t flag;
 
-	if (ops >> (IBV_WR_SEND_WITH_INV + 1))
+	if (ops & LATER_OPS && !has_later_ops())
 		return EOPNOTSUPP;
-	for (opcode = 0; ops >> opcode; opcode++)
-		if ((ops >> opcode & 1) && pvr_send_op(ctx, type, opcode, &op))
+	for (; ops; ops &= ~flag) {
+		flag = ops & -ops;
+		if (flag > IBV_QP_EX_WITH_ATOMIC_WRITE ||
+		    pvr_send_op(ctx, type, opcode_of(flag), &op))
 			return EOPNOTSUPP;
+	}
 	return 0;
 }
 
@@ -296,6 +352,10 @@ static void set_builders(struct ibv_qp_ex *qpx, uint64_t ops)
 		qpx->wr_bind_mw = wr_bind_mw;
 	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
 		qpx->wr_send_inv = wr_send_inv;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		qpx->wr_atomic_write = wr_atomic_write;
+	if (ops & IBV_QP_EX_WITH_FLUSH)
+		qpx->wr_flush = wr_flush;
 }
 
 static void flip_mark(void *mark)
