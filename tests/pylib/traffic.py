@@ -21,6 +21,10 @@ def user_meeting(name, port, server, client, **options):
     return meeting(name, port, f'as_user "{server}"', f'as_user "{client}"', **options)
 
 
+# ATOMIC WRITE and FLUSH, with a libibverbs that has them.
+PLACEMENT = meeting("placement", 18602, "env LD_LIBRARY_PATH=$SHARE $SHARE/pvr_placement",
+                    "env LD_LIBRARY_PATH=$SHARE $SHARE/pvr_placement node1", 120)
+
 # A pingpong from node 2 to node 1 that never ends by itself. Both take more arguments for it. $pid: that of this node.
 ENDLESS = """
     endless() { exec ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 "$@"; }

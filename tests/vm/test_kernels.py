@@ -8,7 +8,7 @@ import pytest
 from boots import Boot, each_run, step_tests
 from counters import IN_USE, QP_COUNTER
 from steps import Step, guest_programs, path_from
-from traffic import COMPLAINTS
+from traffic import COMPLAINTS, PLACEMENT
 from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
@@ -21,6 +21,7 @@ STEPS = [
     Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200", 240),
     Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200", 240),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 300),
+    PLACEMENT,
     Step("rdma_cm", "talk 7174 1 2 rping_end"),
     QP_COUNTER,
     IN_USE,
@@ -50,6 +51,12 @@ def test_checkpatch_has_no_findings():
     done = subprocess.run([ROOT / "scripts" / "checks/checkpatch"], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("run", each_run("of_6_12_long", "of_7_2"), indirect=True)
+def test_flush_is_offered(run):
+    for outcome in run.check(PLACEMENT):
+        assert "placement: 2000 rounds, 6 refusals, with FLUSH" in outcome.text, run.explain(PLACEMENT)
 
 
 @pytest.mark.parametrize("run", each_run("of_6_12_long", "of_7_2"), indirect=True)

@@ -6,7 +6,7 @@ import re
 import pytest
 from boots import PAIR, step_tests
 from steps import Step, guest_programs
-from traffic import ALL_SIZES, COMPLAINTS, CONNECTIONS, DEVINFO, PERFTESTS, PINGPONGS
+from traffic import ALL_SIZES, COMPLAINTS, CONNECTIONS, DEVINFO, PERFTESTS, PINGPONGS, PLACEMENT
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ NO_EXTENSIONS = Step("no-extensions", """
     unload && load && exit $status""")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 
-CHECKED = [DEVINFO, LINK, *PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER]
+CHECKED = [DEVINFO, LINK, *PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_write_bw"]), *PERFTESTS, *CONNECTIONS, COMPLAINTS]
 
 pair = PAIR.part(CHECKED, files=guest_programs)
@@ -70,6 +70,11 @@ def test_extension_is_seen_only_where_it_is_used(pair, extension):
     pair.check_each(DEVINFO, ADDED[extension])
     for outcome in pair.check(NO_EXTENSIONS):
         assert not re.search(ADDED[extension], outcome.text), outcome.tail()
+
+
+def test_programs_have_atomic_write(pair):
+    """ib_core of this kernel refuses the right to FLUSH."""
+    pair.check_each(PLACEMENT, "placement: 2000 rounds, 3 refusals$")
 
 
 def test_link_is_active_at_the_netdev(pair):
