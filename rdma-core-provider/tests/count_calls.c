@@ -23,10 +23,11 @@ static struct ibv_srq *srq;
 static uint64_t data = 0x1122334455667788;
 static struct ibv_sge sge = { .addr = (uintptr_t)&data, .length = sizeof(data), .lkey = 1 };
 
-/* The device takes all posted elements. It polls, so no doorbell is needed. */
+/* The device executes all posted requests. It polls, so no doorbell is needed. */
 static void consume(struct pvr_wq *wq)
 {
 	wq->ring_shm->cons_head = wq->ring_shm->prod_tail;
+	wq->polled = wq->tail;
 }
 
 static void complete(uint32_t n)

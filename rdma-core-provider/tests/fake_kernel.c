@@ -8,6 +8,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <util/util.h>
 
+#include "cq.h"
 #include "fake_kernel.h"
 #include "uverbs_abi.h"
 
@@ -160,6 +161,7 @@ int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *vqp,
 	qp->qp_type = attr->qp_type;
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
 	qp->state = IBV_QPS_RESET;
 	drv->qp_handle = fake.next_handle++;
 	qp->qp_num = 0x100 + drv->qp_handle;
@@ -380,7 +382,8 @@ int fake_setup(void **state)
 	fake.ctx.num_ports = 1;
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
-	fake.ctx.qp_nums = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_nums));
+	fake.ctx.qp_sides =
+		test_calloc((FAKE_QP_TBL_SIZE + 1) * PVR_SIDE_NUM, sizeof(*fake.ctx.qp_sides));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
 	fake.ibpd = &fake.pd.ibv_pd;
 	fake.ibpd->context = fake.ibctx;
@@ -415,7 +418,7 @@ int fake_teardown(void **state)
 	if (fake.ibctx->cmd_fd >= 0)
 		close(fake.ibctx->cmd_fd);
 	test_free(fake.ctx.qp_tbl);
-	test_free(fake.ctx.qp_nums);
+	test_free(fake.ctx.qp_sides);
 	return 0;
 }
 
@@ -549,13 +552,39 @@ uint32_t fake_rung(size_t offset)
 
 /* --------------------------------------------------------------- the device */
 
-void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
+void fake_write_cqe(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
 {
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 	uint32_t tail = cq->ring_shm->prod_tail;
 
 	cq->cqes_shm[tail & (cq->num - 1)] = *cqe;
 	cq->ring_shm->prod_tail = pvr_ring_next(tail, cq->num);
+}
+
+/* Returns the wr_id that the device gets for the request. */
+static uint64_t post(struct pvr_wq *wq, uint64_t wr_id)
+{
+	uint32_t number = wq->tail++;
+
+	wq->room = 0;
+	wq->ring_shm->prod_tail = wq->tail & (2 * wq->num - 1);
+	wq->ring_shm->cons_head = wq->ring_shm->prod_tail;
+	if (!wq->wr_ids)
+		return wr_id;
+	wq->wr_ids[number & (wq->num - 1)] = wr_id;
+	return number;
+}
+
+void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
+{
+	uint32_t handle = pvr_cqe_qp_handle(cqe);
+	struct pvr_qp *qp = handle < FAKE_QP_TBL_SIZE ? fake.ctx.qp_tbl[handle] : NULL;
+	struct pvrdma_cqe done = *cqe;
+
+	if (qp)
+		done.wr_id = post(pvr_cqe_side(cqe) == PVR_SIDE_RECV ? qp->recv_wq : &qp->sq,
+				  cqe->wr_id);
+	fake_write_cqe(ibcq, &done);
 }
 
 void fake_start_at(struct ibv_cq *ibcq, uint32_t idx)
@@ -567,10 +596,16 @@ void fake_start_at(struct ibv_cq *ibcq, uint32_t idx)
 	cq->ring_shm->cons_head = idx;
 }
 
-void fake_consume(struct pvr_wq *wq, uint32_t n)
+void fake_take(struct pvr_wq *wq, uint32_t n)
 {
 	while (n--)
 		wq->ring_shm->cons_head = pvr_ring_next(wq->ring_shm->cons_head, wq->num);
+}
+
+void fake_consume(struct pvr_wq *wq, uint32_t n)
+{
+	fake_take(wq, n);
+	wq->polled += n;
 }
 
 struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
@@ -584,8 +619,12 @@ void fake_expect_wqe(struct ibv_qp *qp, uint32_t slot, const struct ibv_sge *sge
 		     const struct pvrdma_sq_wqe_hdr *expected)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, slot);
+	struct pvrdma_sq_wqe_hdr numbered = *expected;
 
-	assert_memory_equal(hdr, expected, sizeof(*hdr));
+	assert_int_equal(fake_send_wr_id(qp, slot), expected->wr_id);
+	assert_int_equal(hdr->wr_id & (fake_sq(qp)->num - 1), slot);
+	numbered.wr_id = hdr->wr_id;
+	assert_memory_equal(hdr, &numbered, sizeof(*hdr));
 	if (sges)
 		assert_memory_equal(hdr + 1, sges, hdr->num_sge * sizeof(*sges));
 }

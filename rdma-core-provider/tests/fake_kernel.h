@@ -164,15 +164,28 @@ uint32_t fake_rung(size_t offset);
 
 /* --------------------------------------------------------------- the device */
 
-/* FAKE_COMPLETE(cq, .qp = fake_handle(qp), ...): writes a CQE. */
+/*
+ * FAKE_COMPLETE(cq, .qp = fake_handle(qp), ...): writes the CQE of a request, which it posts
+ * before.
+ */
 #define FAKE_COMPLETE(cq, ...) fake_complete(cq, &(struct pvrdma_cqe){ __VA_ARGS__ })
 void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe);
+/* The same without a post: the wr_id of a send is its number, from 0 on. */
+#define FAKE_CQE(cq, ...) fake_write_cqe(cq, &(struct pvrdma_cqe){ __VA_ARGS__ })
+void fake_write_cqe(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe);
 /* An empty CQ continues at an index, so that the next CQEs wrap. */
 void fake_start_at(struct ibv_cq *ibcq, uint32_t idx);
-/* Advances cons_head by n elements. */
+/* The device takes n elements: advances cons_head. */
+void fake_take(struct pvr_wq *wq, uint32_t n);
+/* Also ends the requests, as if their completions were polled. */
 void fake_consume(struct pvr_wq *wq, uint32_t n);
 
 struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot);
+/* Returns the wr_id of the application. */
+static inline uint64_t fake_send_wr_id(struct ibv_qp *ibqp, uint32_t slot)
+{
+	return fake_sq(ibqp)->wr_ids[slot];
+}
 /*
  * FAKE_EXPECT_WQE(qp, slot, sges, .opcode = ..., ...): asserts all bytes of the WQE: its
  * header, and the SGEs behind it unless sges is NULL.

@@ -95,19 +95,30 @@ TEST(arm, test_arming_with_an_announced_completion_does_not_ring)
 	arm(false, 3 * STEP | ANY, 0);
 }
 
-/* CQEs of a running poll count as unread, and the poller's lock does not block arming. */
+/*
+ * CQEs that a running poll has not returned count as unread, and the poller's lock does not
+ * block arming.
+ */
 TEST(arm, test_arming_during_a_poll_rings)
 {
 	struct ibv_poll_cq_attr poll_attr = {};
 	struct ibv_cq_ex *ex = FAKE_CQ_EX(.cqe = 8);
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = ibv_cq_ex_to_cq(ex),
+		.cap = { .max_send_wr = 8 },
+	};
 
 	assert_non_null(ex);
 	cq = ibv_cq_ex_to_cq(ex);
+	qp = fake_create_qp(&attr);
+	complete();
 	complete();
 	assert_int_equal(ibv_start_poll(ex, &poll_attr), 0);
 	arm(false, STEP | ANY, PVR_DB_CQ_ARM);
-	ibv_end_poll(ex);
+	assert_int_equal(ibv_next_poll(ex), 0);
 	arm(false, 2 * STEP | ANY, 0);
+	ibv_end_poll(ex);
 }
 
 /*

@@ -126,6 +126,7 @@ static void check_context(struct pvr_context *ctx)
 	assert_int_equal(ctx->features, PVR_EXT_INLINE | PVR_EXT_UC);
 	assert_int_equal(ctx->num_ports, 1);
 	assert_null(ctx->qp_tbl[MAX_QP - 1]);
+	assert_null(pvr_qp_side(ctx, MAX_QP, PVR_SIDE_RECV)->cq);
 }
 
 static void close_context(struct pvr_context *ctx)

@@ -8,8 +8,16 @@ static struct ibv_qp *qp;
 
 static void cq_begin(void)
 {
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.send_cq,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+	};
+
 	cq = fake.send_cq;
-	qp = fake_qp(IBV_QPT_RC, 2, 1, 2, 1);
+	qp = fake_create_qp(&attr);
+	assert_non_null(qp);
 }
 
 static void complete(uint32_t handle, uint64_t wr_id)
@@ -147,7 +155,7 @@ static const struct {
 TEST_CASES(cq, test_end_of_a_qp_purges_its_completions, ends)
 {
 	static const bool of_ended[] = { true, false, true, true, false, false, true };
-	struct ibv_qp *ended = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
+	struct ibv_qp *ended = fake_qp(IBV_QPT_RC, 8, 1, 1, 1);
 	struct ibv_wc wcs[8];
 	int i;
 

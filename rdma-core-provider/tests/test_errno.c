@@ -151,6 +151,8 @@ TEST(errno, test_full_queues)
 
 	FAKE_SEND(qp, 0, .opcode = IBV_WR_SEND);
 	FAKE_SEND(qp, ENOMEM, .opcode = IBV_WR_SEND);
+	fake_take(fake_sq(qp), 1);
+	FAKE_SEND(qp, ENOMEM, .opcode = IBV_WR_SEND);
 	FAKE_RECV(qp, 0);
 	FAKE_RECV(qp, ENOMEM);
 }

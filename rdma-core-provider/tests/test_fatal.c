@@ -116,7 +116,7 @@ TEST(fatal, test_empty_poll_after_a_notification_queries_the_device)
 TEST(fatal, test_empty_poll_after_completions_does_not_query_the_device)
 {
 	write_event();
-	FAKE_COMPLETE(fake.recv_cq, .qp = fake_handle(qp));
+	FAKE_COMPLETE(fake.recv_cq, .qp = fake_handle(qp), .opcode = PVRDMA_WC_RECV);
 	pvr_cq_event(fake.recv_cq);
 	assert_int_equal(pvr_poll_cq(fake.recv_cq, 1, wcs), 1);
 	assert_int_equal(pvr_poll_cq(fake.recv_cq, 1, wcs), 0);
@@ -137,16 +137,29 @@ TEST(fatal, test_posted_requests_are_flushed)
 	expect_flushed(fake.send_cq, 3, 4);
 }
 
-/* Requests that the device completed or had taken are not flushed. */
 TEST(fatal, test_completions_of_the_device_come_before_flushed_ones)
 {
 	post_sends(0, 3);
-	fake_consume(fake_sq(qp), 1);
-	FAKE_COMPLETE(fake.send_cq, .wr_id = 0, .qp = fake_handle(qp));
+	fake_take(fake_sq(qp), 1);
+	FAKE_CQE(fake.send_cq, .wr_id = 0, .qp = fake_handle(qp));
 	report(IBV_EVENT_DEVICE_FATAL);
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 1);
 	assert_int_equal(wcs[0].status, IBV_WC_SUCCESS);
 	expect_flushed(fake.send_cq, 1, 3);
+}
+
+/* A program that waits for the completions of all its requests ends. */
+TEST(fatal, test_requests_that_the_device_has_taken_are_flushed)
+{
+	post_sends(0, 3);
+	fake_take(fake_sq(qp), 2);
+	post_recvs(10, 12);
+	fake_take(fake_rq(qp), 1);
+	report(IBV_EVENT_DEVICE_FATAL);
+	expect_flushed(fake.send_cq, 0, 3);
+	expect_flushed(fake.recv_cq, 10, 12);
+	post_sends(3, 19);
+	expect_flushed(fake.send_cq, 3, 11);
 }
 
 /* 16 requests and 8 CQEs: flushed in two parts, across the ring's end. */
@@ -163,7 +176,7 @@ TEST(fatal, test_more_requests_than_cqes_are_flushed_in_parts)
 TEST(fatal, test_a_broken_index_flushes_nothing)
 {
 	post_sends(0, 2);
-	fake_sq(qp)->ring_shm->cons_head = 0x1234567;
+	fake_sq(qp)->ring_shm->prod_tail = 0x1234567;
 	report(IBV_EVENT_DEVICE_FATAL);
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
@@ -189,10 +202,15 @@ TEST(fatal, test_flushing_does_not_wait_for_locks)
 TEST(fatal, test_lazy_calls_flush_too)
 {
 	struct ibv_cq_ex *ex = FAKE_CQ_EX(.cqe = 8);
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = ibv_cq_ex_to_cq(ex),
+		.cap = { .max_send_wr = 2 },
+	};
 	struct ibv_poll_cq_attr no_attr = {};
 
+	qp = fake_create_qp(&attr);
 	post_sends(0, 2);
-	qp->send_cq = ibv_cq_ex_to_cq(ex);
 	report(IBV_EVENT_DEVICE_FATAL);
 	assert_int_equal(ibv_start_poll(ex, &no_attr), 0);
 	assert_int_equal(ex->status, IBV_WC_WR_FLUSH_ERR);

@@ -81,9 +81,10 @@ static void consume_all(int *met)
 		if (atomic_load_explicit(&ring_shm->prod_tail, memory_order_acquire) == head)
 			sched_yield();
 		while (atomic_load_explicit(&ring_shm->prod_tail, memory_order_acquire) != head) {
-			met[fake_send_wqe(qp, head & (num - 1))->wr_id]++;
+			met[fake_send_wr_id(qp, head & (num - 1))]++;
 			head = pvr_ring_next(head, num);
 			atomic_store_explicit(&ring_shm->cons_head, head, memory_order_release);
+			atomic_fetch_add_explicit(&fake_sq(qp)->polled, 1, memory_order_release);
 		}
 	}
 }

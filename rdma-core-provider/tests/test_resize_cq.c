@@ -5,12 +5,23 @@ static struct ibv_cq *cq;
 static struct pvr_cq *pcq;
 static struct ibv_qp *qp;
 
+static struct ibv_qp *create_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.cap = { .max_send_wr = 64 },
+	};
+
+	return fake_create_qp(&attr);
+}
+
 static void resize_cq_begin(void)
 {
 	fake.ctx.features = PVR_EXT_RESIZE | PVR_EXT_NO_POLL_DB;
 	cq = fake.send_cq;
 	pcq = to_pvr_cq(cq);
-	qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
+	qp = create_qp();
 }
 
 static void complete(uint64_t from, uint64_t to)
@@ -112,6 +123,7 @@ TEST(resize_cq, test_single_threaded_cq_is_resized)
 	struct ibv_poll_cq_attr no_attr = {};
 
 	cq = ibv_cq_ex_to_cq(ex);
+	qp = create_qp();
 	complete(0, 2);
 	assert_int_equal(pvr_resize_cq(cq, 64), 0);
 	complete(2, 40);

@@ -61,7 +61,7 @@ static void assert_nothing_posted(void)
 	if (qp->qp_type == IBV_QPT_UD)
 		return;
 	FAKE_SEND(qp, 0, .wr_id = 77, .opcode = IBV_WR_SEND);
-	assert_int_equal(fake_send_wqe(qp, 0)->wr_id, 77);
+	assert_int_equal(fake_send_wr_id(qp, 0), 77);
 	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 }
 

@@ -489,7 +489,7 @@ static void set_index(void)
 		ring->cons_head = index;
 }
 
-/* A regular device advances the index, too. */
+/* A regular device advances the index, too. A wr_id is a number of a send, or any. */
 static void write_cqe(void)
 {
 	struct pvr_cq *cq = w.cqs[take_index()];
@@ -497,8 +497,9 @@ static void write_cqe(void)
 	uint8_t rest = take_byte();
 
 	cqe.wc_flags = rest;
+	cqe.wr_id = rest & 0x80 ? take_word() : rest & 15u;
 	if (cq)
-		fake_complete(ibcq(cq), &cqe);
+		fake_write_cqe(ibcq(cq), &cqe);
 }
 
 static void write_ring(void)

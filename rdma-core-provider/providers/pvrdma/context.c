@@ -107,14 +107,14 @@ static int map_doorbells(struct pvr_context *ctx)
 static int alloc_tables(struct pvr_context *ctx)
 {
 	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));
-	ctx->qp_nums = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_nums));
-	return ctx->qp_tbl && ctx->qp_nums ? 0 : ENOMEM;
+	ctx->qp_sides = calloc((ctx->qp_tbl_size + 1) * PVR_SIDE_NUM, sizeof(*ctx->qp_sides));
+	return ctx->qp_tbl && ctx->qp_sides ? 0 : ENOMEM;
 }
 
 static void free_tables(struct pvr_context *ctx)
 {
 	free(ctx->qp_tbl);
-	free(ctx->qp_nums);
+	free(ctx->qp_sides);
 }
 
 static void free_context(struct ibv_context *ibctx)

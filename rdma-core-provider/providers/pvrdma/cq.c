@@ -77,17 +77,19 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
  * Moves the other CQEs towards prod_tail and cons_head behind the purged ones. The device
  * never reads CQEs back and writes only from prod_tail on.
  */
-void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
+uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 {
-	uint32_t mask = 2 * cq->num - 1, fill = pvr_cq_fill(cq), from, to;
+	uint32_t mask = 2 * cq->num - 1, fill = pvr_cq_fill(cq), received = 0, from, to;
 
 	if (fill > cq->num)
-		return;
+		return 0;
 	from = to = (cq->head + fill) & mask;
 	while (fill--) {
 		from = (from - 1) & mask;
-		if (pvr_cqe_qp_handle(pvr_cqe_at(cq, from)) == qp_handle)
+		if (pvr_cqe_qp_handle(pvr_cqe_at(cq, from)) == qp_handle) {
+			received += pvr_cqe_side(pvr_cqe_at(cq, from)) == PVR_SIDE_RECV;
 			continue;
+		}
 		to = (to - 1) & mask;
 		if (to != from)
 			memcpy(pvr_cqe_at(cq, to), pvr_cqe_at(cq, from), sizeof(struct pvrdma_cqe));
@@ -95,6 +97,7 @@ void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 	cq->head = to;
 	cq->avail = 0; /* next_poll() reloads it */
 	pvr_cq_publish(cq);
+	return received;
 }
 
 void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b)

@@ -29,6 +29,16 @@ static inline uint32_t pvr_cqe_qp_handle(const struct pvrdma_cqe *cqe)
 	return cqe->qp & (PVR_QP_HANDLES - 1);
 }
 
+/* Opcodes of received messages have this bit. */
+static inline unsigned int pvr_cqe_side(const struct pvrdma_cqe *cqe)
+{
+	static_assert(PVRDMA_WC_RECV == 1 << 7 && PVRDMA_WC_RECV_RDMA_WITH_IMM == (1 << 7 | 1) &&
+			      PVR_SIDE_RECV == 1,
+		      "a bit of the opcode tells the side");
+
+	return cqe->opcode >> 7 & 1;
+}
+
 /*
  * Returns the number of unread CQEs, above cq->num if the device wrote an impossible
  * index. The acquire pairs with the device's release of prod_tail after it wrote the
@@ -38,14 +48,14 @@ static inline uint32_t pvr_cq_fill(struct pvr_cq *cq)
 {
 	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire);
 
-	/* cq->head is valid */
 	return likely(tail < 2 * cq->num) ? (tail - cq->head) & (2 * cq->num - 1) : UINT32_MAX;
 }
 
 /* The release pairs with the device's acquire of cons_head before it overwrites CQEs. */
 static inline void pvr_cq_publish(struct pvr_cq *cq)
 {
-	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head, memory_order_release);
+	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head & (2 * cq->num - 1),
+			      memory_order_release);
 }
 
 /*

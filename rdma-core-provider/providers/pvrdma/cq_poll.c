@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Polling by ibv_poll_cq() and by the lazy calls of extended CQs. Both get CQEs by
- * refill() and take(), and return the slots by pvr_cq_publish().
+ * refill() and take(), and return the slots by settle().
  */
 #include <errno.h>
+#include <string.h>
 
 #include <util/compiler.h>
 
 #include "cq.h"
 #include "doorbell.h"
 #include "wc.h"
-
-/* Returns the QP number with PVR_QP_NUM_VALID, or 0. */
-static uint32_t find_qp_num(const struct pvr_context *ctx, uint32_t handle)
-{
-	if (handle >= ctx->qp_tbl_size)
-		return 0;
-	return atomic_load_explicit(&ctx->qp_nums[handle], memory_order_relaxed);
-}
 
 static int complain(const struct pvr_cq *cq)
 {
@@ -71,45 +64,157 @@ static inline int refill(struct pvr_cq *cq)
 	return err;
 }
 
-static __attribute__((noinline)) void note_unknown(const struct pvr_cq *cq,
-						   const struct pvrdma_cqe *cqe)
+/*
+ * A poll, by local variables. Of the last queue it keeps the completions that still count as
+ * outstanding for posters. settle() ends them after the CQEs are returned to the device.
+ * Otherwise the completion of a request that another thread posts at once could find the
+ * CQ full.
+ */
+struct poll {
+	struct pvr_cq *cq;
+	uint32_t head, avail; /* those of cq */
+	struct pvr_wq *wq; /* or NULL */
+	uint32_t polled, seen; /* those of wq; of an SRQ polled is the number of completions */
+};
+
+static __always_inline struct poll poll_begin(struct pvr_cq *cq)
 {
-	verbs_debug(verbs_get_ctx(cq->verbs_cq.cq.context),
-		    "cq %u: completion of unknown QP handle %u\n", cq->handle,
-		    pvr_cqe_qp_handle(cqe));
+	return (struct poll){ .cq = cq, .head = cq->head, .avail = cq->avail };
+}
+
+static __always_inline void settle(struct poll *poll)
+{
+	struct pvr_cq *cq = poll->cq;
+
+	cq->head = poll->head;
+	cq->avail = poll->avail;
+	pvr_cq_publish(cq);
+	if (unlikely(!poll->wq))
+		return;
+	if (unlikely(poll->wq->is_shared))
+		pvr_wq_end_shared(poll->wq, poll->polled);
+	else
+		pvr_wq_end(poll->wq, poll->polled);
+}
+
+static __always_inline void use_wq(struct poll *poll, struct pvr_wq *wq)
+{
+	if (poll->wq)
+		settle(poll);
+	poll->wq = wq;
+	poll->polled = 0;
+	poll->seen = atomic_load_explicit(&wq->seen, memory_order_relaxed);
+	if (likely(!wq->is_shared))
+		poll->polled = atomic_load_explicit(&wq->polled, memory_order_relaxed);
+}
+
+static __always_inline bool is_below_seen(const struct poll *poll, uint32_t number)
+{
+	return number - poll->polled < poll->seen - poll->polled;
 }
 
 /*
- * Returns the next CQE that look() found and its QP number, or NULL if none is left. A CQE
- * of an unknown QP is skipped, because it would block the CQ.
+ * Returns whether a request is outstanding, by its number. Loads tail only if a former
+ * value does not suffice, because posters write to its cache line all the time. Of an SRQ
+ * each request passes: other CQs end requests, too.
  */
-static inline const struct pvrdma_cqe *take(struct pvr_cq *cq, uint32_t *qp_num)
+static __always_inline bool is_outstanding(struct poll *poll, uint32_t number)
+{
+	if (likely(is_below_seen(poll, number)) || poll->wq->is_shared)
+		return true;
+	poll->seen = pvr_wq_tail(poll->wq);
+	atomic_store_explicit(&poll->wq->seen, poll->seen, memory_order_relaxed);
+	return is_below_seen(poll, number);
+}
+
+/*
+ * Ends the request of a CQE, and the sends before it. Returns false if it is not
+ * outstanding.
+ */
+static __always_inline bool end_request(struct poll *poll, const struct pvr_qp_side *side,
+					const struct pvrdma_cqe *cqe, uint64_t *wr_id)
+{
+	uint32_t number = poll->polled;
+
+	*wr_id = cqe->wr_id;
+	if (side->wr_ids) {
+		number = cqe->wr_id;
+		*wr_id = side->wr_ids[number & side->mask];
+	}
+	if (unlikely(!is_outstanding(poll, number)))
+		return false;
+	poll->polled = number + 1;
+	return true;
+}
+
+/* The entry of an impossible handle is behind those of QPs and names no CQ. */
+static __always_inline const struct pvr_qp_side *find_side(const struct pvr_cq *cq,
+							   const struct pvrdma_cqe *cqe)
 {
 	const struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
-	const struct pvrdma_cqe *cqe;
-	uint32_t found;
+	uint32_t handle = pvr_cqe_qp_handle(cqe);
 
-	while (cq->avail) {
-		cqe = pvr_cqe_at(cq, cq->head);
-		cq->head = pvr_ring_next(cq->head, cq->num);
-		cq->avail--;
-		found = find_qp_num(ctx, pvr_cqe_qp_handle(cqe));
-		*qp_num = found & PVR_QP_NUM_MASK;
-		if (likely(found))
-			return cqe;
-		note_unknown(cq, cqe);
+	if (handle > ctx->qp_tbl_size)
+		handle = ctx->qp_tbl_size;
+	return pvr_qp_side(ctx, handle, pvr_cqe_side(cqe));
+}
+
+/* The acquire pairs with the release in publish_side(). */
+static __always_inline bool is_of_cq(const struct pvr_qp_side *side, const struct pvr_cq *cq)
+{
+	return atomic_load_explicit(&side->cq, memory_order_acquire) == cq;
+}
+
+static __attribute__((noinline)) void note_skipped(const struct pvr_cq *cq,
+						   const struct pvrdma_cqe *cqe)
+{
+	verbs_debug(verbs_get_ctx(cq->verbs_cq.cq.context),
+		    "cq %u: completion of no outstanding request, QP handle %u, opcode %u\n",
+		    cq->handle, pvr_cqe_qp_handle(cqe), cqe->opcode);
+}
+
+/*
+ * Returns the next CQE that look() found, its wr_id and QP number, or NULL if none is left.
+ * The device may overwrite it after settle(). A CQE of no outstanding request is skipped,
+ * because it would block the CQ.
+ */
+static __always_inline const struct pvrdma_cqe *take(struct poll *poll, uint64_t *wr_id,
+						     uint32_t *qp_num)
+{
+	const struct pvr_qp_side *side;
+	const struct pvrdma_cqe *cqe;
+
+	for (; poll->avail; note_skipped(poll->cq, cqe)) {
+		cqe = pvr_cqe_at(poll->cq, poll->head);
+		side = find_side(poll->cq, cqe);
+		poll->avail--;
+		if (unlikely(!is_of_cq(side, poll->cq))) {
+			poll->head++;
+			continue;
+		}
+		if (unlikely(side->wq != poll->wq))
+			use_wq(poll, side->wq);
+		poll->head++;
+		if (unlikely(!end_request(poll, side, cqe, wr_id)))
+			continue;
+		*qp_num = side->qp_num;
+		return cqe;
 	}
 	return NULL;
 }
 
-static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qp_num)
+static_assert(offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
+		      offsetof(struct pvrdma_cqe, imm_data) - offsetof(struct pvrdma_cqe, byte_len),
+	      "both fields are copied at once");
+
+static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint64_t wr_id,
+		    uint32_t qp_num)
 {
-	wc->wr_id = cqe->wr_id;
+	wc->wr_id = wr_id;
 	wc->status = pvr_wc_status(cqe);
 	wc->opcode = pvr_wc_opcode(cqe);
 	wc->vendor_err = cqe->vendor_err;
-	wc->byte_len = cqe->byte_len;
-	wc->imm_data = cqe->imm_data;
+	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(cqe->byte_len) + sizeof(cqe->imm_data));
 	wc->qp_num = qp_num;
 	wc->src_qp = cqe->src_qp;
 	wc->wc_flags = pvr_wc_flags(cqe);
@@ -122,15 +227,18 @@ static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint32_t qp
 static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
 {
 	const struct pvrdma_cqe *cqe;
+	struct poll poll;
+	uint64_t wr_id;
 	uint32_t qp_num;
 	int taken = 0, err;
 
 	err = refill(cq);
 	if (err)
 		return err == ENOENT ? 0 : -err;
-	while (taken < num && (cqe = take(cq, &qp_num)))
-		fill_wc(&wc[taken++], cqe, qp_num);
-	pvr_cq_publish(cq);
+	poll = poll_begin(cq);
+	while (taken < num && (cqe = take(&poll, &wr_id, &qp_num)))
+		fill_wc(&wc[taken++], cqe, wr_id, qp_num);
+	settle(&poll);
 	return taken;
 }
 
@@ -148,9 +256,9 @@ int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 }
 
 /*
- * The lazy calls. The current CQE stays in its slot, which end_poll returns to the
- * device. Until then the CQ is locked, unless the application promised to use a single
- * thread.
+ * The lazy calls. The current CQE is copied, so that its slot returns to the device and the
+ * application can post the next request at once. Until end_poll the CQ is locked, unless
+ * the application promised to use a single thread.
  */
 
 static struct pvr_cq *of_ex(struct ibv_cq_ex *ex)
@@ -161,13 +269,16 @@ static struct pvr_cq *of_ex(struct ibv_cq_ex *ex)
 static int advance(struct pvr_cq *cq)
 {
 	struct ibv_cq_ex *ex = &cq->verbs_cq.cq_ex;
+	const struct pvrdma_cqe *cqe;
+	struct poll poll = poll_begin(cq);
 
-	cq->cqe = take(cq, &cq->qp_num);
-	if (!cq->cqe)
-		return ENOENT;
-	ex->wr_id = cq->cqe->wr_id;
-	ex->status = pvr_wc_status(cq->cqe);
-	return 0;
+	cqe = take(&poll, &ex->wr_id, &cq->qp_num);
+	if (cqe) {
+		cq->cqe = *cqe;
+		ex->status = pvr_wc_status(&cq->cqe);
+	}
+	settle(&poll);
+	return cqe ? 0 : ENOENT;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
@@ -186,16 +297,11 @@ static int start_alone(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
 	err = refill(cq);
-	if (!err)
-		err = advance(cq);
-	if (unlikely(err)) /* no end_poll follows */
-		pvr_cq_publish(cq);
-	return err;
+	return err ? err : advance(cq);
 }
 
 static void end_alone(struct ibv_cq_ex *ex)
 {
-	pvr_cq_publish(of_ex(ex));
 }
 
 static int start_locked(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
@@ -212,29 +318,28 @@ static int start_locked(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 static void end_locked(struct ibv_cq_ex *ex)
 {
-	pvr_cq_publish(of_ex(ex));
 	pvr_unlock(&of_ex(ex)->lock);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 {
-	return pvr_wc_opcode(of_ex(ex)->cqe);
+	return pvr_wc_opcode(&of_ex(ex)->cqe);
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->vendor_err;
+	return of_ex(ex)->cqe.vendor_err;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->byte_len;
+	return of_ex(ex)->cqe.byte_len;
 }
 
 /* Also the invalidated rkey. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->imm_data;
+	return of_ex(ex)->cqe.imm_data;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
@@ -244,27 +349,27 @@ static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->src_qp;
+	return of_ex(ex)->cqe.src_qp;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 {
-	return pvr_wc_flags(of_ex(ex)->cqe);
+	return pvr_wc_flags(&of_ex(ex)->cqe);
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->slid;
+	return of_ex(ex)->cqe.slid;
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->sl;
+	return of_ex(ex)->cqe.sl;
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe->dlid_path_bits;
+	return of_ex(ex)->cqe.dlid_path_bits;
 }
 
 /* Indexed by pvr_cq.single_threaded. */

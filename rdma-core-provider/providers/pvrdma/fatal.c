@@ -9,9 +9,9 @@
  * queries the kernel.
  *
  * All QPs of a dead device are in the error state. So polling continues as for those:
- * waiting requests complete as flushed, by CQEs that the provider writes into the ring.
- * Requests that the device had already taken are unknown. So a poll that finds nothing to
- * flush is an error instead of an empty poll: no completion will follow.
+ * outstanding requests complete as flushed, by CQEs that the provider writes into the ring.
+ * A poll that finds nothing to flush is an error instead of an empty poll: no completion
+ * will follow.
  */
 #include <errno.h>
 #include <poll.h>
@@ -80,9 +80,10 @@ static bool cq_full(const struct pvr_cq *cq)
 {
 	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_relaxed);
 
-	return pvr_ring_used(tail, cq->head, cq->num) >= cq->num;
+	return pvr_ring_used(tail, cq->head & (2 * cq->num - 1), cq->num) >= cq->num;
 }
 
+/* wr_id: as the device would return it */
 static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr_id,
 			 uint32_t opcode)
 {
@@ -99,40 +100,35 @@ static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr
 }
 
 /*
- * Returns the number of elements that the device has not taken, 0 if an index is
- * impossible; sets *head. The dead device takes no more elements.
+ * Returns the number of outstanding requests that are published, 0 if the index is
+ * impossible. More may follow between ibv_wr_start() and ibv_wr_complete().
  */
-static uint32_t waiting(const struct pvr_wq *wq, uint32_t *head)
+static uint32_t published(const struct pvr_wq *wq)
 {
 	uint32_t tail = atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire), used;
 
-	*head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
-	used = pvr_ring_used(tail, *head, wq->num);
-	return used <= wq->num ? used : 0;
+	used = (tail - atomic_load_explicit(&wq->polled, memory_order_relaxed)) & (2 * wq->num - 1);
+	return tail < 2 * wq->num && used <= wq->num ? used : 0;
 }
 
 /*
- * Flushes a queue as far as the CQ has room; a later poll continues. Both kinds of
- * element begin with wr_id. Posting may run concurrently: the queue's lock excludes only
- * other posters, and cq->lock other flushes. Returns EBUSY if the lock is held, maybe by
- * this thread between ibv_wr_start() and ibv_wr_complete(): more elements may follow.
+ * Flushes a queue as far as the CQ has room; a later poll continues. An element of a
+ * receive queue begins with wr_id. Posting may run concurrently: the queue's lock excludes
+ * only other posters, and cq->lock other pollers. Returns EBUSY if the lock is held, maybe
+ * by this thread between ibv_wr_start() and ibv_wr_complete(): more elements may follow.
  */
 static int flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq *wq,
 		       uint32_t opcode)
 {
-	uint32_t head, n;
+	uint32_t number, n;
 
 	if (!wq->num)
 		return 0;
-	for (n = waiting(wq, &head); n && !cq_full(cq); n--) {
-		const uint64_t *wr_id = (const void *)(wq->wqes + ((size_t)(head & (wq->num - 1))
-								   << wq->stride_shift));
-
-		push_flushed(cq, qp, *wr_id, opcode);
-		head = pvr_ring_next(head, wq->num);
-		/* The release pairs with the acquire in pvr_wq_full(). */
-		atomic_store_explicit(&wq->ring_shm->cons_head, head, memory_order_release);
-	}
+	number = atomic_load_explicit(&wq->polled, memory_order_relaxed);
+	for (n = published(wq); n && !cq_full(cq); n--, number++)
+		push_flushed(cq, qp,
+			     wq->wr_ids ? number : *(const uint64_t *)pvr_wq_slot(wq, number),
+			     opcode);
 	return pvr_lock_is_held(&wq->lock) ? EBUSY : 0;
 }
 

@@ -28,9 +28,6 @@
 
 /* A CQE has 16 bits for the QP handle. */
 #define PVR_QP_HANDLES 0x10000u
-/* A QP number has 24 bits. */
-#define PVR_QP_NUM_VALID 0x80000000u
-#define PVR_QP_NUM_MASK 0xffffffu
 
 /*
  * Upper bounds of requested sizes: above all device limits, and no size computed from
@@ -44,6 +41,22 @@ struct pvr_device {
 };
 
 struct pvr_qp;
+struct pvr_cq;
+
+/*
+ * What a poller needs of the send or receive side of a QP. A broken device can name a QP of
+ * other CQs, which any thread may destroy. So a poller reads cq first, and the others only
+ * if that is its own CQ, which it has locked.
+ */
+struct pvr_qp_side {
+	struct pvr_cq *_Atomic cq; /* NULL: no QP */
+	struct pvr_wq *wq; /* of the QP or its SRQ */
+	uint64_t *wr_ids; /* those of wq */
+	uint32_t mask; /* of slots in wr_ids */
+	uint32_t qp_num;
+};
+
+enum pvr_side { PVR_SIDE_SEND, PVR_SIDE_RECV, PVR_SIDE_NUM };
 
 struct pvr_context {
 	struct verbs_context ibv_ctx;
@@ -52,17 +65,12 @@ struct pvr_context {
 	_Atomic bool dead; /* the device is gone, see fatal.c; never cleared */
 	uint32_t qp_tbl_size;
 	uint8_t num_ports;
+	struct pvr_qp **qp_tbl; /* QPs by handle, protected by qp_mutex */
 	/*
-	 * QPs by handle, protected by qp_mutex. Pollers use qp_nums instead: a broken
-	 * device can name a QP of other CQs, which any thread may destroy.
+	 * For pollers, see pvr_qp_side(). An entry is set and cleared with that of qp_tbl. It
+	 * is cleared with both CQs of the QP locked, together with the CQEs.
 	 */
-	struct pvr_qp **qp_tbl;
-	/*
-	 * QP numbers by handle, with PVR_QP_NUM_VALID; 0: no QP. A slot is set and cleared
-	 * with that of qp_tbl. It is cleared with both CQs of the QP locked, together with
-	 * its CQEs.
-	 */
-	_Atomic uint32_t *qp_nums;
+	struct pvr_qp_side *qp_sides;
 	/*
 	 * Held while the kernel creates (destroys) a QP until its slot is set (cleared).
 	 * Otherwise the clean-up of one thread could clear the slot of another thread's
@@ -123,7 +131,7 @@ struct pvr_cq {
 	struct pvr_lock lock; /* protects the members below and the elements before prod_tail */
 	bool single_threaded; /* one thread at a time: no locking */
 	uint32_t handle;
-	uint32_t head; /* next element; cons_head may lag behind it */
+	uint32_t head; /* next element, wraps at 2^32; cons_head may lag behind it */
 	uint32_t avail; /* elements from head on that the current poll has found */
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
@@ -139,7 +147,7 @@ struct pvr_cq {
 	uint64_t looked; /* ms: time of the last check of the device */
 	_Atomic bool notified; /* a notification arrived; accessed without the lock */
 	_Atomic bool broken; /* in error, no CQE will follow; accessed without the lock */
-	const struct pvrdma_cqe *cqe; /* current CQE between start_poll and end_poll */
+	struct pvrdma_cqe cqe; /* current CQE between start_poll and end_poll */
 	uint32_t qp_num; /* of the QP of cqe */
 	struct ibv_pd *parent; /* a parent domain, or NULL */
 	struct pvr_buf buf;
@@ -158,6 +166,7 @@ struct pvr_qp {
 	uint32_t handle;
 	struct pvr_wq sq;
 	struct pvr_wq rq; /* unused with an SRQ */
+	struct pvr_wq *recv_wq; /* rq, or that of the SRQ */
 	struct ibv_qp_cap cap;
 	uint32_t send_ops; /* 1 << ibv_wr_opcode of each supported opcode */
 	bool sq_sig_all;
@@ -176,6 +185,13 @@ struct pvr_srq {
 static inline struct pvr_context *to_pvr_context(struct ibv_context *ibctx)
 {
 	return container_of(ibctx, struct pvr_context, ibv_ctx.context);
+}
+
+/* handle: up to qp_tbl_size, inclusive */
+static inline struct pvr_qp_side *pvr_qp_side(const struct pvr_context *ctx, uint32_t handle,
+					      enum pvr_side side)
+{
+	return &ctx->qp_sides[PVR_SIDE_NUM * handle + side];
 }
 
 static inline struct pvr_pd *to_pvr_pd(struct ibv_pd *ibpd)
@@ -328,10 +344,10 @@ int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uin
 void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops);
 
 /*
- * cq.c: drops the CQEs of a QP. The caller holds cq->lock, and the device adds no more of
- * them.
+ * cq.c: drops the CQEs of a QP. Returns the number of received messages among them. The
+ * caller holds cq->lock, and the device adds no more of them.
  */
-void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle);
+uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle);
 /* cq.c: locks both CQs of a QP, which may be the same. */
 void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b);
 void pvr_cq_unlock_pair(struct pvr_cq *a, struct pvr_cq *b);

@@ -111,7 +111,17 @@ static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct
 		qp->rq.db_suppress_shm = &db_suppress_shm->rq;
 	}
 	qp->sq.wqes = (uint8_t *)qp->sbuf.addr + PVR_PAGE_SIZE;
-	return 0;
+	qp->sq.wr_ids = calloc(qp->sq.num, sizeof(*qp->sq.wr_ids));
+	if (qp->sq.wr_ids)
+		return 0;
+	pvr_buf_free(&qp->sbuf);
+	return ENOMEM;
+}
+
+static void free_send_queue(struct pvr_qp *qp)
+{
+	free(qp->sq.wr_ids);
+	pvr_buf_free(&qp->sbuf);
 }
 
 /* The indices of the receive queue are in the send queue's header page. */
@@ -140,9 +150,10 @@ static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr
 	if (!attr->srq)
 		err = alloc_recv_queue(qp, attr->pd, &attr->cap);
 	if (err) {
-		pvr_buf_free(&qp->sbuf);
+		free_send_queue(qp);
 		return err;
 	}
+	qp->recv_wq = attr->srq ? &to_pvr_srq(attr->srq)->wq : &qp->rq;
 	pvr_lock_init(&qp->sq.lock, pvr_pd_is_threaded(attr->pd));
 	pvr_lock_init(&qp->rq.lock, pvr_pd_is_threaded(attr->pd));
 	return 0;
@@ -151,7 +162,7 @@ static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr
 static void exit_queues(struct pvr_qp *qp)
 {
 	pvr_buf_free(&qp->rbuf);
-	pvr_buf_free(&qp->sbuf);
+	free_send_queue(qp);
 }
 
 /* Stores the actual sizes. */
@@ -196,6 +207,35 @@ static int create_in_kernel(struct pvr_context *ctx, struct pvr_qp *qp,
 	return 0;
 }
 
+/* The release pairs with the acquire in is_of_cq(). */
+static void publish_side(struct pvr_qp_side *side, struct ibv_cq *cq, struct pvr_wq *wq,
+			 uint32_t qp_num)
+{
+	side->wq = wq;
+	side->wr_ids = wq->wr_ids;
+	side->mask = wq->num - 1;
+	side->qp_num = qp_num;
+	atomic_store_explicit(&side->cq, to_pvr_cq(cq), memory_order_release);
+}
+
+static void publish_sides(struct pvr_context *ctx, struct pvr_qp *qp)
+{
+	const struct ibv_qp *ibqp = &qp->verbs_qp.qp;
+
+	publish_side(pvr_qp_side(ctx, qp->handle, PVR_SIDE_SEND), ibqp->send_cq, &qp->sq,
+		     ibqp->qp_num);
+	publish_side(pvr_qp_side(ctx, qp->handle, PVR_SIDE_RECV), ibqp->recv_cq, qp->recv_wq,
+		     ibqp->qp_num);
+}
+
+static void unpublish_sides(struct pvr_context *ctx, const struct pvr_qp *qp)
+{
+	atomic_store_explicit(&pvr_qp_side(ctx, qp->handle, PVR_SIDE_SEND)->cq, NULL,
+			      memory_order_relaxed);
+	atomic_store_explicit(&pvr_qp_side(ctx, qp->handle, PVR_SIDE_RECV)->cq, NULL,
+			      memory_order_relaxed);
+}
+
 static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	if (qp->handle >= ctx->qp_tbl_size) {
@@ -204,9 +244,7 @@ static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 		return EPROTO;
 	}
 	ctx->qp_tbl[qp->handle] = qp;
-	atomic_store_explicit(&ctx->qp_nums[qp->handle],
-			      (qp->verbs_qp.qp.qp_num & PVR_QP_NUM_MASK) | PVR_QP_NUM_VALID,
-			      memory_order_relaxed);
+	publish_sides(ctx, qp);
 	return 0;
 }
 
@@ -282,11 +320,15 @@ struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
+/* The dropped completions end their requests, too: those of an SRQ outlive the QP. */
 static void purge_cqs_locked(struct pvr_qp *qp, struct pvr_cq *send_cq, struct pvr_cq *recv_cq)
 {
-	pvr_cq_purge_locked(send_cq, qp->handle);
+	uint32_t received = pvr_cq_purge_locked(recv_cq, qp->handle);
+
 	if (recv_cq != send_cq)
-		pvr_cq_purge_locked(recv_cq, qp->handle);
+		pvr_cq_purge_locked(send_cq, qp->handle);
+	if (qp->recv_wq->is_shared)
+		pvr_wq_end_shared(qp->recv_wq, received);
 }
 
 /*
@@ -305,7 +347,7 @@ static int destroy_and_unpublish(struct pvr_context *ctx, struct pvr_qp *qp)
 		pvr_cq_lock_pair(send_cq, recv_cq);
 		purge_cqs_locked(qp, send_cq, recv_cq);
 		ctx->qp_tbl[qp->handle] = NULL;
-		atomic_store_explicit(&ctx->qp_nums[qp->handle], 0, memory_order_relaxed);
+		unpublish_sides(ctx, qp);
 		pvr_cq_unlock_pair(send_cq, recv_cq);
 	}
 	pthread_mutex_unlock(&ctx->qp_mutex);

@@ -96,11 +96,22 @@ static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
 	return (tail - head) & (2 * num - 1);
 }
 
-/* A send, receive or shared receive queue; this process is the producer. */
+/*
+ * A send, receive or shared receive queue; this process is the producer.
+ *
+ * A request is outstanding from its post until its completion is polled, as verbs specify.
+ * The device's cons_head does not count: it passes a request before the completion is
+ * polled. The completion of a send also ends the unsignaled sends before it.
+ *
+ * tail and polled count requests and wrap at 2^32. The lock of the queue protects tail.
+ * The lock of the completion queue protects polled. Pollers of several CQs add to polled
+ * of an SRQ. A poller publishes cons_head of the CQ before it adds to polled, so the
+ * completion of a later request finds a free CQE.
+ */
 struct pvr_wq {
-	struct pvr_lock lock; /* protects tail and the free elements; innermost */
-	uint32_t tail; /* next element; prod_tail may lag behind it */
-	uint32_t room; /* lower bound of free elements */
+	struct pvr_lock lock; /* protects the members before wr_ids, the free elements; innermost */
+	_Atomic uint32_t tail; /* requests posted; prod_tail may lag behind it */
+	uint32_t room; /* lower bound of requests that can be posted */
 	uint32_t num; /* elements, a power of two; 0: unused queue */
 	uint32_t stride_shift;
 	uint32_t max_sge;
@@ -110,27 +121,49 @@ struct pvr_wq {
 	bool rang; /* a doorbell for the elements before rung may be pending */
 	uint32_t rung;
 	uint8_t *wqes;
+	/*
+	 * wr_ids of a send queue by slot. The device gets the number of the request instead,
+	 * and returns it in the CQE. NULL: the device gets the wr_id.
+	 */
+	uint64_t *wr_ids;
+	bool is_shared; /* an SRQ */
+	uint8_t pad[64]; /* pollers write to another cache line than posters */
+	_Atomic uint32_t polled; /* requests that are no longer outstanding */
+	_Atomic uint32_t seen; /* a former tail, see is_outstanding() */
 };
+
+static inline uint32_t pvr_wq_tail(const struct pvr_wq *wq)
+{
+	return atomic_load_explicit(&wq->tail, memory_order_relaxed);
+}
+
+static inline void *pvr_wq_slot(const struct pvr_wq *wq, uint32_t idx)
+{
+	return wq->wqes + ((size_t)(idx & (wq->num - 1)) << wq->stride_shift);
+}
 
 static inline void *pvr_wq_element(struct pvr_wq *wq)
 {
-	return wq->wqes + ((size_t)(wq->tail & (wq->num - 1)) << wq->stride_shift);
+	return pvr_wq_slot(wq, pvr_wq_tail(wq));
 }
 
 /*
- * Returns whether the queue has no free element. An invalid cons_head (a broken device)
- * counts as full. The acquire pairs with the device's release of cons_head after it
- * copied the element. The index is loaded only when room is used up, because the device
- * writes to that cache line all the time.
+ * Returns their number. It is huge if a broken device has completed more requests of an SRQ
+ * than were posted. The acquire pairs with the release in pvr_wq_end(): the poller has read wr_ids, and
+ * has returned the CQE.
  */
+static inline uint32_t pvr_wq_outstanding(const struct pvr_wq *wq)
+{
+	return pvr_wq_tail(wq) - atomic_load_explicit(&wq->polled, memory_order_acquire);
+}
+
 static inline bool pvr_wq_full(struct pvr_wq *wq)
 {
-	uint32_t head, used;
+	uint32_t used;
 
 	if (wq->room)
 		return false;
-	head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_acquire);
-	used = pvr_ring_used(wq->tail, head, wq->num);
+	used = pvr_wq_outstanding(wq);
 	if (used >= wq->num)
 		return true;
 	wq->room = wq->num - used;
@@ -139,29 +172,40 @@ static inline bool pvr_wq_full(struct pvr_wq *wq)
 
 static inline void pvr_wq_advance(struct pvr_wq *wq)
 {
-	wq->tail = pvr_ring_next(wq->tail, wq->num);
+	atomic_store_explicit(&wq->tail, pvr_wq_tail(wq) + 1, memory_order_relaxed);
 	wq->room--;
 }
 
-/* Continues at another index or in another ring. */
+/* Continues at another number or in another ring. */
 static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
 {
-	wq->tail = tail;
+	atomic_store_explicit(&wq->tail, tail, memory_order_relaxed);
 	wq->room = 0;
 	wq->rang = false;
+}
+
+/* Ends the requests before polled. The caller holds the lock of the CQ. */
+static inline void pvr_wq_end(struct pvr_wq *wq, uint32_t polled)
+{
+	atomic_store_explicit(&wq->polled, polled, memory_order_release);
+}
+
+/* Ends n requests of an SRQ. */
+static inline void pvr_wq_end_shared(struct pvr_wq *wq, uint32_t n)
+{
+	atomic_fetch_add_explicit(&wq->polled, n, memory_order_release);
 }
 
 /*
  * Returns whether the doorbell of rung is still pending: the device has not passed rung.
  * It then also sees all later elements. The number of elements between cons_head and rung
- * is less than the ring, because more were posted since. A caller that gets false, or
- * finds the word set, clears rang: indices wrap.
+ * is less than the ring, because more were posted since.
  */
 static inline bool pvr_wq_is_rung(const struct pvr_wq *wq)
 {
 	uint32_t head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
 
-	return pvr_ring_used(wq->rung, head, wq->num) - 1 < wq->num - 1;
+	return pvr_ring_used(wq->rung & (2 * wq->num - 1), head, wq->num) - 1 < wq->num - 1;
 }
 
 static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
@@ -169,7 +213,7 @@ static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
 	if (wq->rang && pvr_wq_is_rung(wq))
 		return false;
 	wq->rang = wq->is_send;
-	wq->rung = wq->tail;
+	wq->rung = pvr_wq_tail(wq);
 	return true;
 }
 
@@ -184,7 +228,8 @@ static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
  */
 static inline bool pvr_wq_publish(struct pvr_wq *wq)
 {
-	atomic_store_explicit(&wq->ring_shm->prod_tail, wq->tail, memory_order_release);
+	atomic_store_explicit(&wq->ring_shm->prod_tail, pvr_wq_tail(wq) & (2 * wq->num - 1),
+			      memory_order_release);
 	if (!wq->db_suppress_shm)
 		return true;
 	pvr_full_barrier();
@@ -196,13 +241,14 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 
 /*
  * Empties the queue. The device did the same when it accepted RESET and no longer reads
- * the indices. The caller has locked the CQ, so that no thread flushes the queue of a
- * dead device.
+ * the indices. The caller has locked the CQ, so that no thread polls or flushes.
  */
 static inline void pvr_wq_reset(struct pvr_wq *wq)
 {
 	pvr_lock(&wq->lock);
 	pvr_wq_set_tail(wq, 0);
+	pvr_wq_end(wq, 0);
+	atomic_store_explicit(&wq->seen, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
 	pvr_unlock(&wq->lock);

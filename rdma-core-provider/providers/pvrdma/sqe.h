@@ -4,7 +4,8 @@
  * element. Posting by list (post.c) and by function (wr_ex.c) both use them.
  *
  * An element is written into the free slot at sq.tail under sq.lock. pvr_wq_advance()
- * then passes it. A request that fails half-way is not passed.
+ * then passes it. A request that fails half-way is not passed. The device gets the number
+ * of the request as its wr_id, see struct pvr_wq.
  */
 #ifndef PVR_SQE_H
 #define PVR_SQE_H
@@ -76,6 +77,7 @@ static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, ui
 				unsigned int flags, struct pvrdma_sq_wqe_hdr **hdr,
 				const struct pvr_send_op **op)
 {
+	uint32_t number;
 	int err;
 
 	if (unlikely(!pvr_sqe_ok(qp, opcode, flags))) {
@@ -85,9 +87,11 @@ static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, ui
 	if (unlikely(pvr_wq_full(&qp->sq)))
 		return ENOMEM;
 	*op = &pvr_send_ops[opcode];
-	*hdr = pvr_wq_element(&qp->sq);
+	number = pvr_wq_tail(&qp->sq);
+	*hdr = pvr_wq_slot(&qp->sq, number);
+	qp->sq.wr_ids[number & (qp->sq.num - 1)] = wr_id;
 	**hdr = (struct pvrdma_sq_wqe_hdr){
-		.wr_id = wr_id,
+		.wr_id = number,
 		.opcode = (*op)->opcode,
 		.send_flags = flags & PVR_SQE_FLAGS_PASSED,
 	};

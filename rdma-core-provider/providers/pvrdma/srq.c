@@ -25,6 +25,7 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ib
 	db_suppress_shm = pvr_db_suppress_at(state_shm, to_pvr_context(ibpd->context)->features);
 	wq->db_suppress_shm = db_suppress_shm ? &db_suppress_shm->rq : NULL;
 	wq->wqes = (uint8_t *)buf->addr + PVR_PAGE_SIZE;
+	wq->is_shared = true;
 	return 0;
 }
 
@@ -102,9 +103,23 @@ static int resize_in_kernel(struct pvr_srq *srq, const struct pvr_buf *buf,
 }
 
 /*
+ * Continues the numbers at tail, the index in the new ring. The same requests remain
+ * outstanding: pollers add to polled meanwhile. With an impossible index the queue is full
+ * from now on.
+ */
+static void renumber(struct pvr_wq *wq, uint32_t tail)
+{
+	uint32_t shift = tail - pvr_wq_tail(wq);
+
+	if (tail >= 2 * wq->num)
+		shift -= 1u << 31;
+	pvr_wq_set_tail(wq, tail);
+	pvr_wq_end_shared(wq, shift);
+}
+
+/*
  * Switches to the new queue. The device has copied the waiting requests to its start and
- * has set prod_tail, which is loaded only here. An impossible index results in a queue
- * that is always full.
+ * has set prod_tail, which is loaded only here.
  */
 static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct pvr_buf *buf)
 {
@@ -112,8 +127,7 @@ static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct
 	srq->wq.db_suppress_shm = wq->db_suppress_shm;
 	srq->wq.wqes = wq->wqes;
 	srq->wq.num = wq->num;
-	pvr_wq_set_tail(&srq->wq,
-			atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire));
+	renumber(&srq->wq, atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire));
 	srq->buf = *buf;
 }
 
@@ -122,8 +136,11 @@ static int resize_locked(struct pvr_srq *srq, const struct pvr_wq *wq, struct pv
 			 struct ibv_srq_attr *attr, int attr_mask)
 {
 	struct pvr_buf old = srq->buf;
-	int err = resize_in_kernel(srq, buf, attr, attr_mask);
+	int err;
 
+	if (pvr_wq_outstanding(&srq->wq) > wq->num)
+		return EINVAL;
+	err = resize_in_kernel(srq, buf, attr, attr_mask);
 	if (err)
 		return err;
 	use_queue(srq, wq, buf);

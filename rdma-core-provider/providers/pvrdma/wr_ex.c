@@ -253,7 +253,7 @@ static void wr_start(struct ibv_qp_ex *qpx)
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 
 	pvr_lock(&qp->sq.lock);
-	qp->batch = (struct pvr_batch){ .first = qp->sq.tail };
+	qp->batch = (struct pvr_batch){ .first = pvr_wq_tail(&qp->sq) };
 }
 
 static int wr_complete(struct ibv_qp_ex *qpx)
@@ -266,7 +266,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 	err = qp->batch.err;
 	if (unlikely(err))
 		pvr_wq_set_tail(&qp->sq, qp->batch.first);
-	if (qp->sq.tail != qp->batch.first)
+	if (pvr_wq_tail(&qp->sq) != qp->batch.first)
 		ring = pvr_wq_publish(&qp->sq);
 	pvr_unlock(&qp->sq.lock);
 	if (ring)
