@@ -8,6 +8,7 @@ static struct ibv_ah *create(const char *gid)
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = 1,
+		.sl = 8 | 2, /* ibv_init_ah_from_wc() copies the packet type of a datagram */
 		.grh = { .sgid_index = 3,
 			 .hop_limit = 64,
 			 .traffic_class = 0xab,

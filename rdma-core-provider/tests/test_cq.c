@@ -6,17 +6,22 @@
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
-static void cq_begin(void)
+static struct ibv_qp *create_qp(void)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
-		.send_cq = fake.send_cq,
-		.recv_cq = fake.send_cq,
+		.send_cq = cq,
+		.recv_cq = cq,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8 },
 	};
 
+	return fake_create_qp(&attr);
+}
+
+static void cq_begin(void)
+{
 	cq = fake.send_cq;
-	qp = fake_create_qp(&attr);
+	qp = create_qp();
 	assert_non_null(qp);
 }
 
@@ -80,6 +85,41 @@ TEST_CASES(cq, test_poll_translates_opcode_and_status, cqes)
 	assert_int_equal(pvr_poll_cq(cq, 1, &wc), 1);
 	assert_int_equal(wc.opcode, row->wc_opcode);
 	assert_int_equal(wc.status, row->wc_status);
+}
+
+/* Only of datagrams, which have a GRH. */
+static const struct {
+	const char *label;
+	uint32_t wc_flags;
+	uint8_t type; /* of the network */
+	uint8_t sl, wc_sl; /* of the CQE; expected */
+} packets[] = {
+	{ "RoCE v2 over IPv4", PVRDMA_WC_GRH, PVRDMA_NETWORK_IPV4, 0, 8 | 2 },
+	{ "RoCE v2 over IPv6", PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM, PVRDMA_NETWORK_IPV6, 0, 8 | 1 },
+	{ "RoCE v1", PVRDMA_WC_GRH, PVRDMA_NETWORK_ROCE_V1, 0, 0 },
+	{ "unknown network", PVRDMA_WC_GRH, 200, 5, 5 },
+	{ "no datagram", 0, PVRDMA_NETWORK_IPV4, 6, 6 },
+	{ "no datagram, immediate data", PVRDMA_WC_WITH_IMM, PVRDMA_NETWORK_IPV4, 6, 6 },
+};
+
+TEST_CASES(cq, test_service_level_has_the_packet_type, packets)
+{
+	struct ibv_poll_cq_attr no_attr = {};
+	struct ibv_cq_ex *ex = FAKE_CQ_EX(.cqe = 8, .wc_flags = IBV_WC_EX_WITH_SL);
+	struct ibv_wc wc;
+	int i;
+
+	cq = ibv_cq_ex_to_cq(ex);
+	qp = create_qp();
+	for (i = 0; i < 2; i++)
+		FAKE_COMPLETE(cq, .qp = fake_handle(qp), .opcode = PVRDMA_WC_RECV,
+			      .wc_flags = row->wc_flags, .network_hdr_type = row->type,
+			      .sl = row->sl);
+	assert_int_equal(pvr_poll_cq(cq, 1, &wc), 1);
+	assert_int_equal(wc.sl, row->wc_sl);
+	assert_int_equal(ibv_start_poll(ex, &no_attr), 0);
+	assert_int_equal(ibv_wc_read_sl(ex), row->wc_sl);
+	ibv_end_poll(ex);
 }
 
 TEST(cq, test_empty_poll_rings_unless_there_is_the_extension)

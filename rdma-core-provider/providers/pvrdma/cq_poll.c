@@ -217,11 +217,15 @@ static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint64_t wr
 	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(cqe->byte_len) + sizeof(cqe->imm_data));
 	wc->qp_num = qp_num;
 	wc->src_qp = cqe->src_qp;
-	wc->wc_flags = pvr_wc_flags(cqe);
+	wc->wc_flags = 0;
 	wc->pkey_index = cqe->pkey_index;
 	wc->slid = cqe->slid;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->dlid_path_bits;
+	if (unlikely(cqe->wc_flags)) {
+		wc->wc_flags = pvr_wc_flags(cqe);
+		wc->sl = pvr_wc_sl(cqe);
+	}
 }
 
 static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
@@ -364,7 +368,7 @@ static uint32_t read_slid(struct ibv_cq_ex *ex)
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe.sl;
+	return pvr_wc_sl(&of_ex(ex)->cqe);
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)

@@ -42,6 +42,30 @@ static inline enum ibv_wc_status pvr_wc_status(const struct pvrdma_cqe *cqe)
 	return status <= PVRDMA_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR;
 }
 
+/* The packet type in the service level: headers of RoCE v2 and, in the bits below, the IP. */
+#define PVR_WC_SL_UDP (1u << 3)
+#define PVR_WC_SL_IPV6 1u
+#define PVR_WC_SL_IPV4 2u
+
+/*
+ * RoCE has no service levels on the wire. UCX takes the type of a datagram from here, as the
+ * mlx5 provider reports it, and needs it to find the source address behind the GRH flag.
+ * Address handles ignore the service level.
+ */
+static inline uint8_t pvr_wc_sl(const struct pvrdma_cqe *cqe)
+{
+	if (likely(!(cqe->wc_flags & PVRDMA_WC_GRH)))
+		return cqe->sl;
+	switch (cqe->network_hdr_type) {
+	case PVRDMA_NETWORK_IPV4:
+		return PVR_WC_SL_UDP | PVR_WC_SL_IPV4;
+	case PVRDMA_NETWORK_IPV6:
+		return PVR_WC_SL_UDP | PVR_WC_SL_IPV6;
+	default: /* RoCE v1: a GRH and no UDP header */
+		return cqe->sl;
+	}
+}
+
 static inline unsigned int pvr_wc_flags(const struct pvrdma_cqe *cqe)
 {
 	static const struct {
