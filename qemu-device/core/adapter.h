@@ -200,7 +200,8 @@ struct pvr_job {
 	/* Free the command's objects. NULL: the job leaves nothing behind. */
 	void (*cancel)(struct pvr_adapter *adapter);
 	uint32_t work; /* of this step, in units of a page */
-	uint32_t longest; /* the most work of a step since the creation of the adapter */
+	/* The most work of a step since the creation of the adapter, also of qp_sweep. */
+	uint32_t longest;
 	union pvr_cmd_req req;
 	/* CREATE_MR */
 	struct pvr_mr *mr; /* the new region */
@@ -216,6 +217,13 @@ struct pvr_job {
 	struct pvr_ram_region region; /* not in adapter->ram any more */
 	uint64_t at; /* position in the pages of the object, see pvr_pages_check() */
 	bool suspends; /* has several steps */
+};
+
+/* A visit of all queue pairs in steps, see rdma/qp_sweep.h. */
+struct pvr_qp_sweep {
+	uint32_t reasons; /* enum pvr_qp_sweep_for; 0: no sweep */
+	uint32_t next; /* those of the next sweep */
+	uint32_t handle; /* the next to visit */
 };
 
 /* About 0.3 ms: so many entries of a page directory, about 20 ns each. */
@@ -344,6 +352,7 @@ struct pvr_adapter {
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* number of memory windows in mrs */
 	struct pvr_job job;
+	struct pvr_qp_sweep qp_sweep;
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 

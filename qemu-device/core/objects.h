@@ -93,8 +93,7 @@ struct pvr_cq {
 	struct pvr_owned owned;
 	struct pvr_uc *uc;
 	uint32_t handle;
-	/* QPs with completions here; a QP may be in both. Not empty: the CQ is in use. */
-	TAILQ_HEAD(, pvr_qp) senders, receivers;
+	uint32_t users; /* send and receive queues with completions here */
 	uint32_t comp_vector;
 	uint32_t cqe;
 	struct pvr_pages pages;
@@ -150,7 +149,6 @@ struct pvr_srq {
 	bool error;
 	struct pvr_pages pages;
 	struct pvr_wq wq;
-	LIST_HEAD(, pvr_qp) qps;
 	/* QPs with rnr_nak_sent, the longest waiting first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
 	uint32_t waking; /* QPs with rnr_resume_pending: each has reserved one request */
@@ -198,9 +196,7 @@ struct pvr_qp {
 	struct pvr_adapter *adapter;
 	struct pvr_pd *pd;
 	struct pvr_cq *send_cq, *recv_cq;
-	TAILQ_ENTRY(pvr_qp) send_link, recv_link;
 	struct pvr_srq *srq; /* or NULL */
-	LIST_ENTRY(pvr_qp) srq_link;
 	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if rnr_nak_sent */
 	struct pvr_srq_held *held; /* NULL without an SRQ */
 	uint32_t handle;

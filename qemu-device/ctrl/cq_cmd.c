@@ -73,8 +73,6 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!cq)
 		return -ENOMEM;
 	cq->uc = uc;
-	TAILQ_INIT(&cq->senders);
-	TAILQ_INIT(&cq->receivers);
 	err = choose_vector(adapter, cmd, cq) ? cq_attach(adapter, cmd, cq) : -EINVAL;
 	if (err)
 		goto err_free;
@@ -182,7 +180,7 @@ int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 	if (!cq)
 		return -EINVAL;
-	if (!TAILQ_EMPTY(&cq->senders) || !TAILQ_EMPTY(&cq->receivers))
+	if (cq->users)
 		return -EBUSY;
 	pvr_cq_destroy(adapter, cq);
 	return 0;

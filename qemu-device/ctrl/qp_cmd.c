@@ -151,24 +151,20 @@ static void qp_link(struct pvr_qp *qp)
 {
 	qp->pd->users++;
 	pvr_uc_own(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
-	TAILQ_INSERT_TAIL(&qp->send_cq->senders, qp, send_link);
-	TAILQ_INSERT_TAIL(&qp->recv_cq->receivers, qp, recv_link);
-	if (!qp->srq)
-		return;
-	qp->srq->users++;
-	LIST_INSERT_HEAD(&qp->srq->qps, qp, srq_link);
+	qp->send_cq->users++;
+	qp->recv_cq->users++;
+	if (qp->srq)
+		qp->srq->users++;
 }
 
 static void qp_unlink(struct pvr_qp *qp)
 {
 	pvr_qp_drop_requester(qp);
 	pvr_uc_disown(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
-	if (qp->srq) {
-		LIST_REMOVE(qp, srq_link);
+	if (qp->srq)
 		qp->srq->users--;
-	}
-	TAILQ_REMOVE(&qp->recv_cq->receivers, qp, recv_link);
-	TAILQ_REMOVE(&qp->send_cq->senders, qp, send_link);
+	qp->recv_cq->users--;
+	qp->send_cq->users--;
 	qp->pd->users--;
 }
 

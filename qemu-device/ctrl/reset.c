@@ -8,6 +8,7 @@
 #include "core/ext_dma.h"
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/rq.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
@@ -187,6 +188,7 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
+	pvr_qp_sweep_cancel(adapter);
 	pvr_adapter_suspend(adapter, false);
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
 	adapter->state = PVR_ADAPTER_IDLE;

@@ -82,7 +82,6 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		return -ENOMEM;
 	srq->adapter = adapter;
 	srq->pd = pd;
-	LIST_INIT(&srq->qps);
 	TAILQ_INIT(&srq->waiting);
 	err = srq_attach(adapter, cmd, srq);
 	if (err)

@@ -7,6 +7,7 @@
 #include "rdma/cq_lost_arm.h"
 #include "core/compiler.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/event.h"
 
 uint32_t pvr_cq_unread(const struct pvr_cq *cq)
@@ -125,15 +126,22 @@ static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq, const stru
 	SLIST_INSERT_HEAD(&adapter->completed, cq, run);
 }
 
+/* The other queue pairs of the CQ fail later, in a sweep. */
+static void lose(struct pvr_qp *qp, struct pvr_cq *cq)
+{
+	if (!cq->error) {
+		pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
+		pvr_cq_fail(qp->adapter, cq, "overrun: no room for a completion");
+	}
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+}
+
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 
-	if (cq->error)
-		return;
-	if (!has_room(cq)) {
-		pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
-		pvr_cq_fail(adapter, cq, "overrun: no room for a completion");
+	if (cq->error || !has_room(cq)) {
+		lose(qp, cq);
 		return;
 	}
 	cqe->qp = qp->handle;
@@ -284,15 +292,10 @@ int pvr_cq_move_run(struct pvr_adapter *adapter, struct pvr_cq *cq, struct pvr_r
 
 void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why)
 {
-	struct pvr_qp *qp;
-
 	if (cq->error)
 		return;
 	cq->error = true;
 	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
-	TAILQ_FOREACH(qp, &cq->senders, send_link)
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
-	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_ERRORS);
 }

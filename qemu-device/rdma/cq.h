@@ -27,7 +27,8 @@ void pvr_publish(struct pvr_adapter *adapter);
  * @solicited: notify a CQ that is armed for solicited completions; errors always notify
  *	   it
  *
- * A CQ without room goes to its error state (IBTA 10.10.2.3 and 11.6.3.2).
+ * A CQ without room goes to its error state (IBTA 10.10.2.3 and 11.6.3.2). @qp goes to ERR if
+ * the CQ is in error.
  */
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited);
 
@@ -79,7 +80,10 @@ int pvr_cq_move_begin(const struct pvr_cq *cq, struct pvr_ring_move *move);
  */
 int pvr_cq_move_run(struct pvr_adapter *adapter, struct pvr_cq *cq, struct pvr_ring_move *move);
 
-/* Move the CQ to its error state: queue the event CQ_ERR and move its QPs to ERR. */
+/*
+ * Move the CQ to its error state: queue the event CQ_ERR, and begin a sweep that moves its QPs
+ * to ERR.
+ */
 void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);
 
 #endif /* PVR_CQ_H */

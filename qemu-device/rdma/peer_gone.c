@@ -10,15 +10,16 @@
 #include "gid/resolve.h"
 #include "core/adapter.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 
 /* Delay before the check; shorter than common ACK timeouts. */
 #define LOOK_NS 5000000ull
 
-static void check(struct pvr_timer *timer);
+static void expired(struct pvr_timer *timer);
 
 int pvr_peer_gone_init(struct pvr_adapter *adapter)
 {
-	return pvr_timer_init(&adapter->timers, &adapter->peers, check);
+	return pvr_timer_init(&adapter->timers, &adapter->peers, expired);
 }
 
 void pvr_peer_gone_exit(struct pvr_adapter *adapter)
@@ -81,32 +82,37 @@ void pvr_peer_gone_end(struct pvr_qp *qp)
 		return;
 	}
 	qp->peer_qp_gone = true;
+	pvr_peer_gone_postpone(adapter);
+}
+
+bool pvr_peer_gone_check(struct pvr_qp *qp, uint64_t *living)
+{
+	if (!pvr_peer_gone_is_connected(qp))
+		return false;
+	if (qp->peer_qp_gone) {
+		give_up(qp);
+		return true;
+	}
+	if (!qp->peer_incarnation || qp->peer_is_far || qp->peer_incarnation == *living)
+		return false;
+	if (pvr_fabric_is_alive(qp->adapter, qp->peer_incarnation)) {
+		*living = qp->peer_incarnation;
+		return false;
+	}
+	give_up(qp);
+	return true;
+}
+
+void pvr_peer_gone_postpone(struct pvr_adapter *adapter)
+{
 	__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 }
 
-static void check(struct pvr_timer *timer)
+/* Without DMA the first step postpones the check. */
+static void expired(struct pvr_timer *timer)
 {
 	struct pvr_adapter *adapter =
 		(struct pvr_adapter *)((char *)timer - offsetof(struct pvr_adapter, peers));
-	uint64_t living = 0; /* cached result: most QPs have the same peer */
-	struct pvr_qp *qp;
-	uint32_t i;
 
-	if (!pvr_adapter_dma_ok(adapter)) {
-		/* The rings are not accessible; set_bus_master() repeats the check. */
-		__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
-		return;
-	}
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp) {
-		if (!pvr_peer_gone_is_connected(qp))
-			continue;
-		if (qp->peer_qp_gone)
-			give_up(qp);
-		if (!qp->peer_incarnation || qp->peer_is_far || qp->peer_incarnation == living)
-			continue;
-		if (pvr_fabric_is_alive(adapter, qp->peer_incarnation))
-			living = qp->peer_incarnation;
-		else
-			give_up(qp);
-	}
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_PEERS);
 }

@@ -15,14 +15,15 @@
  *     GENERAL_ERR, because some programs ignore both the event and flushed requests.
  *   All other requests are flushed.
  * - The end of an incarnation starts a timer at each adapter of the fabric in this
- *   process; the timer checks all queue pairs. So resets in a loop cost the others one
- *   check per period.
+ *   process; the timer begins a sweep, which checks all queue pairs in steps. So resets in a
+ *   loop cost the others one check per period.
  * - Peers on other hosts get one frame per queue pair, see path/pipe/internal.h.
  */
 #ifndef PVR_PEER_GONE_H
 #define PVR_PEER_GONE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct pvr_adapter;
 struct pvr_qp;
@@ -39,7 +40,14 @@ bool pvr_peer_gone_is_connected(const struct pvr_qp *qp);
  * held.
  */
 void pvr_peer_gone_end(struct pvr_qp *qp);
-/* Start the timer that checks all queue pairs, if has_lost_peers is set. */
+/* Start the timer after which all queue pairs are checked, if has_lost_peers is set. */
 void pvr_peer_gone_check_later(struct pvr_adapter *adapter);
+/* The guest cannot be notified: check when bus mastering begins. */
+void pvr_peer_gone_postpone(struct pvr_adapter *adapter);
+/*
+ * Check a queue pair of an adapter that may do DMA. @living: an incarnation that was found
+ * alive, initially 0. Return: whether the queue pair fails.
+ */
+bool pvr_peer_gone_check(struct pvr_qp *qp, uint64_t *living);
 
 #endif /* PVR_PEER_GONE_H */

@@ -59,15 +59,16 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	pvr_db_reset(qp);
 }
 
-void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
+bool pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
 {
 	if (qp->state == PVR_QPS_ERR || qp->state == PVR_QPS_RESET)
-		return;
+		return false;
 	pvr_log_guest(qp->adapter, "qp %u: %s -> ERR: %s", qp->handle, pvr_qp_state_name(qp->state),
 		      why);
 	pvr_qp_set_state(qp, PVR_QPS_ERR);
 	if (event != PVR_EVENT_NUM)
 		pvr_event_async(qp->adapter, event, qp->handle);
+	return true;
 }
 
 void pvr_qp_set_rnr_nak_sent(struct pvr_qp *qp, bool waits)

@@ -7,9 +7,9 @@
 
 /*
  * Move the queue pair to ERR, and queue @event unless it is PVR_EVENT_NUM. Its next
- * quantum flushes posted requests.
+ * quantum flushes posted requests. Return: false if it was in ERR or RESET.
  */
-void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
+bool pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
 /* Set the reason for which the send queue waits, or PVR_QP_RUNNING. */
 void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait);
 /* Change the state. Only pvr_requester_drain() changes it otherwise. */

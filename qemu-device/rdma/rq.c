@@ -7,6 +7,7 @@
 
 #include "rdma/cq.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/sched.h"
 #include "rdma/db_suppress.h"
 #include "rdma/event.h"
@@ -36,13 +37,11 @@ static size_t list_size(const struct pvr_srq *srq, const struct pvrdma_rq_wqe_hd
 static int srq_hold(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
 {
 	struct pvr_srq *srq = qp->srq;
-	int avail;
+	int avail = srq->error ? -EIO : pvr_wq_avail(&srq->wq);
 
-	if (srq->error)
-		return -EINVAL;
-	avail = pvr_wq_avail(&srq->wq);
 	if (avail < 0) {
 		pvr_srq_fail(qp->adapter, srq, "its producer index is out of range");
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
 		return -EINVAL;
 	}
 	if (!avail)
@@ -138,14 +137,11 @@ void pvr_sched_pass_on(struct pvr_qp *qp)
 
 void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why)
 {
-	struct pvr_qp *qp;
-
 	if (srq->error)
 		return;
 	srq->error = true;
 	pvr_db_update_srq(srq);
 	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
-	LIST_FOREACH(qp, &srq->qps, srq_link)
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_ERRORS);
 }

@@ -34,6 +34,7 @@ void pvr_sched_posted_recv(struct pvr_qp *qp);
 void pvr_sched_posted_srq(struct pvr_srq *srq);
 /* No requester of @qp waits: resume the next requester that waits at its SRQ. */
 void pvr_sched_pass_on(struct pvr_qp *qp);
+/* The event SRQ_ERR, and a sweep that moves the QPs of the SRQ to ERR. */
 void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why);
 
 #endif /* PVR_RQ_H */

@@ -23,6 +23,7 @@
 #include "rdma/requester.h"
 #include "core/objects.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/rq.h"
 
 #define QUANTA_PER_RUN 32
@@ -174,11 +175,31 @@ static void prefetch_next(const struct pvr_qp *qp)
 		prefetch_object(next->peer, sizeof(*next->peer));
 }
 
+static bool has_steps(const struct pvr_adapter *adapter)
+{
+	return adapter->job.step || pvr_qp_sweep_is_due(adapter);
+}
+
+/*
+ * A guest that gives one command after the other does not delay its sweeps. Return: whether
+ * steps remain.
+ */
+static bool run_steps(struct pvr_worker *worker, struct pvr_adapter *adapter)
+{
+	if (adapter->job.step)
+		pvr_job_step(adapter);
+	if (pvr_qp_sweep_is_due(adapter))
+		pvr_qp_sweep_step(adapter);
+	worker->stepped = true;
+	return has_steps(adapter);
+}
+
 /* A queued adapter may have no work any more, or only interrupts. */
 static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_qp *qp;
+	bool steps;
 
 	if (pvr_lock_is_wanted(&adapter->lock))
 		pvr_lock_yield(&adapter->lock);
@@ -190,12 +211,9 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 	}
 	if (result == PVR_QUANTUM_BUSY)
 		note_contended(worker, qp);
-	if (adapter->job.step) {
-		pvr_job_step(adapter);
-		worker->stepped = true;
-	}
+	steps = has_steps(adapter) && run_steps(worker, adapter);
 	TAILQ_REMOVE(&worker->active, adapter, busy);
-	adapter->queued = !TAILQ_EMPTY(&adapter->ready) || adapter->job.step;
+	adapter->queued = steps || !TAILQ_EMPTY(&adapter->ready);
 	if (adapter->queued)
 		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
 	pvr_adapter_leave(adapter, worker);
