@@ -212,8 +212,8 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter);
 
 /*
  * Reset the adapter: function-level reset, guest reset, or the end of the client. When
- * this returns, all DMA has stopped and the adapter has no GIDs. Objects are destroyed in
- * steps, until pvr_adapter_busy() returns false. RAM mappings stay.
+ * this returns, all DMA has stopped. Peers are notified, GIDs are released and objects are
+ * destroyed in steps, until pvr_adapter_busy() returns false. RAM mappings stay.
  */
 void pvr_adapter_reset(struct pvr_adapter *adapter);
 

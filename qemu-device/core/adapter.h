@@ -213,6 +213,7 @@ struct pvr_job {
 	uint32_t handle;
 	/* Reset */
 	bool keeps_regs; /* of pvr_adapter_prepare_reset() */
+	bool has_notified; /* the peers at other hosts */
 	/* Removal of RAM */
 	struct pvr_ram_region region; /* not in adapter->ram any more */
 	uint64_t at; /* position in the pages of the object, see pvr_pages_check() */
@@ -232,6 +233,8 @@ struct pvr_qp_sweep {
 #define PVR_WORK_OBJECT 16u
 #define PVR_WORK_QP 64u
 #define PVR_WORK_WINDOW 4u
+/* Work of a frame to another host: a system call of about 5 us. */
+#define PVR_WORK_FRAME 256u
 /* Work of a page that is copied to another one, if the host allocates both: about 5 us. */
 #define PVR_WORK_COPY 256u
 

@@ -174,9 +174,34 @@ static void reset_end(struct pvr_adapter *adapter)
 	adapter->dsr_low = dsr_low;
 }
 
+/* Return: whether the peers of all queue pairs are notified. */
+static bool notify_peers(struct pvr_adapter *adapter)
+{
+	struct pvr_job *job = &adapter->job;
+	struct pvr_qp *qp;
+
+	for (; job->handle < adapter->qps.size; job->handle++) {
+		if (!pvr_job_may_go_on(adapter))
+			return false;
+		qp = pvr_qp_get(adapter, job->handle);
+		pvr_job_spend(adapter, qp && pvr_path_gone(qp) ? PVR_WORK_FRAME : 1);
+	}
+	job->handle = 0;
+	return true;
+}
+
 /* The function adapter->job.step of a reset. */
 static void reset_step(struct pvr_adapter *adapter)
 {
+	struct pvr_job *job = &adapter->job;
+
+	if (!job->has_notified) {
+		if (!notify_peers(adapter))
+			return;
+		/* The frames name its GIDs. */
+		pvr_gid_unbind_all(adapter);
+		job->has_notified = true;
+	}
 	if (pvr_adapter_destroy_some(adapter, NULL))
 		reset_end(adapter);
 }
@@ -194,14 +219,13 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 	adapter->state = PVR_ADAPTER_IDLE;
 	adapter->qp_gen++;
 	pvr_ext_dma_revoke_all(adapter);
-	pvr_path_adapter_gone(adapter);
 	/* Before another adapter can take the GIDs that they are from. */
 	pvr_ud_linger_drop(adapter);
-	pvr_gid_unbind_all(adapter);
 	if (pvr_fabric_new_incarnation(adapter))
 		pvr_workers_check(adapter->engine);
 	job->cancel = NULL;
 	job->keeps_regs = keeps_regs;
+	job->has_notified = false;
 	job->table = 0;
 	job->handle = 0;
 	pvr_job_set(adapter, reset_step);

@@ -71,13 +71,16 @@ void pvr_path_adapter_init(struct pvr_adapter *adapter)
 			(*path)->adapter_init(adapter);
 }
 
-void pvr_path_adapter_gone(struct pvr_adapter *adapter)
+/* The path of the peer's requests may be another one than that of its own requests. */
+bool pvr_path_gone(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops **path;
+	bool sent = false;
 
-	for (path = adapter->engine->paths; *path; path++)
-		if ((*path)->adapter_gone)
-			(*path)->adapter_gone(adapter);
+	for (path = qp->adapter->engine->paths; *path; path++)
+		if ((*path)->gone)
+			sent |= (*path)->gone(qp);
+	return sent;
 }
 
 /* ------------------------------------------------------------------------ datagrams */

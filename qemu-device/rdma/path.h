@@ -62,11 +62,6 @@ enum pvr_ud_result {
 struct pvr_path_ops {
 	const char *name; /* for logs and pvrdmactl paths */
 	void (*adapter_init)(struct pvr_adapter *adapter);
-	/*
-	 * The adapter is reset or destroyed: notify the peers of its queue pairs, which
-	 * still exist.
-	 */
-	void (*adapter_gone)(struct pvr_adapter *adapter);
 
 	/*
 	 * Return: YES if this path reaches attr.ah_attr.dgid. Called again only after a
@@ -100,6 +95,11 @@ struct pvr_path_ops {
 	 * any. Queue pairs that never sent and UD queue pairs come here, too.
 	 */
 	void (*close)(struct pvr_qp *qp);
+	/*
+	 * The adapter is reset or destroyed: notify the peer of the queue pair. Return:
+	 * whether something was sent.
+	 */
+	bool (*gone)(struct pvr_qp *qp);
 
 	/*
 	 * Responder: receives were posted after an RNR NAK; resume the requester. Return:
@@ -151,7 +151,7 @@ static inline const struct pvr_path_ops *pvr_path_get(struct pvr_qp *qp)
 void pvr_path_stop(struct pvr_qp *qp);
 void pvr_path_close(struct pvr_qp *qp);
 void pvr_path_adapter_init(struct pvr_adapter *adapter);
-void pvr_path_adapter_gone(struct pvr_adapter *adapter);
+bool pvr_path_gone(struct pvr_qp *qp);
 enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram);
 bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,

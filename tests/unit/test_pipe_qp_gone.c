@@ -3,6 +3,7 @@
  * PVR_EXT_PEER_GONE between hosts: frames that take effect, and frames that do not. The guest's
  * view is tested in test_peer_gone, which also runs with two hosts.
  */
+#include "core/objects.h"
 #include "hosts.h"
 #include "fg_malformed.h"
 #include "path/pipe/frame.h"
@@ -134,6 +135,56 @@ TEST(old, test_qp_gone_without_the_feature_ends_the_connection)
 	assert_true(fg_malformed_is_closed(send_gone(env, 0, "default", forge(env))));
 	assert_string_equal(fg_wire_why(env->wire), "QP_GONE, but that was not negotiated");
 	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+#define MANY 200u /* queue pairs: four steps */
+
+/* Queue pairs of a's guest that are connected to b. */
+static void connect_many(struct t_env *env)
+{
+	const struct fg_qp_spec spec = {
+		.sq_wr = 2,
+		.rq_wr = 2,
+		.sq_sge = 1,
+		.rq_sge = 1,
+		.kind = FG_LINEAR,
+	};
+	struct fg_qp qp;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		qp = t_qp_create(&env->a, spec);
+		expect_ok(fg_qp_to_init(&qp, NULL));
+		expect_ok(fg_qp_to_rtr(&qp, NULL, env->b.gid, env->b.qp.qpn));
+	}
+}
+
+static size_t frames_on_their_way(struct t_env *env)
+{
+	return fg_wire_in_flight(env->wire, 0, 1) / sizeof(struct pvr_frame_qp_gone);
+}
+
+/* The adapter keeps its GID until all frames are sent: the receiver may look for its host. */
+TEST(hosts, test_qp_gone_of_many_queue_pairs_is_sent_in_steps)
+{
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+	size_t sent, before = 0, steps = 0;
+
+	connect_many(env);
+	fg_wire_hold(env->wire, 0, 1, true);
+	pvr_adapter_reset(adapter);
+	for (; (sent = frames_on_their_way(env)) < MANY + 1; before = sent, steps++) {
+		assert_in_range(steps, 0, 10);
+		assert_in_range(sent - before, 1, PVR_STEP_WORK / PVR_WORK_FRAME + 1);
+		assert_true(adapter->gids[0].bound);
+		pvr_engine_run(env->g[0]->host->engine, 0);
+	}
+	assert_in_range(steps, 3, 4);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_settle(env->host, SOON);
+	assert_false(pvr_adapter_busy(adapter));
+	assert_false(adapter->gids[0].bound);
+	assert_int_equal(adapter->qps.used, 0);
+	expect_state(&env->b, PVR_QPS_ERR);
 }
 
 /* Requests that are on their way, and one that waits for an answer, fail at once. */

@@ -210,11 +210,11 @@ void pvr_pipe_sq_stop(struct pvr_qp *qp);
 void pvr_pipe_sq_free(struct pvr_qp *qp);
 
 /*
- * path/pipe/qp_gone.c: reports to the peers on other hosts that RC queue pairs are destroyed
- * with their adapter, by a QP_GONE frame per queue pair. For peers on the same host see
- * rdma/peer_gone.h. Called under the adapter's lock before all its queue pairs are destroyed.
+ * path/pipe/qp_gone.c: sends a QP_GONE frame to the peer on another host: an RC queue pair is
+ * destroyed with its adapter. For peers on the same host see rdma/peer_gone.h. Return: whether
+ * the frame was sent.
  */
-void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter);
+bool pvr_pipe_send_qp_gone(struct pvr_qp *qp);
 
 /*
  * path/pipe/ud.c: datagrams to other hosts. A datagram is dropped if its connection has no

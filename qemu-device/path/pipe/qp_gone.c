@@ -49,29 +49,19 @@ static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
 }
 
 /* A frame that cannot be sent is dropped: the peer's own timeout detects the loss. */
-static void notify(struct pvr_qp *qp)
+bool pvr_pipe_send_qp_gone(struct pvr_qp *qp)
 {
-	struct pvr_host *host = host_of(qp);
+	struct pvr_host *host = qp->adapter->engine->fabrics->gid_ops ? host_of(qp) : NULL;
 	union pvr_any_frame any;
 	struct pvr_route route;
 
 	if (!host || !fill(&any.qp_gone, qp) ||
-	    !pvr_link_route(host, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route))
-		return;
-	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.qp_gone), NULL, NULL, 0,
-			  0) == PVR_SENT)
-		pvr_link_flush(&route);
-}
-
-void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
-{
-	struct pvr_qp *qp;
-	uint32_t i;
-
-	if (!adapter->engine->fabrics->gid_ops)
-		return;
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		notify(qp);
+	    !pvr_link_route(host, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route) ||
+	    pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.qp_gone), NULL, NULL, 0,
+			  0) != PVR_SENT)
+		return false;
+	pvr_link_flush(&route);
+	return true;
 }
 
 /* ----------------------------------------------------------------------- receiving */
