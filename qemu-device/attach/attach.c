@@ -309,16 +309,29 @@ struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 	return attach;
 }
 
+static void stop_listening(struct pvr_attach *attach)
+{
+	pvr_loop_timer_disarm(&attach->pause);
+	pvr_loop_remove(&attach->listener);
+	if (attach->listener.fd < 0)
+		return;
+	close(attach->listener.fd);
+	unlink(attach->path);
+	attach->listener.fd = -1;
+}
+
+void pvr_attach_leave(struct pvr_attach *attach)
+{
+	stop_listening(attach);
+	if (attach->client)
+		pvr_client_leave(attach->client);
+}
+
 void pvr_attach_destroy(struct pvr_attach *attach)
 {
 	if (attach->client)
 		pvr_client_destroy(attach->client);
-	pvr_loop_timer_disarm(&attach->pause);
-	pvr_loop_remove(&attach->listener);
-	if (attach->listener.fd >= 0) {
-		close(attach->listener.fd);
-		unlink(attach->path);
-	}
+	stop_listening(attach);
 	pvr_adapter_destroy(attach->adapter);
 	pvr_closer_destroy(attach->closer);
 	free(attach->path);

@@ -54,7 +54,12 @@ struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 				     const struct pvr_adapter_config *config, const char *path,
 				     struct pvr_error *err);
 
-/* Detaches the VM, for which the device vanishes, and unlinks the socket. */
+/*
+ * Unlinks the socket and begins to detach the VM, for which the device vanishes. The worker
+ * destroys the objects in steps, until pvr_adapter_busy() returns false. No VM attaches any more.
+ */
+void pvr_attach_leave(struct pvr_attach *attach);
+/* The same, and destroys the adapter. What pvr_attach_leave() has left is done at once. */
 void pvr_attach_destroy(struct pvr_attach *attach);
 
 /*

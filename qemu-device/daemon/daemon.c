@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attach/ram_use.h"
@@ -175,12 +176,28 @@ struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char
 	return NULL;
 }
 
+/*
+ * The adapter's worker destroys the objects of the VM in steps, between which it serves others.
+ * The first thread has no event for the end of the last step.
+ */
+static void detach_vm(struct pvr_daemon *daemon, struct pvr_attach *attach)
+{
+	const struct timespec period = { .tv_nsec = PVR_MSEC };
+
+	pvr_worker_pool_pause(&daemon->pool);
+	pvr_attach_leave(attach);
+	pvr_worker_pool_resume(&daemon->pool);
+	while (pvr_adapter_busy(pvr_attach_adapter(attach)))
+		nanosleep(&period, NULL);
+}
+
 void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach)
 {
 	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
 	size_t i = index_of(daemon, name);
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
+	detach_vm(daemon, attach);
 	pvr_worker_pool_pause(&daemon->pool);
 	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
 		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));

@@ -4,15 +4,16 @@
 import os
 import select
 import struct
+import subprocess
 
 import pytest
 
 import vfio_user as v
-from daemon_process import wait_until
+from daemon_process import PVRDMACTL, wait_until
 from delay import sender_delay
 from foreign_fds import MNT_DETACH, libc
 from guest import CMD, DSRHIGH, DSRLOW, PAGE, REQUEST, Guest
-from sender import CREATE_PD
+from sender import CQ_RING, CQES, CREATE_PD, CREATE_QP, QP_RINGS, UD, WQES, create_ud_qp
 from vfio_user import Refused, attach
 
 CREATE_MR, CREATE_CQ, RESIZE_CQ, CREATE_UC, CREATE_SRQ, MODIFY_SRQ = 4, 6, 7, 12, 16, 17
@@ -71,6 +72,10 @@ class Hostile(Guest):
     def put_create_fast(self):
         self.put(CMD, "QIIQQQIIIIQIIII", 0x1234, CREATE_MR, 0, 0, 0, 0, self.pd, 1, FAST, 1, 0, 0, 0, 0, 0)
 
+    def put_create_qp(self, pd, cq):
+        self.put(CMD, "QIIQ11I3H6B", 0x1234, CREATE_QP, 0, QP_RINGS, pd, cq, cq, 0, WQES, 16, 1, 1, 0, 0, 0, 3, 1, 0, 0,
+                 UD, 0, 0, 0, 0)
+
     def request(self, times=1):
         """Post the command so many times: no reply is waited for."""
         body = struct.pack("<QIII", REQUEST, v.BAR_REGS, 4, 0)
@@ -114,18 +119,42 @@ def test_client_leaves_in_the_middle_of_a_long_registration(daemon, hostile, del
     assert daemon.counters()["mrs"] == 0
 
 
-def many_regions(daemon, hostile, number):
-    hostile.put_create_fast()
-    for _ in range(number // 1000):
+def repeat(hostile, times):
+    for _ in range(times // 1000):
         hostile.request(1000)
     assert hostile.client.read_reg(0) == 20
+
+
+def many_regions(daemon, hostile, number):
+    hostile.put_create_fast()
+    repeat(hostile, number)
     assert daemon.counters()["mrs"] == number
+
+
+def many_queues(daemon, hostile, number):
+    """So many QPs and CQs, all with the same rings."""
+    hostile.put_create_qp(*create_ud_qp(hostile)[:2])
+    repeat(hostile, number)
+    hostile.put(CMD, "QIIQIIII", 0x1234, CREATE_CQ, 0, CQ_RING, 0, CQES, 2, 0)
+    repeat(hostile, number)
+    assert daemon.counters()["qps"] == daemon.counters()["cqs"] == number + 1
 
 
 def test_reset_with_many_regions(daemon, hostile, delay):
     many_regions(daemon, hostile, 200000)
     hostile.call_beside(delay, v.RESET)
     assert daemon.counters()["mrs"] == 0
+
+
+def test_adapter_with_many_objects_is_removed(daemon, hostile, delay):
+    many_queues(daemon, hostile, 32000)
+    many_regions(daemon, hostile, 260000)
+    argv = [PVRDMACTL, "--control", daemon.control, "remove-adapter", "node1"]
+    with delay.count_first_thread(), subprocess.Popen(argv) as child:
+        delay.sample_while(lambda: child.poll() is None)
+    assert child.returncode == 0
+    assert [row["name"] for row in daemon.query("adapters")["adapters"]] == ["node2"]
+    assert hostile.client.ends()
 
 
 def test_ram_removed_under_long_regions(daemon, hostile, delay):
