@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_DB_SUPPRESS: doorbells with and without suppression. */
+#include "doorbell.h"
 #include "fake_kernel.h"
 
 static struct ibv_qp *qp;
@@ -126,6 +127,37 @@ TEST(db_suppress, test_send_queue_rings_once_until_the_device_reads)
 	fake_consume(fake_sq(qp), 3);
 	expect_post(post_send, 0);
 	fake_consume(fake_sq(qp), 2);
+	expect_post(post_send, FAKE_SEND_RUNG(qp));
+}
+
+/* Another thread is stopped between its post and its doorbell, as by a debugger. */
+TEST(db_suppress, test_send_does_not_wait_for_the_doorbell_of_another_thread)
+{
+	struct pvr_wq *sq = fake_sq(qp);
+	uint32_t tail;
+
+	pvr_lock(&sq->lock);
+	memset(pvr_wq_element(sq), 0, 1u << sq->stride_shift);
+	pvr_wq_advance(sq);
+	assert_true(pvr_wq_publish(sq));
+	tail = pvr_wq_tail(sq);
+	pvr_unlock(&sq->lock);
+	expect_post(post_send, FAKE_SEND_RUNG(qp));
+	expect_post(post_by_function, 0); /* the doorbell of the post before is pending */
+	pvr_ring_sq(to_pvr_qp(qp), tail);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), FAKE_SEND_RUNG(qp));
+	expect_post(post_send, 0);
+}
+
+/* The doorbell of a post that RESET has dropped does not count for the posts after it. */
+TEST(db_suppress, test_doorbell_of_a_dropped_post_does_not_count)
+{
+	expect_post(post_send, FAKE_SEND_RUNG(qp));
+	expect_post(post_send, 0);
+	assert_int_equal(fake_reset_qp(qp), 0);
+	qp->state = IBV_QPS_RTS;
+	pvr_ring_sq(to_pvr_qp(qp), 2);
+	fake_rung(PVRDMA_UAR_QP_OFFSET);
 	expect_post(post_send, FAKE_SEND_RUNG(qp));
 }
 

@@ -29,6 +29,9 @@ static inline void pvr_ring_qp(struct pvr_context *ctx, uint32_t handle, uint32_
 	pvr_ring_doorbell(ctx, PVRDMA_UAR_QP_OFFSET, (handle & PVRDMA_UAR_HANDLE_MASK) | flag);
 }
 
+/* post.c: the doorbell of a post that published the sends before tail. */
+void pvr_ring_sq(struct pvr_qp *qp, uint32_t tail);
+
 static inline void pvr_ring_cq(struct pvr_context *ctx, uint32_t handle, uint32_t flag)
 {
 	pvr_ring_doorbell(ctx, PVRDMA_UAR_CQ_OFFSET, (handle & PVRDMA_UAR_HANDLE_MASK) | flag);

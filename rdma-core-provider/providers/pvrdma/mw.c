@@ -68,12 +68,14 @@ int pvr_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
 	bool ring = false;
+	uint32_t tail;
 	int err;
 
 	pvr_lock(&qp->sq.lock);
 	err = post_bind_locked(qp, mw, bind, &ring);
+	tail = pvr_wq_tail(&qp->sq);
 	pvr_unlock(&qp->sq.lock);
 	if (ring)
-		pvr_ring_qp(to_pvr_context(ibqp->context), qp->handle, PVR_DB_QP_SEND);
+		pvr_ring_sq(qp, tail);
 	return err;
 }

@@ -84,11 +84,19 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 	return err;
 }
 
+void pvr_ring_sq(struct pvr_qp *qp, uint32_t tail)
+{
+	pvr_ring_qp(to_pvr_context(qp->verbs_qp.qp.context), qp->handle, PVR_DB_QP_SEND);
+	if (qp->sq.is_send)
+		pvr_wq_note_doorbell(&qp->sq, tail);
+}
+
 /* The requests before a refused one stay posted, see ibv_post_send(3). */
 int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
 	bool posted = false, ring = false;
+	uint32_t tail = 0;
 	int err = 0;
 
 	pvr_lock(&qp->sq.lock);
@@ -101,11 +109,13 @@ int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 		pvr_wq_advance(&qp->sq);
 		posted = true;
 	}
-	if (posted)
+	if (posted) {
+		tail = pvr_wq_tail(&qp->sq);
 		ring = pvr_wq_publish(&qp->sq);
+	}
 	pvr_unlock(&qp->sq.lock);
 	if (ring)
-		pvr_ring_qp(to_pvr_context(ibqp->context), qp->handle, PVR_DB_QP_SEND);
+		pvr_ring_sq(qp, tail);
 	return err;
 }
 

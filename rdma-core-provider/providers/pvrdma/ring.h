@@ -118,8 +118,8 @@ struct pvr_wq {
 	struct pvr_ring_shm *ring_shm;
 	const _Atomic uint32_t *db_suppress_shm; /* suppression word: doorbell if 0; NULL: always */
 	bool is_send; /* a send queue: the device takes its elements at once */
-	bool rang; /* a doorbell for the elements before rung may be pending */
-	uint32_t rung;
+	bool rang; /* a doorbell for the requests before rung may be pending */
+	uint32_t rung; /* a former tail */
 	uint8_t *wqes;
 	/*
 	 * wr_ids of a send queue by slot. The device gets the number of the request instead,
@@ -199,22 +199,31 @@ static inline void pvr_wq_end_shared(struct pvr_wq *wq, uint32_t n)
 /*
  * Returns whether the doorbell of rung is still pending: the device has not passed rung.
  * It then also sees all later elements. The number of elements between cons_head and rung
- * is less than the ring, because more were posted since.
+ * is less than the ring, because more were posted since. A caller that gets false clears
+ * rang: indices wrap.
  */
 static inline bool pvr_wq_is_rung(const struct pvr_wq *wq)
 {
 	uint32_t head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
 
-	return pvr_ring_used(wq->rung & (2 * wq->num - 1), head, wq->num) - 1 < wq->num - 1;
+	return wq->rang &&
+	       pvr_ring_used(wq->rung & (2 * wq->num - 1), head, wq->num) - 1 < wq->num - 1;
 }
 
-static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
+/*
+ * Notes the doorbell of a post that published the requests before tail. The caller has rung
+ * it: a thread that is stopped between its post and its doorbell must not delay the
+ * requests of others. Nothing is noted if others have filled the ring since, or RESET has
+ * emptied it.
+ */
+static inline void pvr_wq_note_doorbell(struct pvr_wq *wq, uint32_t tail)
 {
-	if (wq->rang && pvr_wq_is_rung(wq))
-		return false;
-	wq->rang = wq->is_send;
-	wq->rung = pvr_wq_tail(wq);
-	return true;
+	pvr_lock(&wq->lock);
+	if (pvr_wq_tail(wq) - tail < wq->num) {
+		wq->rang = true;
+		wq->rung = tail;
+	}
+	pvr_unlock(&wq->lock);
 }
 
 /*
@@ -233,10 +242,12 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 	if (!wq->db_suppress_shm)
 		return true;
 	pvr_full_barrier();
-	if (!atomic_load_explicit(wq->db_suppress_shm, memory_order_acquire))
-		return pvr_wq_must_ring(wq);
-	wq->rang = false;
-	return false;
+	if (atomic_load_explicit(wq->db_suppress_shm, memory_order_acquire)) {
+		wq->rang = false;
+		return false;
+	}
+	wq->rang = pvr_wq_is_rung(wq);
+	return !wq->rang;
 }
 
 /*

@@ -260,17 +260,19 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 	bool ring = false;
+	uint32_t tail;
 	int err;
 
 	end_request(&qp->batch);
 	err = qp->batch.err;
 	if (unlikely(err))
 		pvr_wq_set_tail(&qp->sq, qp->batch.first);
-	if (pvr_wq_tail(&qp->sq) != qp->batch.first)
+	tail = pvr_wq_tail(&qp->sq);
+	if (tail != qp->batch.first)
 		ring = pvr_wq_publish(&qp->sq);
 	pvr_unlock(&qp->sq.lock);
 	if (ring)
-		pvr_ring_qp(to_pvr_context(qpx->qp_base.context), qp->handle, PVR_DB_QP_SEND);
+		pvr_ring_sq(qp, tail);
 	return err;
 }
 
