@@ -165,6 +165,8 @@ int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *vqp,
 	qp->state = IBV_QPS_RESET;
 	drv->qp_handle = fake.next_handle++;
 	qp->qp_num = 0x100 + drv->qp_handle;
+	if (fake.in_create_qp)
+		fake.in_create_qp();
 	return answer();
 }
 
@@ -180,7 +182,12 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
-	return answer();
+	int err = answer();
+
+	fake.destroyed_qps += !err;
+	if (fake.in_destroy_qp)
+		fake.in_destroy_qp();
+	return err;
 }
 
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,

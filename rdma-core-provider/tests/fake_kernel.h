@@ -52,6 +52,8 @@ struct fake {
 	uint64_t iova, length; /* of the last MR */
 	int access;
 	uint32_t rereg_flags;
+	void (*in_create_qp)(void), (*in_destroy_qp)(void); /* called by these commands, or NULL */
+	uint32_t destroyed_qps; /* number of destroyed QPs in the kernel */
 	void (*end)(void); /* fake_teardown() calls it first, unless NULL */
 	bool short_qp_ex; /* act as libibverbs without ibv_wr_atomic_write() */
 };

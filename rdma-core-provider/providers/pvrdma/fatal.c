@@ -145,8 +145,7 @@ static int flush_qp(struct pvr_cq *cq, struct pvr_qp *qp)
 
 /*
  * Returns 0 if there are CQEs, ENOENT if there may be some later, EIO if not. The mutex
- * keeps the QPs of other CQs during the search. Its holder may wait for cq->lock, so only
- * try; the next poll tries again.
+ * keeps the QPs of other CQs during the search.
  */
 static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 {
@@ -154,8 +153,7 @@ static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 	int busy = 0;
 	uint32_t i;
 
-	if (pthread_mutex_trylock(&ctx->qp_mutex))
-		return ENOENT;
+	pthread_mutex_lock(&ctx->qp_mutex);
 	for (i = 0; i < ctx->qp_tbl_size; i++) {
 		qp = ctx->qp_tbl[i];
 		if (qp)

@@ -71,12 +71,7 @@ struct pvr_context {
 	 * is cleared with both CQs of the QP locked, together with the CQEs.
 	 */
 	struct pvr_qp_side *qp_sides;
-	/*
-	 * Held while the kernel creates (destroys) a QP until its slot is set (cleared).
-	 * Otherwise the clean-up of one thread could clear the slot of another thread's
-	 * new QP of the same handle.
-	 */
-	pthread_mutex_t qp_mutex;
+	pthread_mutex_t qp_mutex; /* taken inside the lock of a CQ; nothing waits inside it */
 };
 
 struct pvr_pd {

@@ -236,31 +236,51 @@ static void unpublish_sides(struct pvr_context *ctx, const struct pvr_qp *qp)
 			      memory_order_relaxed);
 }
 
+/* Returns EBUSY if the former QP of this handle is still published, see create_and_publish(). */
 static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 {
+	int err = 0;
+
 	if (qp->handle >= ctx->qp_tbl_size) {
 		verbs_err(&ctx->ibv_ctx, "qp %u has handle %u, expected below %u\n",
 			  qp->verbs_qp.qp.qp_num, qp->handle, ctx->qp_tbl_size);
 		return EPROTO;
 	}
-	ctx->qp_tbl[qp->handle] = qp;
-	publish_sides(ctx, qp);
-	return 0;
-}
-
-static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp,
-			      const struct ibv_qp_init_attr_ex *attr)
-{
-	int err;
-
 	pthread_mutex_lock(&ctx->qp_mutex);
-	err = create_in_kernel(ctx, qp, attr);
-	if (!err) {
-		err = publish_qp(ctx, qp);
-		if (err)
-			ibv_cmd_destroy_qp(&qp->verbs_qp.qp);
+	if (ctx->qp_tbl[qp->handle]) {
+		err = EBUSY;
+	} else {
+		ctx->qp_tbl[qp->handle] = qp;
+		publish_sides(ctx, qp);
 	}
 	pthread_mutex_unlock(&ctx->qp_mutex);
+	return err;
+}
+
+#define MAX_HANDLES_TRIED 16
+
+/*
+ * The kernel may give the handle of a QP that it has destroyed, but whose CQEs are not purged
+ * yet, because ibv_destroy_qp(3) waits in another thread until its events are acknowledged.
+ * A QP keeps that handle while this function gets another one. tries: for the number of such
+ * handles.
+ */
+static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp,
+			      const struct ibv_qp_init_attr_ex *attr, int tries)
+{
+	struct verbs_qp keeper;
+	int err;
+
+	err = create_in_kernel(ctx, qp, attr);
+	if (err)
+		return err;
+	err = publish_qp(ctx, qp);
+	if (!err)
+		return 0;
+	keeper = qp->verbs_qp; /* no thread uses its locks */
+	if (err == EBUSY && tries > 1)
+		err = create_and_publish(ctx, qp, attr, tries - 1);
+	ibv_cmd_destroy_qp(&keeper.qp);
 	return err;
 }
 
@@ -283,7 +303,7 @@ struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_at
 	set_cap(ctx, qp);
 	qp->send_ops = pvr_send_ops_of(ctx, attr->qp_type);
 	qp->sq_sig_all = attr->sq_sig_all;
-	err = create_and_publish(ctx, qp, attr);
+	err = create_and_publish(ctx, qp, attr, MAX_HANDLES_TRIED);
 	if (err)
 		goto err_exit_queues;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -332,35 +352,36 @@ static void purge_cqs_locked(struct pvr_qp *qp, struct pvr_cq *send_cq, struct p
 }
 
 /*
- * After the kernel has destroyed the QP, the device adds no CQE of it. The CQEs and the
- * table's entry are removed together, so that no poller sees a CQE without its QP.
+ * The kernel has destroyed the QP, and the device adds no CQE of it. The CQEs and the
+ * table's entry are removed together, so that no poller sees a CQE without its QP. A poll
+ * that flushes takes the mutex inside the lock of a CQ, too.
  */
-static int destroy_and_unpublish(struct pvr_context *ctx, struct pvr_qp *qp)
+static void unpublish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);
 	struct pvr_cq *recv_cq = to_pvr_cq(qp->verbs_qp.qp.recv_cq);
-	int err;
 
+	pvr_cq_lock_pair(send_cq, recv_cq);
+	purge_cqs_locked(qp, send_cq, recv_cq);
+	unpublish_sides(ctx, qp);
 	pthread_mutex_lock(&ctx->qp_mutex);
-	err = ibv_cmd_destroy_qp(&qp->verbs_qp.qp);
-	if (!err) {
-		pvr_cq_lock_pair(send_cq, recv_cq);
-		purge_cqs_locked(qp, send_cq, recv_cq);
-		ctx->qp_tbl[qp->handle] = NULL;
-		unpublish_sides(ctx, qp);
-		pvr_cq_unlock_pair(send_cq, recv_cq);
-	}
+	ctx->qp_tbl[qp->handle] = NULL;
 	pthread_mutex_unlock(&ctx->qp_mutex);
-	return err;
+	pvr_cq_unlock_pair(send_cq, recv_cq);
 }
 
+/*
+ * The command waits until other threads have acknowledged the events of the QP. So no lock
+ * may be held, which these threads could need before.
+ */
 int pvr_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
-	int err = destroy_and_unpublish(to_pvr_context(ibqp->context), qp);
+	int err = ibv_cmd_destroy_qp(ibqp);
 
 	if (err)
 		return err;
+	unpublish_qp(to_pvr_context(ibqp->context), qp);
 	exit_queues(qp);
 	free(qp);
 	return 0;
