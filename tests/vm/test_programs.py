@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Programs of other packages between two VMs, as docs/applications.md says: fio, rsockets, iperf, qperf, libfabric."""
+"""Programs of other packages between two VMs, as docs/applications.md says: fio, rsockets, iperf, qperf, libfabric, UCX."""
 
 import applications
 import pytest
@@ -19,10 +19,13 @@ PROGRAMS = {
     "qperf": (19765, "serve"),
     "libfabric: messages": (47592, "meet"),
     "libfabric: reliable datagrams": (47592, "meet"),
+    "UCX with its defaults": (13349, "meet"),
+    "UCX over reliable connections": (13349, "meet"),
+    "UCX over datagrams": (13349, "meet"),
 }
-STEPS = {heading: applications.meet(heading, port, 120, how) for heading, (port, how) in PROGRAMS.items()}
+STEPS = {heading: applications.meet(heading, port, 240, how) for heading, (port, how) in PROGRAMS.items()}
 
-programs_long = Boot("programs", packages="fio,qperf,libfabric-bin,iperf").part([*STEPS.values(), COMPLAINTS], long=True)
+programs_long = Boot("programs", packages="fio,qperf,libfabric-bin,iperf,ucx-utils").part([*STEPS.values(), COMPLAINTS], long=True)
 test_step, test_run_ended_well = step_tests(programs_long=[*STEPS.values(), COMPLAINTS])
 
 
