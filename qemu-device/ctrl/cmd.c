@@ -185,6 +185,23 @@ void pvr_cmd_run(struct pvr_adapter *adapter)
 	run(adapter, &req);
 }
 
+int pvr_cmd_begin(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		  int (*execute)(struct pvr_adapter *adapter, union pvr_cmd_resp *resp),
+		  void (*cancel)(struct pvr_adapter *adapter), union pvr_cmd_resp *resp)
+{
+	struct pvr_job *job = &adapter->job;
+
+	job->req = *req;
+	job->run = execute;
+	job->cancel = cancel;
+	return execute(adapter, resp);
+}
+
+void pvr_cmd_cancel_move(struct pvr_adapter *adapter)
+{
+	pvr_pages_unmap(adapter, &adapter->job.move.pages);
+}
+
 void pvr_cmd_finish(struct pvr_adapter *adapter)
 {
 	while (adapter->job.step)

@@ -109,13 +109,10 @@ int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 	if (!uc)
 		return -EINVAL;
-	adapter->job.req = *req;
-	adapter->job.run = uc_destroy_step;
-	adapter->job.cancel = NULL;
 	adapter->job.uc = uc;
 	adapter->job.table = 0;
 	adapter->job.handle = 0;
-	return uc_destroy_step(adapter, resp);
+	return pvr_cmd_begin(adapter, req, uc_destroy_step, NULL, resp);
 }
 
 void pvr_uc_destroy_all(struct pvr_adapter *adapter)

@@ -96,11 +96,6 @@ err_free:
 	return err;
 }
 
-static void resize_cancel(struct pvr_adapter *adapter)
-{
-	pvr_pages_unmap(adapter, &adapter->job.move.pages);
-}
-
 /* Only commands destroy a CQ, and none runs before this one ends. */
 static int resize_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 {
@@ -157,10 +152,7 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	err = cq->error ? -EIO : resize_begin(adapter, &req->resize_cq, cq);
 	if (err)
 		return err;
-	adapter->job.req = *req;
-	adapter->job.run = resize_step;
-	adapter->job.cancel = resize_cancel;
-	return resize_step(adapter, resp);
+	return pvr_cmd_begin(adapter, req, resize_step, pvr_cmd_cancel_move, resp);
 }
 
 void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)

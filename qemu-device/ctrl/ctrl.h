@@ -12,8 +12,8 @@
 /*
  * One function per command. @req: a private copy; @resp: zeroed; the caller sets its
  * header.
- * Return: 0, -errno, or -EINPROGRESS for a command that continues in steps: then it has
- * set the members req, run and cancel of the adapter's job.
+ * Return: 0, -errno, or -EINPROGRESS for a command that continues in steps, see
+ * pvr_cmd_begin().
  */
 typedef int pvr_cmd_fn(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp);
@@ -37,6 +37,15 @@ pvr_cmd_fn pvr_cmd_sum_stats;
  */
 void pvr_cmd_run(struct pvr_adapter *adapter);
 void pvr_cmd_finish(struct pvr_adapter *adapter);
+/*
+ * Begin a command that may need several steps, and execute the first one. @execute and
+ * @cancel: members run and cancel of struct pvr_job. Return: that of @execute.
+ */
+int pvr_cmd_begin(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		  int (*execute)(struct pvr_adapter *adapter, union pvr_cmd_resp *resp),
+		  void (*cancel)(struct pvr_adapter *adapter), union pvr_cmd_resp *resp);
+/* The function @cancel of commands with a ring that moves. */
+void pvr_cmd_cancel_move(struct pvr_adapter *adapter);
 /* Cancel a long command: at reset, at failure, and when bus mastering ends. */
 void pvr_cmd_cancel(struct pvr_adapter *adapter);
 

@@ -276,6 +276,15 @@ static int create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 	return create_go_on(adapter, resp, pvr_walk_run(&adapter->job.walk));
 }
 
+static int create_first_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_mr *cmd = &adapter->job.req.create_mr;
+
+	adapter->job.run = create_step;
+	return create_go_on(adapter, resp,
+			    find_mr_type(adapter, cmd->flags)->map(adapter, cmd, adapter->job.mr));
+}
+
 int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
@@ -294,10 +303,7 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!mr)
 		return -ENOMEM;
 	adapter->job.mr = mr;
-	adapter->job.req = *req;
-	adapter->job.run = create_step;
-	adapter->job.cancel = create_cancel;
-	return create_go_on(adapter, resp, mr_type->map(adapter, cmd, mr));
+	return pvr_cmd_begin(adapter, req, create_first_step, create_cancel, resp);
 }
 
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)

@@ -107,11 +107,6 @@ static void set_limit(struct pvr_srq *srq, const struct pvr_cmd_modify_srq *cmd)
 		srq->limit = cmd->attrs.srq_limit;
 }
 
-static void resize_cancel(struct pvr_adapter *adapter)
-{
-	pvr_pages_unmap(adapter, &adapter->job.move.pages);
-}
-
 /*
  * Posted requests move to the new ring; QPs hold copies of the requests that they have
  * taken. Only commands destroy an SRQ, and none runs before this one ends.
@@ -187,10 +182,7 @@ int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	err = resize_begin(adapter, cmd, srq);
 	if (err)
 		return err;
-	adapter->job.req = *req;
-	adapter->job.run = resize_step;
-	adapter->job.cancel = resize_cancel;
-	return resize_step(adapter, resp);
+	return pvr_cmd_begin(adapter, req, resize_step, pvr_cmd_cancel_move, resp);
 }
 
 int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
