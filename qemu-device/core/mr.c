@@ -95,10 +95,15 @@ void pvr_mw_unbind(struct pvr_mr *window)
 	window->access &= ~PVR_MR_VALID;
 }
 
-void pvr_mw_unbind_all(struct pvr_qp *qp)
+bool pvr_mw_unbind_some(struct pvr_adapter *adapter, const struct pvr_windows *windows)
 {
-	while (!LIST_EMPTY(&qp->windows))
-		pvr_mw_unbind(LIST_FIRST(&qp->windows));
+	while (!LIST_EMPTY(windows)) {
+		if (!pvr_job_may_go_on(adapter))
+			return false;
+		pvr_mw_unbind(LIST_FIRST(windows));
+		pvr_job_spend(adapter, PVR_WORK_WINDOW);
+	}
+	return true;
 }
 
 static int check_window(const struct pvr_mr *window, const struct pvr_wqe_bind_mw *bind)

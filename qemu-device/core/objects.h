@@ -30,6 +30,8 @@ enum pvr_mr_kind {
 /* Clear: a fast region is not registered, a window is not bound. */
 #define PVR_MR_VALID (1u << 31)
 
+LIST_HEAD(pvr_windows, pvr_mr);
+
 struct pvr_mr {
 	/* The members for each access come first, in two cache lines. */
 	enum pvr_mr_kind kind;
@@ -44,7 +46,7 @@ struct pvr_mr {
 
 	uint32_t handle;
 	uint32_t max_pages; /* of a fast region */
-	LIST_HEAD(, pvr_mr) windows; /* bound to this region */
+	struct pvr_windows windows; /* bound to this region */
 	/* Of a bound window. */
 	LIST_ENTRY(pvr_mr) region_link;
 	struct pvr_qp *qp; /* type 2: the QP that has bound it */
@@ -69,8 +71,11 @@ void pvr_mr_invalidate(struct pvr_mr *mr);
 
 /* BIND_MW (IBTA 10.6.7.2). Return: 0, or -EINVAL with nothing changed. */
 int pvr_mw_bind(struct pvr_qp *qp, const struct pvr_wqe_bind_mw *bind);
-/* Unbind all type 2 windows of a QP, before its destruction. */
-void pvr_mw_unbind_all(struct pvr_qp *qp);
+/*
+ * Unbind windows, as many as this step of the adapter's job may: one QP or region may have all
+ * windows of the adapter. Return: whether none is left.
+ */
+bool pvr_mw_unbind_some(struct pvr_adapter *adapter, const struct pvr_windows *windows);
 
 /* ------------------------------------------------------------------- CQ */
 
@@ -205,7 +210,7 @@ struct pvr_qp {
 	bool user_ops; /* PVR_QP_USER_OPS */
 	struct pvr_pages pages;
 	struct pvr_wq sq, rq;
-	LIST_HEAD(, pvr_mr) windows; /* of type 2, bound by it */
+	struct pvr_windows windows; /* of type 2, bound by it */
 
 	enum pvr_qp_state state;
 	struct pvr_qp_attr attr; /* set by MODIFY_QP */

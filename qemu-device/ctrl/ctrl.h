@@ -62,6 +62,7 @@ int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr
 /* ------------------------------------------------------------- destruction of objects */
 
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
+/* The windows of regions and queue pairs must be unbound. */
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
 void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq);
 void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq);

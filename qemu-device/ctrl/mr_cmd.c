@@ -312,12 +312,6 @@ void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	pvr_table_del(&adapter->mrs, mr->handle);
 	adapter->mws -= pvr_mr_is_window(mr);
 	pvr_mw_unbind(mr);
-	/*
-	 * DESTROY_MR refuses a region with windows; the end of a context destroys both in
-	 * any order.
-	 */
-	while (!LIST_EMPTY(&mr->windows))
-		pvr_mw_unbind(LIST_FIRST(&mr->windows));
 	pvr_pages_unmap(adapter, &mr->pages);
 	mr->pd->users--;
 	pvr_charge_free(adapter, mr, sizeof(*mr));

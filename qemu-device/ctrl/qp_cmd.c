@@ -266,7 +266,6 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
 	pvr_db_exit_qp(qp);
-	pvr_mw_unbind_all(qp);
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_timer_exit(&adapter->timers, &qp->timer);
 	pvr_table_del(&adapter->qps, qp->handle);
@@ -277,13 +276,11 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	qp_free(qp);
 }
 
-int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
-		       union pvr_cmd_resp *resp)
+/* Only commands destroy a QP, and none runs before this one ends. */
+static int destroy_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 {
-	struct pvr_qp *qp = pvr_qp_get(adapter, req->handle.handle);
+	struct pvr_qp *qp = pvr_qp_get(adapter, adapter->job.req.handle.handle);
 
-	if (!qp)
-		return -EINVAL;
 	if (!pvr_qp_is_connected(qp)) {
 		/*
 		 * Programs may destroy a QP before its datagrams complete: send them now.
@@ -291,9 +288,20 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		qp->ud_closing = true;
 		pvr_sched_last_quantum(qp);
 	}
+	/* After its last request, which may bind one. */
+	if (!pvr_mw_unbind_some(adapter, &qp->windows))
+		return -EINPROGRESS;
 	pvr_debug(adapter, "qp %u: destroyed", qp->handle);
 	pvr_qp_destroy(qp);
 	return 0;
+}
+
+int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	if (!pvr_qp_get(adapter, req->handle.handle))
+		return -EINVAL;
+	return pvr_cmd_begin(adapter, req, destroy_step, NULL, resp);
 }
 
 /* ------------------------------------------------------------------ state */
@@ -353,6 +361,37 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	}
 }
 
+static void modify(struct pvr_qp *qp, const struct pvr_cmd_modify_qp *cmd, enum pvr_qp_state next)
+{
+	/* IBTA 11.2.5.2: each transition to SQD must request the event again. */
+	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
+		qp->attr.en_sqd_async_notify = 0;
+	set_attrs(qp, cmd->attr_mask, &cmd->attrs);
+	if (next == PVR_QPS_RESET)
+		pvr_qp_reset_queues(qp);
+	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
+		pvr_requester_drain(qp);
+	else
+		pvr_qp_set_state(qp, next);
+	/*
+	 * The query for the location of a peer on another host takes time: start it now.
+	 */
+	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
+		pvr_path_refresh(qp);
+}
+
+/* Each state that the QP can get between the steps may change to RESET. */
+static int reset_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_modify_qp *cmd = &adapter->job.req.modify_qp;
+	struct pvr_qp *qp = pvr_qp_get(adapter, cmd->qp_handle);
+
+	if (!pvr_mw_unbind_some(adapter, &qp->windows))
+		return -EINPROGRESS;
+	modify(qp, cmd, PVR_QPS_RESET);
+	return 0;
+}
+
 int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
@@ -372,21 +411,9 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	}
 	if (qp->pages.broken && next != PVR_QPS_RESET && next != PVR_QPS_ERR)
 		return -EIO;
-	/* IBTA 11.2.5.2: each transition to SQD must request the event again. */
-	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
-		qp->attr.en_sqd_async_notify = 0;
-	set_attrs(qp, cmd->attr_mask, &cmd->attrs);
 	if (next == PVR_QPS_RESET)
-		pvr_qp_reset_queues(qp);
-	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
-		pvr_requester_drain(qp);
-	else
-		pvr_qp_set_state(qp, next);
-	/*
-	 * The query for the location of a peer on another host takes time: start it now.
-	 */
-	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
-		pvr_path_refresh(qp);
+		return pvr_cmd_begin(adapter, req, reset_step, NULL, resp);
+	modify(qp, cmd, next);
 	return 0;
 }
 

@@ -17,23 +17,6 @@
 
 /* -------------------------------------------------------- destruction in steps */
 
-/*
- * Unbind windows, as many as this step may: one QP or region may have all windows of the
- * adapter. Return: whether none is left.
- */
-static bool unbind_windows(struct pvr_adapter *adapter, struct pvr_qp *qp, struct pvr_mr *mr)
-{
-	struct pvr_mr *window;
-
-	while ((window = qp ? LIST_FIRST(&qp->windows) : LIST_FIRST(&mr->windows))) {
-		if (!pvr_job_may_go_on(adapter))
-			return false;
-		pvr_mw_unbind(window);
-		pvr_job_spend(adapter, PVR_WORK_WINDOW);
-	}
-	return true;
-}
-
 /* Each destroys an object, if it is of @uc. Return: false if this object needs more steps. */
 static bool destroy_qp(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
 {
@@ -41,7 +24,7 @@ static bool destroy_qp(struct pvr_adapter *adapter, void *object, const struct p
 
 	if (uc && qp->pd->uc != uc)
 		return true;
-	if (!unbind_windows(adapter, qp, NULL))
+	if (!pvr_mw_unbind_some(adapter, &qp->windows))
 		return false;
 	pvr_job_spend(adapter, PVR_WORK_QP);
 	pvr_qp_destroy(qp);
@@ -76,7 +59,7 @@ static bool destroy_mr(struct pvr_adapter *adapter, void *object, const struct p
 
 	if (uc && mr->pd->uc != uc)
 		return true;
-	if (!unbind_windows(adapter, NULL, mr))
+	if (!pvr_mw_unbind_some(adapter, &mr->windows))
 		return false;
 	pvr_job_spend(adapter, PVR_WORK_OBJECT);
 	pvr_mr_destroy(adapter, mr);

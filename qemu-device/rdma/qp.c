@@ -103,7 +103,6 @@ void pvr_qp_drop_requester(struct pvr_qp *qp)
 void pvr_qp_reset_queues(struct pvr_qp *qp)
 {
 	qp->adapter->qp_gen++;
-	pvr_mw_unbind_all(qp);
 	qp->sq.head = 0;
 	qp->rq.head = 0;
 	qp->sq_offset = 0;

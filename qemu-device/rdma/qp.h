@@ -23,7 +23,10 @@ void pvr_qp_set_rnr_resume_pending(struct pvr_qp *qp, bool wakes);
  * that is reserved for it goes to the next requester that waits there.
  */
 void pvr_qp_drop_requester(struct pvr_qp *qp);
-/* RESET: initialize all state but the number and the multicast groups. */
+/*
+ * RESET: initialize all state but the number and the multicast groups. Its windows must be
+ * unbound.
+ */
 void pvr_qp_reset_queues(struct pvr_qp *qp);
 const char *pvr_qp_state_name(enum pvr_qp_state state);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_MW: memory windows of type 1 and 2B (IBTA vol. 1, 10.6.7). */
+#include "core/mr.h"
+#include "core/objects.h"
 #include "ends.h"
 #include "rndv.h"
 
@@ -282,6 +284,100 @@ TEST_BOUND(PVR_MR_FLAG_MW2, test_destroyed_queue_pair_frees_its_windows)
 	expect_ok(fg_qp_destroy(&l->b->qp));
 	expect_ok(fg_mr_destroy(&l->region));
 	expect_ok(fg_mr_destroy(&l->mw));
+}
+
+#define STEP_WINDOWS (PVR_STEP_WORK / PVR_WORK_WINDOW)
+#define MANY (2 * STEP_WINDOWS + 100) /* windows: three steps */
+
+static uint32_t bound_windows(struct fg_guest *g)
+{
+	const struct pvr_mr *mr;
+	uint32_t n = 0;
+
+	for (uint32_t handle = 0; handle < g->adapter->mrs.size; handle++) {
+		mr = pvr_table_get(&g->adapter->mrs, handle);
+		n += mr && pvr_mr_is_window(mr) && mr->where;
+	}
+	return n;
+}
+
+/* One queue pair has bound them. */
+static void bind_many(struct expose *l, struct t_env *env)
+{
+	expose_init(l, env, PVR_MR_FLAG_MW2);
+	for (uint32_t i = 1; i < MANY; i++) {
+		expose_bind(l);
+		expect_ok(fg_mw_create(&l->b->pd, PVR_MR_FLAG_MW2, &l->mw));
+		l->bind.mw_rkey = l->mw.rkey;
+		l->bind.new_rkey = l->mw.rkey ^ 0x55;
+	}
+	expose_bind(l);
+}
+
+static void begin_destroy(struct fg_qp *qp)
+{
+	const struct pvr_cmd_handle req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_DESTROY_QP),
+		.handle = qp->handle,
+	};
+
+	fg_cmd_begin(qp->guest, &req, sizeof(req));
+}
+
+static void begin_reset(struct fg_qp *qp)
+{
+	const struct pvr_cmd_modify_qp req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_MODIFY_QP),
+		.qp_handle = qp->handle,
+		.attr_mask = PVR_QPA_STATE,
+		.attrs.qp_state = PVR_QPS_RESET,
+	};
+
+	fg_cmd_begin(qp->guest, &req, sizeof(req));
+}
+
+static const struct {
+	const char *label;
+	void (*begin)(struct fg_qp *qp);
+} ends_of_qps[] = { { "DESTROY_QP", begin_destroy }, { "MODIFY_QP", begin_reset } };
+
+TEST_CASES(rc_connected, test_many_windows_are_freed_in_steps, ends_of_qps)
+{
+	struct fg_guest *g = env->b.guest;
+	uint32_t left, before = MANY, steps = 0;
+	struct expose l;
+
+	bind_many(&l, env);
+	assert_int_equal(bound_windows(g), MANY);
+	row->begin(&env->b.qp);
+	for (; (left = bound_windows(g)); before = left, steps++) {
+		assert_true(pvr_adapter_busy(g->adapter));
+		assert_in_range(before - left, 1, STEP_WINDOWS + 1);
+		pvr_engine_run(g->host->engine, 0);
+	}
+	assert_int_equal(steps, 2);
+	assert_false(pvr_adapter_busy(g->adapter));
+	assert_int_equal(fg_reg_read(g, PVR_REG_ERR), 0);
+	expect_ok(fg_mr_destroy(&l.region));
+}
+
+/* Between the steps it still binds windows. */
+TEST_CASES(rc_connected, test_windows_bound_between_the_steps_are_freed, ends_of_qps)
+{
+	struct fg_guest *g = env->b.guest;
+	struct expose l;
+
+	bind_many(&l, env);
+	expect_ok(fg_mw_create(&l.b->pd, PVR_MR_FLAG_MW2, &l.mw));
+	l.bind.mw_rkey = l.mw.rkey;
+	l.bind.new_rkey = l.mw.rkey ^ 0x55;
+	row->begin(&env->b.qp);
+	expose_put_bind(l.b, BIND_ID, &l.bind);
+	expose_run(&l, l.b);
+	expect_done(&l.b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
+	assert_int_equal(bound_windows(g), 0);
+	assert_int_equal(fg_reg_read(g, PVR_REG_ERR), 0);
+	expect_ok(fg_mr_destroy(&l.region));
 }
 
 TEST_BOUND(PVR_MR_FLAG_MW2, test_queue_pair_in_error_keeps_its_windows)
