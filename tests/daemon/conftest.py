@@ -13,7 +13,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "pylib"), str(HERE.parents[1] / "sc
 
 from daemon_net import address, leave_network, options  # noqa: E402
 from daemon_process import Daemon, run_pvrdmad  # noqa: E402
-from delay import Neighbour  # noqa: E402
+from delay import Neighbour, neighbour_of  # noqa: E402
 from etcd import Etcd  # noqa: E402
 from guest import Guest  # noqa: E402
 from pipe_peer import Listener  # noqa: E402
@@ -75,11 +75,12 @@ def start(start_daemon):
 
 @pytest.fixture
 def host(start):
-    """h1, which listens; after the test it has as many descriptors as before."""
+    """h1, which listens and serves a VM in time; after the test it has as many descriptors as before."""
     daemon = start(1)
-    before = daemon.open_files()
-    yield daemon
-    daemon.wait_for_files(before)
+    with neighbour_of(daemon):
+        before = daemon.open_files()
+        yield daemon
+        daemon.wait_for_files(before)
 
 
 @pytest.fixture
@@ -150,8 +151,10 @@ def listener():
 
 @pytest.fixture
 def tls_host(start, ca):
-    """h1, which listens and has a certificate of the file's Authority `ca`."""
-    return start(1, args=ca.options("h1"))
+    """h1, which listens, has a certificate of the file's Authority `ca`, and serves a VM in time."""
+    daemon = start(1, args=ca.options("h1"))
+    with neighbour_of(daemon):
+        yield daemon
 
 
 @pytest.fixture
@@ -164,7 +167,7 @@ def etcd(tmp_path):
 @pytest.fixture
 def neighbour(daemon):
     """A second VM, which is served in time in spite of any attack by the first VM; a call checks that it is served."""
-    made = Neighbour(daemon)
+    made = Neighbour(daemon, daemon.socket(2))
     made.check()
     yield made.check
     made.end()

@@ -11,7 +11,7 @@ import signal
 import threading
 from pathlib import Path
 
-from sender import Sender
+from sender import CREATE_BIND, ROCE_V2, VLAN_NONE, Sender
 from vfio_user import attach
 
 BOUND = 0.010  # seconds of the worker's CPU time
@@ -96,11 +96,13 @@ class Delay:
 
 
 def sender_delay(daemon, client):
-    """A VM that sends datagrams, and its Delay. Each request is a doorbell, and a read of a register after it."""
+    """A VM that sends datagrams to itself, and its Delay. Each request is a doorbell, and a read of a register after it."""
     sender = Sender(client, 0)
+    gid = b"\xfd" + bytes(10) + os.urandom(5)  # no other VM has it, so no directory is asked
+    sender.guest.command(CREATE_BIND, "III16sB3x", 4096, VLAN_NONE, 0, gid, ROCE_V2)
 
     def ask():
-        sender.put()
+        sender.put(gid)
         sender.ring()
         client.read_reg(0)
         while not sender.is_done():
@@ -110,15 +112,15 @@ def sender_delay(daemon, client):
 
 
 class Neighbour:
-    """A VM at the second adapter that sends datagrams all the time, in a process of its own."""
+    """A VM at that socket that sends datagrams all the time, in a process of its own."""
 
     PAUSE = 0.003  # seconds between two datagrams
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, socket):
         self.delay = Delay(daemon, None)
         context = multiprocessing.get_context("fork")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=self._run, args=(daemon, other), daemon=True)
+        self.process = context.Process(target=self._run, args=(daemon, socket, other), daemon=True)
         self.process.start()
         other.close()
 
@@ -130,10 +132,10 @@ class Neighbour:
                 with contextlib.suppress(OSError):
                     os.close(number)
 
-    def _run(self, daemon, pipe):
+    def _run(self, daemon, socket, pipe):
         self._close_all_but(pipe.fileno())
         request = None
-        with attach(daemon.socket(2)) as client:
+        with attach(socket) as client:
             sender, delay = sender_delay(daemon, client)
             while request != "end":
                 delay.sample()
@@ -153,3 +155,14 @@ class Neighbour:
         self.delay.longest, self.delay.samples = self.pipe.recv()
         self.process.join()
         self.delay.check()
+
+
+@contextlib.contextmanager
+def neighbour_of(daemon, number=99):
+    """An adapter whose VM is served in time in spite of what hosts do. It fails the test at the end otherwise."""
+    made = Neighbour(daemon, daemon.add_adapter(f"neighbour{number}", number))
+    made.check()
+    try:
+        yield made
+    finally:
+        made.end()

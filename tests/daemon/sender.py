@@ -8,11 +8,12 @@ from daemon_process import wait_until
 from guest import PAGE, Guest
 
 EXT_DB_SUPPRESS = 1 << 12
-CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP = 2, 6, 9, 10
+CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP, CREATE_BIND = 2, 6, 9, 10, 15
 CQ_RING, QP_RINGS = (number * PAGE for number in (80, 96))
 CQ_HEAD, QP_HEAD, SQ = CQ_RING + 2 * PAGE, QP_RINGS + 2 * PAGE, QP_RINGS + 3 * PAGE
 CQES, WQES, STRIDE = 64, 16, 128
 SIGNALED, SEND, UD = 2, 2, 4
+VLAN_NONE, ROCE_V2 = 0xFFF, 2
 STATE, INIT_MASK, RTS_MASK = 1, 0x71, 1 | 1 << 16
 
 

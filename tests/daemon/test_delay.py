@@ -16,9 +16,8 @@ from guest import CMD, DSRHIGH, DSRLOW, PAGE, REQUEST, Guest
 from sender import CQ_RING, CQES, CREATE_PD, CREATE_QP, QP_RINGS, UD, WQES, create_ud_qp
 from vfio_user import Refused, attach
 
-CREATE_MR, CREATE_CQ, RESIZE_CQ, CREATE_UC, CREATE_SRQ, MODIFY_SRQ = 4, 6, 7, 12, 16, 17
+CREATE_MR, CREATE_CQ, RESIZE_CQ = 4, 6, 7
 EXT_MR_LAYOUT, EXT_RESIZE = 1 << 3, 1 << 5
-SRQ_MAX_WR = 1 << 0
 DMA, FAST, LAYOUT = 1, 2, 4
 TOP, DIRECTORY, TABLE = (number * PAGE for number in (128, 129, 130))
 SPARSE, SPARSE_SIZE = 1 << 40, 16 << 30  # RAM without pages: the budget of translations grows with it

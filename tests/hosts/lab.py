@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Several hosts in network namespaces, each with a pvrdmad, and fake guests at their adapters."""
 
+import contextlib
 import itertools
 import json
 import secrets
@@ -14,6 +15,7 @@ sys.path[:0] = [str(TESTS / "pylib"), str(TESTS / "daemon"), str(TESTS.parent / 
 
 import daemon_process  # noqa: E402
 from daemon_process import PATIENCE, adapter_option, wait_until  # noqa: E402
+from delay import neighbour_of  # noqa: E402
 from etcd_server import EtcdServer  # noqa: E402
 from keys import Authority  # noqa: E402
 from vmlab_lib.hosts import Hosts, address  # noqa: E402
@@ -161,6 +163,14 @@ class Lab:
     def begin_alone(self, program, guest, *args):
         """With one guest, in the namespace of host 1, where all ports are free: another process has the other one."""
         return self.begin_with(program, (guest,), *args, prefix=self.hosts.enter(1))
+
+    @contextlib.contextmanager
+    def neighbours(self):
+        """Each host has one more VM, which fails the test at the end if it was not served in time."""
+        with contextlib.ExitStack() as stack:
+            for daemon in self.daemons.values():
+                stack.enter_context(neighbour_of(daemon, 90 + daemon.number))
+            yield
 
     def _all_peers_are(self, state):
         return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child.poll() is None

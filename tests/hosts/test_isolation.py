@@ -13,7 +13,8 @@ def test_fabrics_are_apart(start_lab):
 @pytest.mark.parametrize("other", ["other key", "tcp"])
 def test_hosts_without_a_common_key_are_apart(start_lab, other):
     lab = start_lab(pipe=("tls", other))
-    assert_apart(lab.begin_verify(**SHORT_RETRIES).result())
+    with lab.neighbours():
+        assert_apart(lab.begin_verify(**SHORT_RETRIES).result())
     assert "host2" in lab.daemons[1].log() and "host1" in lab.daemons[2].log()
 
 
@@ -22,6 +23,7 @@ def test_hostile_guests_disturb_no_others(start_lab):
     lab = start_lab(guests_per_host=2)
     run = lab.begin_verify(1, 2)
     run.wait_begun()
-    hostile = lab.begin("hosts_monkey", 3, 4, "--seconds", 2).result()
+    with lab.neighbours():
+        hostile = lab.begin("hosts_monkey", 3, 4, "--seconds", 2).result()
     assert hostile["steps"] > 0
     assert_right(run.end())
