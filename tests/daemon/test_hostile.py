@@ -9,13 +9,14 @@ import random
 import resource
 import socket
 import struct
+import tempfile
 import time
 
 import pytest
 
 import vfio_user as v
 from daemon_idle import cpu, wait_quiet
-from daemon_process import PATIENCE, wait_until
+from daemon_process import PATIENCE, ROOT, wait_until
 from guest import Guest
 from pipe_peer import Closed
 from sender import CREATE_PD
@@ -192,6 +193,22 @@ def test_descriptor_that_is_no_memory(daemon, client, make):
     refused(errno.EINVAL, client.map, 0, 4096, [fd])
     os.close(fd)
     daemon.wait_for_log("is refused: the descriptor for region 0x0+0x1000 is not memory")
+
+
+def test_file_of_a_disk_as_ram(daemon, client):
+    """Only tmpfs and hugetlbfs have memory. A page of any other file, such as one of NFS, can block its reader."""
+    with tempfile.NamedTemporaryFile(dir=ROOT) as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_GET_SEALS)
+        except OSError:
+            pass
+        else:
+            pytest.skip(f"{ROOT} is in memory")
+        file.truncate(1 << 20)
+        client.map(0, 1 << 20, [file.fileno()])
+        assert client.read_reg(0) == 20
+        assert file.name not in daemon.maps()
+        client.unmap(0, 1 << 20)
 
 
 @pytest.mark.parametrize("address, size, offset", [

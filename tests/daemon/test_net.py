@@ -317,6 +317,23 @@ def test_bad_answer(start, listener, fields, pattern):
     wait_up(one, "h2", out=1, incoming=0)
 
 
+@pytest.mark.parametrize("versions", [(2, 2), (0, 0)], ids=["future", "past"])
+def test_peer_that_comes_back_with_another_version(start, listener, versions):
+    """It is upgraded or downgraded while this daemon runs, and then has a version again that this one speaks."""
+    one = start(1, 2, args=["--connections", "1"])
+    conn = listener.welcome("h2")
+    wait_up(one, "h2", out=1, incoming=0)
+    conn.close()
+    for _ in range(3):
+        conn = listener.welcome("h2", versions=versions)
+        assert conn.ends()
+    one.wait_for_log(f"it answers with versions {versions[0]} to {versions[1]}")
+    assert peer_of(one, "h2")["state"] != "up"
+    listener.welcome("h2", versions=(1, 1), instance=7)
+    wait_up(one, "h2", out=1, incoming=0)
+    assert one.log().count(f"it answers with versions {versions[0]}") == 1
+
+
 def test_hello_byte_by_byte(host):
     with Conn.dial(address(1)) as conn:
         data = p.hello("slow") + p.frame(p.PING, b"01234567")

@@ -18,6 +18,8 @@ SMALL_MEMLOCK = Step("small-memlock", """
     [ $? = 1 ]""")
 NO_PROVIDER = Step("no-provider", "provider none; IBV_SHOW_WARNINGS=1 ibv_devinfo; provider pvrdma; true")
 
+NO_MODULE = Step("no-module", "unload || exit; ibv_rc_pingpong; echo ended with $?; ibv_devices; load")
+
 # Exactly VMware's interface: no extension is offered, and all else works.
 NO_EXTENSIONS = Step("no-extensions", """
     unload && insmod $driver extensions=0 && until_true 100 has_gid || exit
@@ -27,7 +29,7 @@ NO_EXTENSIONS = Step("no-extensions", """
     unload && load && exit $status""")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 
-CHECKED = [DEVINFO, LINK, *PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER]
+CHECKED = [DEVINFO, LINK, *PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER, NO_MODULE]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_write_bw"]), *PERFTESTS, *CONNECTIONS, COMPLAINTS]
 
 pair = PAIR.part(CHECKED, files=guest_programs)
@@ -88,6 +90,11 @@ def test_there_is_a_device_for_user_mads(pair):
 
 def test_small_memlock_is_an_error_with_a_reason(pair):
     pair.check_each(SMALL_MEMLOCK, "Couldn't register MR")
+
+
+def test_guest_without_the_module_has_no_device(pair):
+    pair.check_each(NO_MODULE, "^No IB devices found$")
+    pair.check_each(NO_MODULE, "^ended with 1$")
 
 
 def test_guest_without_provider_gets_a_message(pair):

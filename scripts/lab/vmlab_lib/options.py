@@ -21,7 +21,7 @@ DRIVERS = ("pvrdma", "vmw_pvrdma", "rxe", "none")
 NICS = ("virtio-net-pci", "vmxnet3")
 PROVIDERS = ("auto", "pvrdma", "debian")
 MAX_NODES = 250
-MAX_ADAPTERS = 10
+MAX_ADAPTERS = 16
 LEAST_MEMORY = 256 << 20
 
 _EPILOG = """\
