@@ -387,6 +387,13 @@ int fake_setup(void **state)
 		return -1;
 	fake.ibctx->async_fd = fake.async[0];
 	fake.ctx.num_ports = 1;
+	fake.ctx.limits = (struct pvr_limits){
+		.qp_wr = FAKE_MAX_WR,
+		.sge = FAKE_MAX_SGE,
+		.cqe = FAKE_MAX_CQE,
+		.srq_wr = FAKE_MAX_WR,
+		.srq_sge = FAKE_MAX_SGE,
+	};
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
 	fake.ctx.qp_sides =

@@ -20,6 +20,9 @@
 #define FAKE_DM_OFFSET 0x3000u /* of its mapping */
 #define FAKE_RESOLVED_MAC "\x02\x11\x22\x33\x44\x55"
 #define FAKE_MAX_OBJECTS 16
+#define FAKE_MAX_WR 16384u /* limits of the device */
+#define FAKE_MAX_SGE 64u
+#define FAKE_MAX_CQE 262144u
 
 /* Existing objects of a kind; fake_teardown() destroys them. */
 struct fake_objects {

@@ -4,6 +4,7 @@
  * maps.
  */
 #define _GNU_SOURCE /* memfd_create */
+#include <limits.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -84,7 +85,14 @@ int ibv_cmd_query_device_any(struct ibv_context *ibctx,
 			     struct ib_uverbs_ex_query_device_resp *resp, size_t *resp_size)
 {
 	memset(resp, 0, *resp_size);
-	attr->orig_attr.phys_port_cnt = 1;
+	attr->orig_attr = (struct ibv_device_attr){
+		.phys_port_cnt = 1,
+		.max_qp_wr = 1000,
+		.max_sge = INT_MAX,
+		.max_cqe = -1,
+		.max_srq_wr = INT_MAX,
+		.max_srq_sge = 7,
+	};
 	return 0;
 }
 
@@ -125,6 +133,11 @@ static void check_context(struct pvr_context *ctx)
 	assert_int_equal(ctx->qp_tbl_size, MAX_QP);
 	assert_int_equal(ctx->features, PVR_EXT_INLINE | PVR_EXT_UC);
 	assert_int_equal(ctx->num_ports, 1);
+	assert_int_equal(ctx->limits.qp_wr, 1000);
+	assert_int_equal(ctx->limits.sge, PVR_MAX_SGE);
+	assert_int_equal(ctx->limits.cqe, 0);
+	assert_int_equal(ctx->limits.srq_wr, PVR_MAX_ELEMENTS);
+	assert_int_equal(ctx->limits.srq_sge, 7);
 	assert_null(ctx->qp_tbl[MAX_QP - 1]);
 	assert_null(pvr_qp_side(ctx, MAX_QP, PVR_SIDE_RECV)->cq);
 }

@@ -103,6 +103,93 @@ static struct ibv_qp *create_qp(struct ibv_pd *domain)
 	return pvr_create_qp(domain, &qp_attr);
 }
 
+static struct ibv_cq *create_large_cq(uint32_t cqe)
+{
+	struct ibv_cq_ex *cq = FAKE_CQ_EX(.cqe = cqe, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+					  .parent_domain = parent);
+
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+static struct ibv_srq *create_large_srq(uint32_t wr, uint32_t sge)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = wr, .max_sge = sge } };
+
+	return pvr_create_srq(parent, &srq_attr);
+}
+
+static struct ibv_qp *create_large_qp(struct ibv_qp_cap cap)
+{
+	struct ibv_qp_init_attr qp_attr = {
+		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = IBV_QPT_RC, .cap = cap
+	};
+
+	return pvr_create_qp(parent, &qp_attr);
+}
+
+static const struct {
+	const char *label;
+	uint32_t more; /* than the limit of the device */
+} above[] = {
+	{ "one more", 1 },
+	{ "2^22 more", 1u << 22 },
+	{ "2^29 more", 1u << 29 },
+};
+
+TEST_CASES(parent_domain, test_size_above_the_limit_allocates_nothing, above)
+{
+	uint32_t wr = FAKE_MAX_WR + row->more, sge = FAKE_MAX_SGE + row->more;
+
+	assert_fails(create_large_cq(FAKE_MAX_CQE + row->more), EINVAL);
+	assert_fails(create_large_srq(wr, 1), EINVAL);
+	assert_fails(create_large_srq(1, sge), EINVAL);
+	assert_fails(create_large_qp((struct ibv_qp_cap){ .max_send_wr = wr }), EINVAL);
+	assert_fails(create_large_qp((struct ibv_qp_cap){ .max_recv_wr = wr }), EINVAL);
+	assert_fails(create_large_qp((struct ibv_qp_cap){ .max_send_sge = sge }), EINVAL);
+	assert_fails(create_large_qp((struct ibv_qp_cap){ .max_recv_sge = sge }), EINVAL);
+	assert_int_equal(app.allocs, 0);
+}
+
+TEST(parent_domain, test_largest_sizes_are_accepted)
+{
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
+	cq = create_large_cq(FAKE_MAX_CQE);
+	assert_non_null(cq);
+	assert_int_equal(pvr_destroy_cq(cq), 0);
+	srq = create_large_srq(FAKE_MAX_WR, FAKE_MAX_SGE);
+	assert_non_null(srq);
+	assert_int_equal(pvr_destroy_srq(srq), 0);
+	qp = create_large_qp((struct ibv_qp_cap){ FAKE_MAX_WR, FAKE_MAX_WR, 1, 1 });
+	assert_non_null(qp);
+	assert_int_equal(pvr_destroy_qp(qp), 0);
+}
+
+TEST(parent_domain, test_resize_above_the_limit_allocates_nothing)
+{
+	struct ibv_srq_attr srq_attr = { .max_wr = FAKE_MAX_WR + 1 };
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+
+	fake.ctx.features = PVR_EXT_RESIZE;
+	cq = create_cq(parent);
+	assert_int_equal(pvr_resize_cq(cq, FAKE_MAX_CQE + 1), EINVAL);
+	assert_int_equal(app.allocs, 1);
+	assert_int_equal(pvr_destroy_cq(cq), 0);
+	srq = create_srq(parent);
+	assert_int_equal(pvr_modify_srq(srq, &srq_attr, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(app.allocs, 2);
+	assert_int_equal(pvr_destroy_srq(srq), 0);
+}
+
+TEST(parent_domain, test_device_without_srqs)
+{
+	fake.ctx.limits.srq_wr = 0;
+	assert_fails(create_srq(parent), EOPNOTSUPP);
+}
+
 TEST(parent_domain, test_parent_domain_has_the_handles_of_its_pd)
 {
 	struct ibv_pd *pd = pvr_alloc_pd(fake.ibctx), *domain;

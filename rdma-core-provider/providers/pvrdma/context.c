@@ -82,13 +82,28 @@ static int import_uverbs(struct pvr_context *ctx)
 	return err ? err : take_answer(ctx, &resp);
 }
 
-static int count_ports(struct pvr_context *ctx)
+static uint32_t limit(int reported, uint32_t max)
 {
-	struct ibv_device_attr_ex attr = {};
+	if (reported < 0)
+		return 0;
+	return (uint32_t)reported < max ? (uint32_t)reported : max;
+}
+
+static int query_limits(struct pvr_context *ctx)
+{
+	struct ibv_device_attr_ex ex = {};
+	const struct ibv_device_attr *attr = &ex.orig_attr;
 	int err;
 
-	err = query_device_ex(&ctx->ibv_ctx.context, NULL, &attr, sizeof(attr));
-	ctx->num_ports = attr.orig_attr.phys_port_cnt;
+	err = query_device_ex(&ctx->ibv_ctx.context, NULL, &ex, sizeof(ex));
+	ctx->num_ports = attr->phys_port_cnt;
+	ctx->limits = (struct pvr_limits){
+		.qp_wr = limit(attr->max_qp_wr, PVR_MAX_ELEMENTS),
+		.sge = limit(attr->max_sge, PVR_MAX_SGE),
+		.cqe = limit(attr->max_cqe, PVR_MAX_ELEMENTS),
+		.srq_wr = limit(attr->max_srq_wr, PVR_MAX_ELEMENTS),
+		.srq_sge = limit(attr->max_srq_sge, PVR_MAX_SGE),
+	};
 	return err;
 }
 
@@ -192,7 +207,7 @@ static struct verbs_context *context_new(struct ibv_device *ibdev, int cmd_fd,
 		return NULL;
 	err = open(ctx);
 	if (!err)
-		err = count_ports(ctx);
+		err = query_limits(ctx);
 	if (err)
 		goto err_uninit;
 	err = alloc_tables(ctx);

@@ -200,7 +200,7 @@ static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_i
 	struct pvr_cq *cq;
 	int err = EINVAL;
 
-	if (!attr->cqe || attr->cqe > PVR_MAX_ELEMENTS)
+	if (!attr->cqe || attr->cqe > to_pvr_context(ibctx)->limits.cqe)
 		goto err_errno;
 	err = ENOMEM;
 	cq = calloc(1, sizeof(*cq));
@@ -327,7 +327,7 @@ int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 
 	if (!(ctx->features & PVR_EXT_RESIZE))
 		return EOPNOTSUPP;
-	if (cqe < 1 || (unsigned int)cqe > PVR_MAX_ELEMENTS)
+	if (cqe < 1 || (unsigned int)cqe > ctx->limits.cqe)
 		return EINVAL;
 	num = elements_for(cqe);
 	if (num == (uint32_t)ibcq->cqe)

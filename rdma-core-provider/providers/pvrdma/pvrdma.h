@@ -30,11 +30,20 @@
 #define PVR_QP_HANDLES 0x10000u
 
 /*
- * Upper bounds of requested sizes: above all device limits, and no size computed from
- * them overflows.
+ * Upper bounds of the limits that a driver reports. No size computed from them overflows.
  */
 #define PVR_MAX_ELEMENTS (1u << 22)
 #define PVR_MAX_SGE 128u
+
+/*
+ * Limits of the device, see ibv_query_device(3). Larger sizes are refused before anything
+ * is allocated.
+ */
+struct pvr_limits {
+	uint32_t qp_wr, sge;
+	uint32_t cqe;
+	uint32_t srq_wr, srq_sge; /* 0: the device has no SRQs */
+};
 
 struct pvr_device {
 	struct verbs_device ibv_dev;
@@ -65,6 +74,7 @@ struct pvr_context {
 	_Atomic bool dead; /* the device is gone, see fatal.c; never cleared */
 	uint32_t qp_tbl_size;
 	uint8_t num_ports;
+	struct pvr_limits limits;
 	struct pvr_qp **qp_tbl; /* QPs by handle, protected by qp_mutex */
 	/*
 	 * For pollers, see pvr_qp_side(). An entry is set and cleared with that of qp_tbl. It

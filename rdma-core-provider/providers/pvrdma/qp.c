@@ -43,9 +43,21 @@ static int check_ex_attr(const struct pvr_context *ctx, const struct ibv_qp_init
 	return 0;
 }
 
+static int check_cap(const struct pvr_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct pvr_limits *limits = &ctx->limits;
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (cap->max_send_wr > limits->qp_wr || cap->max_send_sge > limits->sge)
+		return EINVAL;
+	/* An SRQ replaces the receive queue. */
+	if (!attr->srq && (cap->max_recv_wr > limits->qp_wr || cap->max_recv_sge > limits->sge))
+		return EINVAL;
+	return has_inline(ctx) && cap->max_inline_data > PVR_MAX_INLINE ? EINVAL : 0;
+}
+
 static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
-	const struct ibv_qp_cap *cap = &attr->cap;
 	int err = check_qp_type(ctx, attr->qp_type);
 
 	if (!err)
@@ -55,10 +67,7 @@ static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_in
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
 	    !attr->recv_cq || (attr->srq && attr->qp_type == IBV_QPT_UC))
 		return EINVAL;
-	if (cap->max_send_wr > PVR_MAX_ELEMENTS || cap->max_recv_wr > PVR_MAX_ELEMENTS ||
-	    cap->max_send_sge > PVR_MAX_SGE || cap->max_recv_sge > PVR_MAX_SGE)
-		return EINVAL;
-	return has_inline(ctx) && cap->max_inline_data > PVR_MAX_INLINE ? EINVAL : 0;
+	return check_cap(ctx, attr);
 }
 
 static uint32_t at_least_one(uint32_t n)

@@ -63,11 +63,15 @@ static int create_in_kernel(struct pvr_srq *srq, struct ibv_pd *ibpd,
 
 struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr)
 {
+	const struct pvr_limits *limits = &to_pvr_context(ibpd->context)->limits;
 	struct pvr_srq *srq;
-	int err = EINVAL;
+	int err = EOPNOTSUPP;
 
-	if (!attr->attr.max_wr || attr->attr.max_wr > PVR_MAX_ELEMENTS ||
-	    attr->attr.max_sge > PVR_MAX_SGE)
+	if (!limits->srq_wr)
+		goto err_errno;
+	err = EINVAL;
+	if (!attr->attr.max_wr || attr->attr.max_wr > limits->srq_wr ||
+	    attr->attr.max_sge > limits->srq_sge)
 		goto err_errno;
 	err = ENOMEM;
 	srq = calloc(1, sizeof(*srq));
@@ -150,12 +154,13 @@ static int resize_locked(struct pvr_srq *srq, const struct pvr_wq *wq, struct pv
 
 static int resize_srq(struct pvr_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
+	const struct pvr_limits *limits = &to_pvr_context(srq->verbs_srq.srq.context)->limits;
 	struct ibv_srq_attr rounded = *attr;
 	struct pvr_buf buf = {};
 	struct pvr_wq wq = {};
 	int err;
 
-	if (!attr->max_wr || attr->max_wr > PVR_MAX_ELEMENTS)
+	if (!attr->max_wr || attr->max_wr > limits->srq_wr)
 		return EINVAL;
 	err = alloc_queue(&wq, &buf, srq->verbs_srq.srq.pd, attr->max_wr, srq->wq.max_sge);
 	if (err)
