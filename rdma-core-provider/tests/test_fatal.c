@@ -173,6 +173,47 @@ TEST(fatal, test_more_requests_than_cqes_are_flushed_in_parts)
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
 
+/*
+ * The device is alive: it takes requests and completes them while the provider flushes them.
+ * Each completes once, and the provider writes nothing into the device's rings.
+ */
+TEST(fatal, test_flush_does_not_race_a_live_device)
+{
+	struct pvr_cq *cq = to_pvr_cq(fake.send_cq);
+	struct pvr_ring_shm *ring_shm = cq->ring_shm, *sq_shm = fake_sq(qp)->ring_shm;
+	struct pvrdma_cqe *cqes_shm = cq->cqes_shm;
+
+	post_sends(0, 12);
+	report(IBV_EVENT_DEVICE_FATAL);
+	assert_int_equal(pvr_poll_cq(fake.send_cq, 3, wcs), 3);
+	assert_int_equal(ring_shm->prod_tail | ring_shm->cons_head, 0);
+	assert_int_equal(sq_shm->cons_head, 0);
+	cqes_shm[0] = (struct pvrdma_cqe){ .qp = fake_handle(qp), .wr_id = 0 };
+	cqes_shm[1] = (struct pvrdma_cqe){ .qp = fake_handle(qp), .wr_id = 5 };
+	ring_shm->prod_tail = 2;
+	fake_take(fake_sq(qp), 6);
+	expect_flushed(fake.send_cq, 3, 8);
+	expect_flushed(fake.send_cq, 8, 12);
+	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
+	assert_int_equal(ring_shm->cons_head, 0);
+	assert_int_equal(sq_shm->cons_head, 6);
+	fake.ctx.features |= PVR_EXT_RESIZE;
+	assert_int_equal(pvr_resize_cq(fake.send_cq, 64), EIO);
+}
+
+TEST(fatal, test_destroyed_qp_of_a_dead_device_is_purged)
+{
+	struct ibv_qp *other = fake_qp(IBV_QPT_RC, 2, 1, 1, 1);
+
+	post_sends(0, 2);
+	assert_int_equal(fake_post_send(other, &(struct ibv_send_wr){ .opcode = IBV_WR_SEND }), 0);
+	report(IBV_EVENT_DEVICE_FATAL);
+	assert_int_equal(pvr_poll_cq(fake.send_cq, 1, wcs), 1);
+	assert_int_equal(pvr_destroy_qp(other), 0);
+	expect_flushed(fake.send_cq, 1, 2);
+	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
+}
+
 TEST(fatal, test_a_broken_index_flushes_nothing)
 {
 	post_sends(0, 2);

@@ -168,7 +168,31 @@ static int init_ring(struct pvr_cq *cq, const struct pvr_context *ctx, uint32_t 
 
 static void exit_ring(struct pvr_cq *cq)
 {
+	free(cq->own_ring);
 	pvr_buf_free(&cq->buf);
+}
+
+#define MAX_OWN_CQES 1024u
+
+int pvr_cq_leave_device(struct pvr_cq *cq)
+{
+	uint32_t num = cq->num < MAX_OWN_CQES ? cq->num : MAX_OWN_CQES;
+	struct pvr_own_ring *own;
+
+	if (cq->own_ring)
+		return 0;
+	own = calloc(1, sizeof(*own) + num * sizeof(own->cqes[0]));
+	if (!own)
+		return ENOMEM;
+	lock_arming(cq);
+	cq->own_ring = own;
+	cq->ring_shm = &own->ring;
+	cq->cqes_shm = own->cqes;
+	cq->num = num;
+	cq->head = 0;
+	cq->avail = 0;
+	unlock_arming(cq);
+	return 0;
 }
 
 /* The caller has refused flags of extended CQs that need the kernel. */
@@ -306,6 +330,8 @@ static int move_locked(struct pvr_cq *cq, const struct pvr_context *ctx, struct 
 	struct pvr_buf old = cq->buf;
 	int err;
 
+	if (cq->own_ring)
+		return EIO;
 	lock_arming(cq);
 	err = resize_in_kernel(cq, buf, num);
 	if (!err)

@@ -59,6 +59,12 @@ static inline void pvr_cq_publish(struct pvr_cq *cq)
 }
 
 /*
+ * cq.c: leaves the ring that the device writes for one of its own, which is empty. Returns 0
+ * or ENOMEM. The caller holds cq->lock.
+ */
+int pvr_cq_leave_device(struct pvr_cq *cq);
+
+/*
  * fatal.c: checks device and CQ after an empty poll. Returns ENOENT: the CQ is empty; 0:
  * there are now CQEs, of requests that a dead device will not complete; EIO: no CQE will
  * follow. The caller holds cq->lock.

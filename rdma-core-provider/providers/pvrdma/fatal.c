@@ -9,9 +9,12 @@
  * queries the kernel.
  *
  * All QPs of a dead device are in the error state. So polling continues as for those:
- * outstanding requests complete as flushed, by CQEs that the provider writes into the ring.
- * A poll that finds nothing to flush is an error instead of an empty poll: no completion
- * will follow.
+ * outstanding requests complete as flushed, by CQEs that the provider writes. A poll that
+ * finds nothing to flush is an error instead of an empty poll: no completion will follow.
+ *
+ * The device may be alive nevertheless, for a short time or by mistake. So a CQ then has a
+ * ring of its own, and the provider writes no index that the device writes. A completion
+ * that the device writes later is not seen: its request is flushed, once.
  */
 #include <errno.h>
 #include <poll.h>
@@ -153,6 +156,8 @@ static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 	int busy = 0;
 	uint32_t i;
 
+	if (pvr_cq_leave_device(cq))
+		return ENOENT; /* later, maybe */
 	pthread_mutex_lock(&ctx->qp_mutex);
 	for (i = 0; i < ctx->qp_tbl_size; i++) {
 		qp = ctx->qp_tbl[i];

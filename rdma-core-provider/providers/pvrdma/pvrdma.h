@@ -131,6 +131,12 @@ struct pvr_buf {
 	uint64_t resource_type; /* PVR_RES_*, if parent is set */
 };
 
+/* A ring that the device does not know, for the CQEs of a dead device's requests. */
+struct pvr_own_ring {
+	struct pvr_ring_shm ring;
+	struct pvrdma_cqe cqes[];
+};
+
 struct pvr_cq {
 	struct verbs_cq verbs_cq;
 	struct pvr_lock lock; /* protects the members below and the elements before prod_tail */
@@ -141,6 +147,7 @@ struct pvr_cq {
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
+	struct pvr_own_ring *own_ring; /* the ring in use after the end of the device, or NULL */
 	/*
 	 * Protects arm and arm_dbrec, and ring_shm while a thread arms. Taken inside lock.
 	 * A lock of its own, because a thread may arm between start_poll and end_poll.
