@@ -2,7 +2,8 @@
 /*
  * libFuzzer target: a hostile device and the parts of the driver that parse what it
  * writes: version, capabilities, command responses, completions, events, indices. They are
- * compiled for user space with kernel/kernel.h, and the consumer is a kernel consumer.
+ * compiled for user space with kernel/kernel.h, and the consumer is a kernel consumer. A
+ * device that fails is restarted, and the PCI function is suspended and reset.
  *
  * The first bytes of an input are the registers and an offset and a value for the
  * capabilities. Then follow operations: a byte of enum op, then its arguments. The device
@@ -22,6 +23,9 @@
 #define REQUESTS 1024 /* posted in a run */
 #define OPS_MAX 400
 #define UAR_PAGES 16
+/* As restart.c has them. */
+#define RESTARTS_MAX 5
+#define RESTART_WINDOW (600 * HZ)
 
 enum op {
 	OP_POLL,
@@ -47,6 +51,17 @@ enum op {
 	OP_NUM,
 };
 
+/* Of the PCI function; they also occur while the device is stopped. */
+enum pci_op {
+	PCI_WAIT,
+	PCI_CLOSE,
+	PCI_SUSPEND,
+	PCI_RESUME,
+	PCI_RESET,
+	PCI_NUM,
+};
+#define PCI_OPS 0xf8 /* bytes from here on are not of enum op */
+
 /* How the device answers a command. */
 enum answer {
 	ANSWER_REGULAR,
@@ -69,6 +84,11 @@ static struct {
 	u8 regs[256], uar[PAGE_SIZE];
 	u32 version, magic, features, acked;
 	bool gone;
+	bool runs; /* between pvr_dev_start() and pvr_dev_stop() */
+	bool has_objects;
+	bool off; /* suspended or in reset */
+	u32 starts, restarts;
+	unsigned long probed; /* in jiffies */
 	struct irq irqs[PVR_VEC_CQ + PVR_CQ_VECTORS_MAX];
 	struct pvr_cq cqs[CQS];
 	bool has_cq[CQS];
@@ -325,17 +345,13 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 		return;
 	complete(&dev->cmd.done);
 	dev->flush_work.queued = true;
+	pvr_restart_queue(dev->pci);
 	pvr_port_kick(dev);
 }
 
-/* Without a list: the directory's pages stay allocated until the end of the input. */
-void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir, struct ib_umem **umem)
+void pvr_dev_shutdown(struct pvr_dev *dev)
 {
-	pvr_dev_fail(dev, "nothing is kept");
-}
-
-void pvr_kept_free(struct pvr_dev *dev)
-{
+	test_and_set_bit(PVR_DEV_DEAD, &dev->flags);
 }
 
 bool pvr_netdev_ready(struct pvr_dev *dev)
@@ -725,29 +741,149 @@ static void run_op(enum op op)
 	}
 }
 
-/* ---------------------------------------------------------------------------- a run */
+/* ------------------------------------------------------------------- the PCI function */
 
-static void use_objects(void)
+static void create_objects(void)
 {
+	if (!create_cq(0) || !create_cq(1))
+		return;
 	init_srq();
 	for (int i = 0; i < QPS; i++)
 		init_qp(i);
-	for (int i = 0; i < OPS_MAX && w.left; i++)
-		run_op(take_byte() % OP_NUM);
-	for (int i = 0; i < QPS; i++)
-		exit_qp(i);
-	pvr_srq_wq_exit(&w.srq.wq);
-	pvr_pdir_exit(&w.srq.mem.pdir);
+	w.has_objects = true;
+	w.dev.kernel_qps.n = take_byte() & 1;
 }
 
-static void use_device(void)
+static void destroy_objects(void)
 {
-	if (create_cq(0) && create_cq(1))
-		use_objects();
+	for (int i = 0; w.has_objects && i < QPS; i++)
+		exit_qp(i);
+	if (w.has_objects) {
+		pvr_srq_wq_exit(&w.srq.wq);
+		pvr_pdir_exit(&w.srq.mem.pdir);
+	}
 	for (int i = 0; i < CQS; i++)
 		if (w.has_cq[i])
 			pvr_destroy_cq(&w.cqs[i].ibcq, NULL);
-	pvr_irq_exit(&w.dev);
+	w.has_objects = false;
+	/* What was outstanding never completes. */
+	memset(w.waits, 0, sizeof(w.waits));
+	memset(w.has_cq, 0, sizeof(w.has_cq));
+	memset(w.cqs, 0, sizeof(w.cqs));
+	memset(w.qps, 0, sizeof(w.qps));
+	memset(&w.srq, 0, sizeof(w.srq));
+}
+
+/* Work of the device that is stopped is canceled. */
+static void dev_init(struct pvr_pci *pci)
+{
+	memset(&w.dev, 0, sizeof(w.dev));
+	w.dev.pci = pci;
+	w.dev.pdev = &w.pdev;
+	w.dev.regs = w.regs;
+	w.dev.uar = w.uar;
+	w.dev.flags = 1ul << PVR_DEV_LIVE;
+	INIT_LIST_HEAD(&w.dev.kept);
+	spin_lock_init(&w.dev.kept_lock);
+}
+
+struct pvr_dev *pvr_dev_start(struct pvr_pci *pci)
+{
+	int err;
+
+	if (w.runs || w.off)
+		die("a start of a device that runs, or that is off");
+	w.starts++;
+	dev_init(pci);
+	err = pvr_shared_init(&w.dev);
+	if (err)
+		return ERR_PTR(err);
+	err = pvr_irq_init(&w.dev);
+	if (err) {
+		pvr_shared_exit(&w.dev);
+		return ERR_PTR(err);
+	}
+	w.runs = true;
+	create_objects();
+	return &w.dev;
+}
+
+void pvr_dev_stop(struct pvr_dev *dev)
+{
+	if (!w.runs || dev != &w.dev)
+		die("a stop of a device that does not run");
+	destroy_objects();
+	pvr_irq_exit(dev);
+	pvr_shared_exit(dev);
+	w.runs = false;
+}
+
+/* A restart begins with a device that is dead. */
+static void run_restart_work(struct pvr_pci *pci)
+{
+	struct delayed_work *work = &pci->restart_work;
+	u32 before = w.starts;
+
+	if (!work->work.queued || time_before(jiffies, work->due))
+		return;
+	work->work.queued = false;
+	work->run(&work->work);
+	if (w.starts == before)
+		return;
+	w.restarts++;
+	if (w.restarts > RESTARTS_MAX * ((jiffies - w.probed) / RESTART_WINDOW + 1))
+		die("too many restarts");
+}
+
+static void pci_off_op(bool off, bool is_reset)
+{
+	if (w.off == off)
+		return;
+	w.off = off;
+	if (is_reset)
+		(off ? pvr_pci_errors.reset_prepare : pvr_pci_errors.reset_done)(&w.pdev);
+	else
+		(off ? pvr_pm_ops.suspend : pvr_pm_ops.resume)(&w.pdev.dev);
+	if (off && w.runs)
+		die("a device that runs while it is off");
+}
+
+static void run_pci_op(enum pci_op op)
+{
+	switch (op) {
+	case PCI_WAIT:
+		jiffies += (take_byte() & 63ul) * HZ;
+		run_restart_work(pci_get_drvdata(&w.pdev));
+		break;
+	case PCI_CLOSE:
+		w.dev.kernel_qps.n = 0;
+		break;
+	case PCI_SUSPEND:
+		pci_off_op(true, false);
+		break;
+	case PCI_RESUME:
+		pci_off_op(false, false);
+		break;
+	case PCI_RESET:
+		pci_off_op(!w.off, true);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---------------------------------------------------------------------------- a run */
+
+static void use_device(void)
+{
+	for (int i = 0; i < OPS_MAX && w.left; i++) {
+		u8 op = take_byte();
+
+		if (op >= PCI_OPS)
+			run_pci_op((op - PCI_OPS) % PCI_NUM);
+		else if (w.has_objects)
+			run_op(op % OP_NUM);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -761,14 +897,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.version = how & 1 ? take_word() : PVR_VERSION;
 	w.magic = how & 2 ? take_word() : PVR_EXT_MAGIC;
 	w.features = take_word();
-	w.dev.pdev = &w.pdev;
-	w.dev.regs = w.regs;
-	w.dev.uar = w.uar;
-	w.dev.flags = 1ul << PVR_DEV_LIVE;
-	if (pvr_shared_init(&w.dev))
+	w.probed = jiffies;
+	if (pvr_pci_probe(&w.pdev, NULL))
 		return 0;
-	if (!pvr_irq_init(&w.dev))
-		use_device();
-	pvr_shared_exit(&w.dev);
+	use_device();
+	w.off = true;
+	pvr_pci_remove(&w.pdev);
 	return 0;
 }

@@ -102,6 +102,7 @@ u64 ktime_get_ns(void);
 void usleep_range(unsigned long least, unsigned long most);
 #define div_u64(n, d) ((u64)(n) / (u32)(d))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
+#define time_after(a, b) time_before(b, a)
 
 struct lock {
 	bool held;
@@ -171,6 +172,7 @@ typedef struct {
 #define refcount_dec_and_test(r) (!--(r)->n)
 typedef refcount_t atomic_t;
 #define atomic_inc_return(a) (++(a)->n)
+#define atomic_read(a) ((a)->n)
 
 struct pci_device_id;
 struct list_head {
@@ -186,6 +188,14 @@ static inline void INIT_LIST_HEAD(struct list_head *head)
 static inline bool list_empty(const struct list_head *head)
 {
 	return head->next == head;
+}
+
+static inline void list_add(struct list_head *entry, struct list_head *head)
+{
+	entry->next = head->next;
+	entry->prev = head;
+	head->next->prev = entry;
+	head->next = entry;
 }
 
 static inline void list_add_tail(struct list_head *entry, struct list_head *head)
@@ -206,6 +216,11 @@ static inline void list_del(struct list_head *entry)
 	for ((pos) = container_of((head)->next, __typeof__(*(pos)), member); \
 	     &(pos)->member != (head);                                       \
 	     (pos) = container_of((pos)->member.next, __typeof__(*(pos)), member))
+#define list_for_each_entry_safe(pos, after, head, member)                          \
+	for ((pos) = container_of((head)->next, __typeof__(*(pos)), member),        \
+	    (after) = container_of((pos)->member.next, __typeof__(*(pos)), member); \
+	     &(pos)->member != (head); (pos) = (after),                             \
+	    (after) = container_of((after)->member.next, __typeof__(*(after)), member))
 typedef struct {
 	u64 n;
 } atomic64_t;
@@ -335,8 +350,13 @@ struct ida {
 #define kvfree(ptr) free(ptr)
 
 struct device {
-	int unused;
+	void *driver_data;
 };
+
+static inline void *dev_get_drvdata(const struct device *dev)
+{
+	return dev->driver_data;
+}
 
 static inline void *dma_alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, int gfp)
 {
@@ -367,6 +387,21 @@ u32 get_random_u32(void);
 struct pci_dev {
 	struct device dev;
 };
+
+#define pci_get_drvdata(pdev) dev_get_drvdata(&(pdev)->dev)
+#define pci_set_drvdata(pdev, data) ((pdev)->dev.driver_data = (data))
+
+struct pci_error_handlers {
+	void (*reset_prepare)(struct pci_dev *pdev);
+	void (*reset_done)(struct pci_dev *pdev);
+};
+
+struct dev_pm_ops {
+	int (*suspend)(struct device *device);
+	int (*resume)(struct device *device);
+};
+#define DEFINE_SIMPLE_DEV_PM_OPS(name, suspend_fn, resume_fn) \
+	const struct dev_pm_ops name = { suspend_fn, resume_fn }
 
 u64 pci_resource_start(const struct pci_dev *pdev, int bar);
 u64 pci_resource_len(const struct pci_dev *pdev, int bar);
@@ -402,6 +437,8 @@ typedef struct cpumask cpumask_var_t[1];
 #define dev_err_ratelimited(dev, ...) log_nothing(dev)
 #define dev_info(dev, ...) log_nothing(dev)
 #define dev_dbg(dev, ...) log_nothing(dev)
+#define pci_err(pdev, ...) log_nothing(pdev)
+#define pci_info(pdev, ...) log_nothing(pdev)
 #define ibdev_err(dev, ...) log_nothing(dev)
 #define ibdev_info(dev, ...) log_nothing(dev)
 #define ibdev_warn(dev, ...) log_nothing(dev)
@@ -420,11 +457,25 @@ struct work_struct {
 
 struct delayed_work {
 	struct work_struct work;
+	void (*run)(struct work_struct *work);
+	unsigned long due; /* in jiffies */
 };
 
 #define system_long_wq NULL
 #define queue_work(wq, w) ((void)(wq), (w)->queued = true)
 #define schedule_work(w) queue_work(system_long_wq, w)
+#define INIT_DELAYED_WORK(w, function) (*(w) = (struct delayed_work){ .run = (function) })
+#define cancel_delayed_work_sync(w) ((w)->work.queued = false)
+
+/* As in the kernel, work that is queued keeps its time. */
+static inline void queue_delayed_work(const void *wq, struct delayed_work *work,
+				      unsigned long delay)
+{
+	(void)wq;
+	if (!work->work.queued)
+		work->due = jiffies + delay;
+	work->work.queued = true;
+}
 
 static inline bool is_valid_ether_addr(const u8 *mac)
 {
