@@ -152,7 +152,8 @@ enum pvr_ctl {
 #define PVR_EXT_SUM_STATS (1u << 17) /* SUM_STATS */
 #define PVR_EXT_ATOMIC_WRITE (1u << 18) /* PVR_WR_ATOMIC_WRITE */
 #define PVR_EXT_FLUSH (1u << 19) /* PVR_WR_FLUSH; PVR_ACCESS_FLUSH_GLOBAL */
-#define PVR_EXT_ALL ((1u << 20) - 1)
+#define PVR_EXT_CQ_MODERATION (1u << 20) /* MODIFY_CQ */
+#define PVR_EXT_ALL ((1u << 21) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the

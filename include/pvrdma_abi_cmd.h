@@ -36,6 +36,7 @@ enum pvr_cmd {
 	PVR_CMD_DETACH_MCAST, /* PVR_EXT_MCAST */
 	PVR_CMD_QUERY_STATS, /* PVR_EXT_STATS */
 	PVR_CMD_SUM_STATS, /* PVR_EXT_SUM_STATS */
+	PVR_CMD_MODIFY_CQ, /* PVR_EXT_CQ_MODERATION */
 	PVR_CMD_NUM,
 };
 
@@ -722,6 +723,22 @@ PVR_ABI_SIZE(pvr_cmd_sum_stats, 184);
 PVR_ABI_FIELD(pvr_cmd_sum_stats, count, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_sum_stats, qp_handle, 24, 160);
 
+/*
+ * Moderation of a CQ's notifications: while the CQ is armed, the device notifies when @count
+ * completions have come since the last notification, or @period_us after the first of
+ * them. EINVAL for a count above 1 without a period. No response.
+ */
+struct pvr_cmd_modify_cq {
+	struct pvr_cmd_hdr hdr;
+	__u32 cq_handle;
+	__u16 count; /* 0: only the period counts */
+	__u16 period_us; /* 0: no moderation */
+};
+PVR_ABI_SIZE(pvr_cmd_modify_cq, 24);
+PVR_ABI_FIELD(pvr_cmd_modify_cq, cq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_cq, count, 20, 2);
+PVR_ABI_FIELD(pvr_cmd_modify_cq, period_us, 22, 2);
+
 /* Contents of the slots. */
 union pvr_cmd_req {
 	struct pvr_cmd_hdr hdr;
@@ -744,6 +761,7 @@ union pvr_cmd_req {
 	struct pvr_cmd_mcast mcast;
 	struct pvr_cmd_query_stats query_stats;
 	struct pvr_cmd_sum_stats sum_stats;
+	struct pvr_cmd_modify_cq modify_cq;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_req) == PVR_CMD_REQ_SIZE, "command slot");
 

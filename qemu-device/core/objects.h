@@ -94,6 +94,14 @@ struct pvr_cq_lost_arm {
 	bool notified; /* the timer waits for the guest's reaction */
 };
 
+/* See rdma/cq_moderation.h. */
+struct pvr_cq_moderation {
+	uint16_t count; /* completions; 0: any number waits for the period */
+	uint16_t period_us; /* 0: no moderation */
+	bool has_timer;
+	struct pvr_timer timer; /* set while a notification waits */
+};
+
 struct pvr_cq {
 	struct pvr_owned owned;
 	struct pvr_uc *uc;
@@ -117,6 +125,7 @@ struct pvr_cq {
 	bool in_run; /* on pvr_adapter.completed */
 	SLIST_ENTRY(pvr_cq) run;
 	struct pvr_cq_lost_arm late;
+	struct pvr_cq_moderation moderation;
 	bool error; /* overrun, or its memory was removed: accepts no more completions */
 	bool in_backlog; /* of its pvr_cq_vector */
 	TAILQ_ENTRY(pvr_cq) backlog;

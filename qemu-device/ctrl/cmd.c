@@ -69,6 +69,7 @@ static const struct cmd_ops cmd_ops[] = {
 	[PVR_CMD_DETACH_MCAST] = CMD_EXT(detach_mcast, false, PVR_EXT_MCAST),
 	[PVR_CMD_QUERY_STATS] = CMD_EXT(query_stats, true, PVR_EXT_STATS),
 	[PVR_CMD_SUM_STATS] = CMD_EXT(sum_stats, true, PVR_EXT_SUM_STATS),
+	[PVR_CMD_MODIFY_CQ] = CMD_EXT(modify_cq, false, PVR_EXT_CQ_MODERATION),
 };
 _Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) <= PVR_CMD_NUM, "a command per row");
 

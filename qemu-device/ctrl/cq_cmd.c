@@ -7,6 +7,7 @@
 #include "core/wq.h"
 #include "rdma/cq.h"
 #include "rdma/cq_lost_arm.h"
+#include "rdma/cq_moderation.h"
 #include "rdma/sched.h"
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
@@ -160,6 +161,7 @@ void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	pvr_event_forget_cq(adapter, cq);
 	pvr_uc_disown(cq->uc, PVR_OWNED_CQ, &cq->owned);
 	pvr_cq_lost_arm_exit(cq);
+	pvr_cq_moderation_exit(cq);
 	pvr_table_del(&adapter->cqs, cq->handle);
 	pvr_pages_unmap(adapter, &cq->pages);
 	pvr_charge_free(adapter, cq, sizeof(*cq));
@@ -176,6 +178,17 @@ int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		return -EBUSY;
 	pvr_cq_destroy(adapter, cq);
 	return 0;
+}
+
+int pvr_cmd_modify_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_modify_cq *cmd = &req->modify_cq;
+	struct pvr_cq *cq = pvr_cq_get(adapter, cmd->cq_handle);
+
+	if (!cq || (cmd->count > 1 && !cmd->period_us))
+		return -EINVAL;
+	return pvr_cq_moderation_set(cq, cmd->count, cmd->period_us);
 }
 
 /* Vector 0 has the ring of the DSR. A vector with a ring keeps it. */

@@ -29,6 +29,7 @@ pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
 pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 pvr_cmd_fn pvr_cmd_query_stats;
 pvr_cmd_fn pvr_cmd_sum_stats;
+pvr_cmd_fn pvr_cmd_modify_cq;
 
 /*
  * ctrl/cmd.c: execute the command in the request slot. A long command continues in steps

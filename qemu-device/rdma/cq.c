@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "rdma/cq_lost_arm.h"
+#include "rdma/cq_moderation.h"
 #include "core/compiler.h"
 #include "rdma/qp.h"
 #include "rdma/qp_sweep.h"
@@ -40,6 +41,18 @@ void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 
 static void notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
+	if (pvr_cq_moderation_holds(cq))
+		return;
+	cq->armed = PVR_CQ_DISARMED;
+	pvr_cq_notify(adapter, cq);
+}
+
+void pvr_cq_notify_late(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	uint64_t news = cq->armed == PVR_CQ_ARMED_ANY ? cq->produced : cq->solicited;
+
+	if (cq->armed == PVR_CQ_DISARMED || news <= cq->notified)
+		return;
 	cq->armed = PVR_CQ_DISARMED;
 	pvr_cq_notify(adapter, cq);
 }

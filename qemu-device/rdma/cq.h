@@ -41,6 +41,9 @@ uint32_t pvr_cq_unread(const struct pvr_cq *cq);
 /* Notify the guest of all completions, armed or not. */
 void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
+/* The end of a wait by moderation: notify the guest if the CQ is armed for what has come. */
+void pvr_cq_notify_late(struct pvr_adapter *adapter, struct pvr_cq *cq);
+
 /*
  * Handle a possibly lost arm doorbell: if the CQ is known to be armed, repeat
  * pvr_cq_arm().

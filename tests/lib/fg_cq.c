@@ -71,6 +71,16 @@ uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *re
 	return fg_cmd(guest, req, sizeof(*req), resp, sizeof(*resp));
 }
 
+uint32_t fg_modify_cq(struct fg_guest *guest, uint32_t handle, uint16_t count, uint16_t period_us)
+{
+	const struct pvr_cmd_modify_cq req = { .hdr = FG_CMD_HDR(PVR_CMD_MODIFY_CQ),
+					       .cq_handle = handle,
+					       .count = count,
+					       .period_us = period_us };
+
+	return fg_cmd(guest, &req, sizeof(req), NULL, 0);
+}
+
 struct pvr_cmd_resize_cq fg_cq_resize_request(const struct fg_cq *cq, const struct fg_buf *buf,
 					      uint32_t cqe)
 {

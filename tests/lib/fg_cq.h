@@ -37,6 +37,8 @@ struct pvr_cmd_resize_cq fg_cq_resize_request(const struct fg_cq *cq, const stru
 					      uint32_t cqe);
 /* Moves to a new ring, unpolled completions included. On failure the CQ is unchanged. */
 uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe);
+/* MODIFY_CQ. */
+uint32_t fg_modify_cq(struct fg_guest *guest, uint32_t handle, uint16_t count, uint16_t period_us);
 /* On failure the CQ is unchanged. */
 uint32_t fg_cq_destroy(struct fg_cq *cq);
 

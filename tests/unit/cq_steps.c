@@ -3,7 +3,7 @@
 #include "cq_steps.h"
 #include "ends.h"
 
-/* Of a doorbell, of the arm record, or ns. */
+/* Of a doorbell, of the arm record, ns, or completions. */
 static const uint64_t values[] = {
 	[ARM] = PVR_DB_CQ_ARM,
 	[ARM_SOLICITED] = PVR_DB_CQ_ARM_SOL,
@@ -13,6 +13,9 @@ static const uint64_t values[] = {
 	[ONE_NS] = 1,
 	[LATE] = T_LATE,
 	[MUCH_LATER] = 1000 * FG_SEC,
+	[MODERATE_THREE] = 3,
+	[MODERATE_PERIOD] = 0,
+	[MODERATE_NOT] = UINT64_MAX,
 	[WORD_ANY] = PVR_CQ_ARM_ANY,
 	[WORD_SOLICITED] = PVR_CQ_ARM_SOLICITED,
 	[WORD_BOTH] = PVR_CQ_ARM_ANY | PVR_CQ_ARM_SOLICITED,
@@ -72,6 +75,14 @@ static void resize(struct fg_cq *cq)
 {
 	expect_ok(fg_cq_resize(cq, 16));
 	assert_int_equal(*fg_cq_arm_dbrec(cq), 0);
+}
+
+static void moderate(struct t_env *env, uint64_t count)
+{
+	const bool on = count != UINT64_MAX;
+
+	expect_ok(fg_modify_cq(env->g[1], env->b.rcq.handle, on ? count : 0,
+			       on ? T_LATE / FG_US : 0));
 }
 
 static void run_step(struct t_env *env, struct progress *p, enum t_cq_step step)
@@ -134,6 +145,11 @@ static void run_step(struct t_env *env, struct progress *p, enum t_cq_step step)
 		break;
 	case BAD_RESIZE:
 		assert_int_equal(fg_cq_resize(cq, 2), EINVAL);
+		break;
+	case MODERATE_THREE:
+	case MODERATE_PERIOD:
+	case MODERATE_NOT:
+		moderate(env, values[step]);
 		break;
 	case IS_NOTIFIED:
 		assert_true(fg_cq_notified(cq));

@@ -36,6 +36,10 @@ enum t_cq_step {
 	/* To 16 entries; refused as too small for what is unread. */
 	RESIZE,
 	BAD_RESIZE,
+	/* PVR_EXT_CQ_MODERATION: three completions or T_LATE; any number and T_LATE; none. */
+	MODERATE_THREE,
+	MODERATE_PERIOD,
+	MODERATE_NOT,
 	/* The clock. */
 	NEARLY_LATE, /* T_LATE - 1 */
 	ONE_NS,
