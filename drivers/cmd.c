@@ -39,6 +39,7 @@ static const char *const cmd_names[] = {
 	[PVR_CMD_DETACH_MCAST] = "DETACH_MCAST",
 	[PVR_CMD_QUERY_STATS] = "QUERY_STATS",
 	[PVR_CMD_SUM_STATS] = "SUM_STATS",
+	[PVR_CMD_MODIFY_CQ] = "MODIFY_CQ",
 };
 
 static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");

@@ -101,6 +101,17 @@ int pvr_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+int pvr_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	union pvr_cmd_req req = {};
+
+	req.hdr.cmd = PVR_CMD_MODIFY_CQ;
+	req.modify_cq.cq_handle = to_pvr_cq(ibcq)->handle;
+	req.modify_cq.count = count;
+	req.modify_cq.period_us = period;
+	return pvr_cmd(to_pvr_dev(ibcq->device), &req, NULL);
+}
+
 static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 {
 	size_t slot = pvr_ring_slot(idx, cq->buf.n);

@@ -121,6 +121,10 @@ static int pvr_query_device(struct ib_device *ibdev,
 		attr->device_cap_flags |= PVR_CAP_ATOMIC_WRITE;
 	if (dev->features & PVR_EXT_FLUSH)
 		attr->device_cap_flags |= PVR_CAP_FLUSH_GLOBAL;
+	if (dev->features & PVR_EXT_CQ_MODERATION) {
+		attr->cq_caps.max_cq_moderation_count = U16_MAX;
+		attr->cq_caps.max_cq_moderation_period = U16_MAX;
+	}
 	if (caps->max_srq && (dev->features & PVR_EXT_RESIZE))
 		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 	if (dev->features & PVR_EXT_MCAST) {
@@ -278,6 +282,10 @@ static const struct ib_device_ops pvr_mcast_ops = {
 static const struct ib_device_ops pvr_resize_ops = { PVR_RESIZE_CQ_OP(
 	pvr_resize_cq) };
 
+static const struct ib_device_ops pvr_moderation_ops = {
+	.modify_cq = pvr_modify_cq,
+};
+
 /* ib_core drops methods of objects that the device lacks, here those of DMs. */
 static const struct uapi_definition pvr_uapi[] = {
 	UAPI_DEF_CHAIN(pvr_ucontext_uapi),
@@ -318,6 +326,8 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ib_set_device_ops(ibdev, &pvr_stats_ops);
 	if (dev->features & PVR_EXT_RESIZE)
 		ib_set_device_ops(ibdev, &pvr_resize_ops);
+	if (dev->features & PVR_EXT_CQ_MODERATION)
+		ib_set_device_ops(ibdev, &pvr_moderation_ops);
 	if (dev->features & PVR_EXT_MR_LAYOUT)
 		ib_set_device_ops(ibdev, &pvr_dm_ops);
 	ibdev->driver_def = pvr_uapi;

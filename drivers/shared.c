@@ -14,7 +14,7 @@
 	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_DB_SUPPRESS |            \
 	 PVR_EXT_CQ_ARM_DBREC | PVR_EXT_PEER_GONE | PVR_EXT_VLAN |             \
 	 PVR_EXT_RESP_POLL | PVR_EXT_SUM_STATS | PVR_EXT_ATOMIC_WRITE |        \
-	 PVR_KERNEL_EXT_FLUSH)
+	 PVR_KERNEL_EXT_FLUSH | PVR_EXT_CQ_MODERATION)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);

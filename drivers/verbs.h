@@ -167,6 +167,7 @@ void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp);
 
 /* cq_resize.c */
 
+int pvr_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int pvr_resize_cq(struct ib_cq *ibcq, PVR_RESIZE_CQE cqe,
 		  struct ib_udata *udata);
 

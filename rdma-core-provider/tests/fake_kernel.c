@@ -141,6 +141,14 @@ int ibv_cmd_resize_cq(struct ibv_cq *ibcq, int cqe, struct ibv_resize_cq *cmd, s
 	return err;
 }
 
+int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr, struct ibv_modify_cq *cmd,
+		      size_t cmd_size)
+{
+	assert_int_equal(cmd_size, sizeof(*cmd));
+	fake.modified_cq = *attr;
+	return answer();
+}
+
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 {
 	return destroyed(&fake.cqs, cq);

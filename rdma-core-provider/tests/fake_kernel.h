@@ -49,6 +49,7 @@ struct fake {
 	int pds, dms; /* existing PDs, DMs */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
+	struct ibv_modify_cq_attr modified_cq; /* the last ibv_modify_cq() */
 	bool resized_locked; /* locks were held during the last resize */
 	const uint32_t *resized_tail; /* prod_tail after a resize; NULL: the right one */
 	struct ibv_qp_cap asked; /* requested sizes of the last QP */

@@ -71,11 +71,26 @@ static const struct {
 	{ "BIND_MW", PVRDMA_WC_BIND_MW, 0, IBV_WC_BIND_MW },
 	{ "LSO", PVRDMA_WC_LSO, 0, IBV_WC_TSO },
 	{ "LOCAL_INV", PVRDMA_WC_LOCAL_INV, 0, IBV_WC_LOCAL_INV },
+	{ "ATOMIC_WRITE", PVR_WC_ATOMIC_WRITE, 0, IBV_WC_ATOMIC_WRITE },
+	{ "FLUSH", PVR_WC_FLUSH, 0, IBV_WC_FLUSH },
 	{ "RECV", PVRDMA_WC_RECV, 0, IBV_WC_RECV },
 	{ "WRITE received", PVRDMA_WC_RECV_RDMA_WITH_IMM, 0, IBV_WC_RECV_RDMA_WITH_IMM },
 	{ "unknown opcode", 0xffffffff, 0, IBV_WC_SEND },
 	{ "unknown status", PVRDMA_WC_SEND, 1000, IBV_WC_SEND, IBV_WC_GENERAL_ERR },
 };
+
+TEST(cq, test_moderation_is_the_kernels)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { .cq_count = 7, .cq_period = 900 },
+	};
+
+	assert_int_equal(pvr_modify_cq(cq, &attr), 0);
+	assert_memory_equal(&fake.modified_cq, &attr, sizeof(attr));
+	fake.fail = EOPNOTSUPP;
+	assert_int_equal(pvr_modify_cq(cq, &attr), EOPNOTSUPP);
+}
 
 TEST_CASES(cq, test_poll_translates_opcode_and_status, cqes)
 {

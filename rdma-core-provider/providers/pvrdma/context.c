@@ -175,6 +175,7 @@ static const struct verbs_context_ops context_ops = {
 	.import_dm = pvr_import_dm,
 	.import_mr = pvr_import_mr,
 	.import_pd = pvr_import_pd,
+	.modify_cq = pvr_modify_cq,
 	.modify_qp = pvr_modify_qp,
 	.modify_srq = pvr_modify_srq,
 	.poll_cq = pvr_poll_cq,

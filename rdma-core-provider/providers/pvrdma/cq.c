@@ -342,6 +342,14 @@ static int move_locked(struct pvr_cq *cq, const struct pvr_context *ctx, struct 
 	return err;
 }
 
+/* The device moderates, so nothing changes here. */
+int pvr_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
+}
+
 /* A request that rounds up to the present size keeps the ring. */
 int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 {

@@ -319,6 +319,7 @@ struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp
 			     int comp_vector);
 struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr);
 int pvr_destroy_cq(struct ibv_cq *ibcq);
+int pvr_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int pvr_resize_cq(struct ibv_cq *ibcq, int cqe);
 int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
