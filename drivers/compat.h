@@ -96,6 +96,14 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_REPORT_PORT_EVENT(fn)
 #endif
 
+/* Since 6.10 drivers add details to the lists of SRQs. */
+#ifdef PVR_HAVE_FILL_RES_SRQ
+#define PVR_FILL_RES_SRQ_OPS(fill, fill_raw) \
+	.fill_res_srq_entry = fill, .fill_res_srq_entry_raw = fill_raw,
+#else
+#define PVR_FILL_RES_SRQ_OPS(fill, fill_raw)
+#endif
+
 /*
  * ib_core has FLUSH and ATOMIC WRITE since 6.2. It refuses unknown access rights, so
  * programs need that for FLUSH. ATOMIC WRITE has no right of its own.

@@ -221,6 +221,7 @@ static const struct ib_device_ops pvr_ops = {
 	.fill_res_cq_entry = pvr_fill_res_cq,
 	.fill_res_mr_entry = pvr_fill_res_mr,
 	.fill_res_qp_entry = pvr_fill_res_qp,
+	.fill_res_qp_entry_raw = pvr_fill_res_qp_raw,
 	.get_dev_fw_str = pvr_fw_str,
 	.get_dma_mr = pvr_get_dma_mr,
 	.get_link_layer = pvr_link_layer,
@@ -257,7 +258,8 @@ static const struct ib_device_ops pvr_srq_ops = {
 	.post_srq_recv = pvr_post_srq_recv,
 	.query_srq = pvr_query_srq,
 
-	INIT_RDMA_OBJ_SIZE(ib_srq, pvr_srq, ibsrq),
+	PVR_FILL_RES_SRQ_OPS(pvr_fill_res_srq, pvr_fill_res_srq_raw)
+		INIT_RDMA_OBJ_SIZE(ib_srq, pvr_srq, ibsrq),
 };
 
 static const struct ib_device_ops pvr_mw_ops = {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Driver details of objects for "rdma resource show -dd". */
+/*
+ * Driver details of objects for "rdma resource show -dd", and their attributes as the
+ * device reports them for "rdma resource show -r".
+ */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>
@@ -62,4 +65,48 @@ int pvr_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
 	};
 
 	return put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int pvr_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	const struct pvr_srq *srq = to_pvr_srq(ibsrq);
+	const struct detail details[] = {
+		{ "handle", srq->handle },
+		{ "max_sge", srq->max_sge },
+	};
+
+	return put_details(msg, details, ARRAY_SIZE(details));
+}
+
+/* struct pvr_qp_attr */
+int pvr_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_QUERY_QP;
+	req.query_qp.qp_handle = to_pvr_qp(ibqp)->handle;
+	req.query_qp.attr_mask = IB_QP_ATTR_STANDARD_BITS;
+	err = pvr_cmd(to_pvr_dev(ibqp->device), &req, &resp);
+	if (err)
+		return err;
+	return nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW,
+		       sizeof(resp.query_qp.attrs), &resp.query_qp.attrs);
+}
+
+/* struct pvr_srq_attr */
+int pvr_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_QUERY_SRQ;
+	req.handle.handle = to_pvr_srq(ibsrq)->handle;
+	err = pvr_cmd(to_pvr_dev(ibsrq->device), &req, &resp);
+	if (err)
+		return err;
+	return nla_put(msg, RDMA_NLDEV_ATTR_RES_RAW,
+		       sizeof(resp.query_srq.attrs), &resp.query_srq.attrs);
 }

@@ -194,6 +194,9 @@ int pvr_process_mad(struct ib_device *ibdev, int flags, u32 port,
 int pvr_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp);
 int pvr_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq);
 int pvr_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr);
+int pvr_fill_res_srq(struct sk_buff *msg, struct ib_srq *ibsrq);
+int pvr_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp);
+int pvr_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq);
 
 /* qp_modify.c */
 

@@ -15,6 +15,14 @@ pytestmark = pytest.mark.slow
 
 KERNELS = ("6.12", "7.2")      # the last one, or what has followed it in backports
 RELEASE = Step("release", "uname -r")
+# As ibv_srq_pingpong waits for its peer: its SRQ, and attributes of both as the device reports them.
+RAW = Step("raw-attributes", """
+    ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 2 -p 18520 >/dev/null & pid=$!
+    until_true 100 listening 18520 || exit
+    rdma resource show srq dev $RDMA_DEV -dd; rdma resource show qp link $RDMA_DEV/1 -r
+    kill $pid
+    wait $pid
+    true""")
 STEPS = [
     RELEASE,
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50", 240),
@@ -22,6 +30,7 @@ STEPS = [
     Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200", 240),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 300),
     PLACEMENT,
+    RAW,
     Step("rdma_cm", "talk 7174 1 2 rping_end"),
     QP_COUNTER,
     IN_USE,
@@ -57,6 +66,13 @@ def test_checkpatch_has_no_findings():
 def test_flush_is_offered(run):
     for outcome in run.check(PLACEMENT):
         assert "placement: 2000 rounds, 6 refusals, with FLUSH" in outcome.text, run.explain(PLACEMENT)
+
+
+@pytest.mark.parametrize("run", each_run("of_6_12_long", "of_7_2"), indirect=True)
+def test_rdma_resource_shows_srqs_and_raw_attributes(run):
+    for outcome in run.check(RAW):
+        assert re.search(r"srqn \d+ type BASIC.* drv_handle", outcome.text), outcome.text
+        assert len(re.findall(r"^link \S+ [0-9a-f]{100,}", outcome.text, re.MULTILINE)) >= 2, outcome.text
 
 
 @pytest.mark.parametrize("run", each_run("of_6_12_long", "of_7_2"), indirect=True)
