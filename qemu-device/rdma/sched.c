@@ -6,6 +6,7 @@
  *
  * - A worker visits its adapters round robin, and each visit runs one quantum of one
  *   queue pair. So a VM with many queue pairs gets no more than a VM with few.
+ * - A run of the worker has a bounded number of quanta, and fewer if they are long.
  * - The lock of an adapter is released after each quantum, for peers on other workers.
  * - A quantum that finds its peer's adapter locked is repeated in a later round.
  * - If all quanta find that, the worker first waits for the peer's lock, for a bounded
@@ -27,6 +28,11 @@
 #include "rdma/rq.h"
 
 #define QUANTA_PER_RUN 32
+/*
+ * A quantum with all of its requests or bytes can take 0.3 ms, by TLS for example. Doorbells of
+ * other adapters arrive at sockets, so a run with such quanta ends after this time.
+ */
+#define RUN_NS 500000ull
 /* So many successive quanta with a locked peer mean that there is no other work. */
 #define BLOCKED_IN_A_ROW 8
 /*
@@ -253,16 +259,35 @@ static void wait_for_peer(struct pvr_worker *worker, uint64_t ns)
 		pvr_unlock(&contended.peer->lock);
 }
 
+/*
+ * After a quantum that has used up its budget. The first one of a run reads the clock: short
+ * quanta do not.
+ */
+static bool is_run_over(const struct pvr_worker *worker, uint64_t *since)
+{
+	uint64_t now = pvr_now(worker->engine);
+
+	if (!*since)
+		*since = now;
+	return now - *since >= RUN_NS;
+}
+
 void pvr_sched_run(struct pvr_worker *worker)
 {
 	unsigned int quanta = QUANTA_PER_RUN, in_a_row = 0;
 	struct pvr_adapter *adapter;
+	enum pvr_quantum result;
+	uint64_t since = 0;
 
 	/* A step of a command takes as long as many quanta. */
 	worker->stepped = false;
 	while (quanta-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
-	       (adapter = pvr_worker_next(worker)))
-		in_a_row = run_adapter(worker, adapter) == PVR_QUANTUM_BUSY ? in_a_row + 1 : 0;
+	       (adapter = pvr_worker_next(worker))) {
+		result = run_adapter(worker, adapter);
+		in_a_row = result == PVR_QUANTUM_BUSY ? in_a_row + 1 : 0;
+		if (result == PVR_QUANTUM_MORE && is_run_over(worker, &since))
+			break;
+	}
 	if (worker->contended.peer)
 		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS
 								   : WAIT_BETWEEN_NS);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The end of a worker's run: by its number of quanta, and by time if they are long. */
+#include "ends.h"
+
+#define REQUESTS 4096u /* 64 quanta */
+#define RUN_QUANTA 32u
+#define TICK 100000ull /* ns, the duration of a quantum */
+#define LATE_QUANTA 7u /* after 0.5 ms, with the first one and the last one */
+
+static uint64_t ticks;
+
+static uint64_t ticking_clock(void)
+{
+	return ticks += TICK;
+}
+
+static uint64_t quanta(const struct t_env *env)
+{
+	struct pvr_worker_stats stats;
+
+	pvr_engine_worker_stats(env->host->engine, 0, &stats);
+	return stats.quanta;
+}
+
+/* Return: the number of quanta. */
+static uint64_t run_once(const struct t_env *env)
+{
+	uint64_t before = quanta(env);
+
+	pvr_engine_run(env->host->engine, 0);
+	return quanta(env) - before;
+}
+
+T_SETUP(deep, guests)
+{
+	t_open_connected(env, &(struct fg_qp_spec){ .type = PVR_QPT_RC, .sq_wr = REQUESTS }, 1);
+}
+
+/* Without completions: they would not fit in the CQ. */
+static void post_all(struct t_env *env)
+{
+	const struct fg_wr wr = {
+		.opcode = PVRDMA_WR_RDMA_WRITE,
+		T_SGE(&env->a.mr, 0, 8),
+		T_REMOTE(&env->b.mr, 0),
+	};
+
+	for (uint32_t i = 0; i < REQUESTS; i++)
+		assert_true(fg_put_send(&env->a.qp, &wr));
+	fg_ring_send(&env->a.qp);
+	ticks = env->host->now;
+}
+
+TEST(deep, test_run_has_so_many_quanta)
+{
+	post_all(env);
+	assert_int_equal(run_once(env), RUN_QUANTA);
+}
+
+/* The clock advances whenever the device reads it. */
+TEST(deep, test_run_with_long_quanta_ends_early)
+{
+	post_all(env);
+	env->host->real_now = ticking_clock;
+	assert_in_range(run_once(env), 2, LATE_QUANTA);
+	assert_in_range(run_once(env), 2, LATE_QUANTA);
+	env->host->real_now = NULL;
+}
+
+/* Quanta that do not use up their budget do not read the clock. */
+TEST(deep, test_run_with_short_quanta_does_not_end_early)
+{
+	struct fg_end ends[RUN_QUANTA];
+
+	for (uint32_t i = 0; i < RUN_QUANTA; i++)
+		t_open_self(&ends[i], env->g[0]);
+	for (uint32_t i = 0; i < RUN_QUANTA; i++)
+		t_write(&ends[i], &ends[i], i);
+	ticks = env->host->now;
+	env->host->real_now = ticking_clock;
+	assert_int_equal(run_once(env), RUN_QUANTA);
+	env->host->real_now = NULL;
+}
