@@ -23,7 +23,6 @@ static void attr_to_dev(struct pvr_qp_attr *to, const struct ib_qp_attr *from,
 	COPY(IB_QP_STATE, qp_state);
 	COPY(IB_QP_CUR_STATE, cur_qp_state);
 	COPY(IB_QP_PATH_MTU, path_mtu);
-	COPY(IB_QP_PATH_MIG_STATE, path_mig_state);
 	COPY(IB_QP_QKEY, qkey);
 	COPY(IB_QP_RQ_PSN, rq_psn);
 	COPY(IB_QP_SQ_PSN, sq_psn);
@@ -53,6 +52,9 @@ static int check_attr(struct pvr_dev *dev, struct pvr_qp *qp,
 
 	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_ALT_PATH | IB_QP_CAP))
 		return -EOPNOTSUPP;
+	if ((mask & IB_QP_PATH_MIG_STATE) &&
+	    attr->path_mig_state != IB_MIG_MIGRATED)
+		return -EINVAL;
 	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	next = mask & IB_QP_STATE ? attr->qp_state : cur;
 	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask))
@@ -81,6 +83,8 @@ static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 
 	req.hdr.cmd = PVR_CMD_MODIFY_QP;
 	req.modify_qp.qp_handle = qp->handle;
+	/* MIGRATED changes nothing. Older devices refuse it. */
+	mask &= ~IB_QP_PATH_MIG_STATE;
 	req.modify_qp.attr_mask = mask;
 	attr_to_dev(&req.modify_qp.attrs, attr, mask);
 	return pvr_cmd(dev, &req, &resp);
@@ -180,7 +184,7 @@ static void attr_from_dev(struct ib_qp_attr *to, const struct pvr_qp_attr *from)
 	to->qp_state = from->qp_state;
 	to->cur_qp_state = from->qp_state;
 	to->path_mtu = from->path_mtu;
-	to->path_mig_state = from->path_mig_state;
+	to->path_mig_state = IB_MIG_MIGRATED;
 	to->qkey = from->qkey;
 	to->rq_psn = from->rq_psn;
 	to->sq_psn = from->sq_psn;

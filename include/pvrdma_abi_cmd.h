@@ -515,6 +515,13 @@ enum pvr_qp_state {
 	PVR_QPS_NUM,
 };
 
+/* Numbers of ib_mig_state. */
+enum pvr_mig_state {
+	PVR_MIG_MIGRATED,
+	PVR_MIG_REARM,
+	PVR_MIG_ARMED,
+};
+
 /* pvr_cmd_modify_qp.attr_mask: a field whose bit is clear is undefined. */
 #define PVR_QPA_STATE (1u << 0)
 #define PVR_QPA_CUR_STATE (1u << 1)
@@ -543,7 +550,7 @@ struct pvr_qp_attr {
 	__u32 qp_state; /* enum pvr_qp_state */
 	__u32 cur_qp_state;
 	__u32 path_mtu; /* enum pvr_mtu */
-	__u32 path_mig_state;
+	__u32 path_mig_state; /* enum pvr_mig_state */
 	__u32 qkey;
 	__u32 rq_psn; /* 24 bits */
 	__u32 sq_psn; /* 24 bits */

@@ -139,8 +139,11 @@ static const char *bad_value(const struct pvr_qp *qp, uint32_t mask, const struc
 		return "max_rd_atomic is above the device's";
 	if ((mask & PVR_QPA_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > PVR_MAX_RD_ATOMIC)
 		return "max_dest_rd_atomic is above the device's";
-	if (mask & (PVR_QPA_ALT_PATH | PVR_QPA_PATH_MIG_STATE))
+	if (mask & PVR_QPA_ALT_PATH)
 		return "RoCE has no alternate paths";
+	/* The state of each queue pair is MIGRATED, so to set it changes nothing. */
+	if ((mask & PVR_QPA_PATH_MIG_STATE) && attr->path_mig_state != PVR_MIG_MIGRATED)
+		return "RoCE has no alternate paths: the migration state is not MIGRATED";
 	return NULL;
 }
 

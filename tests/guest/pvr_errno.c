@@ -253,6 +253,35 @@ static int to_rtr(struct lab *lab, enum ibv_mtu mtu, int gid_index)
 				     IBV_QP_MIN_RNR_TIMER);
 }
 
+static int migrate(struct lab *lab, enum ibv_mig_state state)
+{
+	struct ibv_qp_attr attr = { .path_mig_state = state };
+
+	return ibv_modify_qp(lab->rc, &attr, IBV_QP_PATH_MIG_STATE);
+}
+
+static int set_alternate_path(struct lab *lab)
+{
+	struct ibv_qp_attr attr = { .alt_port_num = TEST_PORT,
+				    .alt_ah_attr = { .is_global = 1, .port_num = TEST_PORT } };
+
+	return ibv_modify_qp(lab->rc, &attr, IBV_QP_ALT_PATH);
+}
+
+static void check_migration(struct lab *lab)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = { .path_mig_state = IBV_MIG_ARMED };
+
+	EXPECT(0, "migration state MIGRATED", migrate(lab, IBV_MIG_MIGRATED));
+	EXPECT(EINVAL, "migration state REARM", migrate(lab, IBV_MIG_REARM));
+	EXPECT(EINVAL, "migration state ARMED", migrate(lab, IBV_MIG_ARMED));
+	EXPECT(EINVAL, "alternate path on RoCE", set_alternate_path(lab));
+	EXPECT(0, "migration state to query",
+	       ibv_query_qp(lab->rc, &attr, IBV_QP_PATH_MIG_STATE, &init));
+	EXPECT(IBV_MIG_MIGRATED, "migration state", attr.path_mig_state);
+}
+
 static void check_modify_qp(struct lab *lab)
 {
 	struct ibv_qp_init_attr init;
@@ -398,6 +427,7 @@ int main(void)
 	check_srqs(&lab);
 	check_create_qp(&lab);
 	check_modify_qp(&lab);
+	check_migration(&lab);
 	check_addresses(&lab);
 	check_requests(&lab);
 	check_good(&lab);

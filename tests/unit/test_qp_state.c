@@ -226,6 +226,9 @@ static const struct {
 	{ "255 retries", PVR_QPS_RTS, ATTR(retry_cnt, 255) },
 	{ "8 RNR retries", PVR_QPS_RTS, ATTR(rnr_retry, 8) },
 	{ "255 RNR retries", PVR_QPS_RTS, ATTR(rnr_retry, 255) },
+	{ "migration state REARM", PVR_QPS_RTS, ATTR(path_mig_state, PVR_MIG_REARM) },
+	{ "migration state ARMED", PVR_QPS_RTS, ATTR(path_mig_state, PVR_MIG_ARMED) },
+	{ "migration state 2^32 - 1", PVR_QPS_RTS, ATTR(path_mig_state, UINT32_MAX) },
 	{ "current state RESET", PVR_QPS_RTS, ATTR(cur_qp_state, PVR_QPS_RESET) },
 	{ "current state INIT", PVR_QPS_RTS, ATTR(cur_qp_state, PVR_QPS_INIT) },
 	{ "current state 7", PVR_QPS_RTS, ATTR(cur_qp_state, PVR_QPS_NUM) },
@@ -240,6 +243,8 @@ TEST_CASES(rc, test_bad_attributes_are_rejected, bad_attributes)
 	assert_int_equal(env->g[0]->dsr->caps.max_qp_rd_atom, PVR_MAX_RD_ATOMIC);
 	if (row->wrong.offset == offsetof(struct pvr_qp_attr, cur_qp_state))
 		mask |= PVR_QPA_CUR_STATE;
+	if (row->wrong.offset == offsetof(struct pvr_qp_attr, path_mig_state))
+		mask |= PVR_QPA_PATH_MIG_STATE;
 	t_store(&attr, &row->wrong);
 	bring_to(env, row->to - 1);
 	assert_int_equal(modify(env, mask, attr, row->to), EINVAL);
