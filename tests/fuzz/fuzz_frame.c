@@ -474,6 +474,8 @@ static struct pvr_frame_request request(const struct fg_end *to, uint8_t op, uin
 	};
 
 	request.frame.flags = PVR_REQUEST_F_LAST | (to == &w.uc ? PVR_REQUEST_F_UC : 0);
+	if (op == PVR_FRAME_OP_FLUSH)
+		request.swap = htole64(PVR_FLUSH_GLOBAL | PVR_FLUSH_MR << 8);
 	if (op <= PVR_FRAME_OP_WRITE_IMM)
 		request.frame.size += len;
 	memcpy(request.sgid, w.peer, 16);
@@ -491,15 +493,24 @@ static void add_request(const struct fg_end *to, uint8_t op, uint32_t psn, uint3
 		add(payload, len);
 }
 
+static uint32_t length_of(uint8_t op)
+{
+	if (op < PVR_FRAME_OP_CMP_SWAP)
+		return 64;
+	return op < PVR_FRAME_OP_ATOMIC_WRITE ? 8 : 0;
+}
+
 static void seeds_of_requests(uint32_t psn)
 {
-	static const char *const names[] = { "send",	  "send-imm", "send-inv", "write",
-					     "write-imm", "read",     "cmp-swap", "fetch-add" };
+	static const char *const names[] = { "send",	     "send-imm", "send-inv", "write",
+					     "write-imm",    "read",	 "cmp-swap", "fetch-add",
+					     "atomic-write", "flush" };
 
+	static_assert(sizeof(names) / sizeof(names[0]) == PVR_FRAME_OP_NUM, "a name is missing");
 	for (uint32_t op = 0; op < PVR_FRAME_OP_NUM; op++) {
 		seed_begin(FEED_SRQ);
 		for (uint32_t i = 0; i < 3; i++)
-			add_request(&w.rc, op, psn + i, op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
+			add_request(&w.rc, op, psn + i, length_of(op));
 		save("request", names[op]);
 	}
 	seed_begin(FEED_SRQ);
