@@ -6,6 +6,7 @@
 #include "core/charge.h"
 #include "ctrl/uar_poll.h"
 #include "core/wq.h"
+#include "rdma/completer.h"
 #include "rdma/db_suppress.h"
 #include "rdma/requester.h"
 #include "rdma/sched.h"
@@ -292,6 +293,7 @@ static int destroy_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 	if (!pvr_mw_unbind_some(adapter, &qp->windows))
 		return -EINPROGRESS;
 	pvr_debug(adapter, "qp %u: destroyed", qp->handle);
+	pvr_flush_held(qp);
 	pvr_qp_destroy(qp);
 	return 0;
 }
@@ -388,6 +390,7 @@ static int reset_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 
 	if (!pvr_mw_unbind_some(adapter, &qp->windows))
 		return -EINPROGRESS;
+	pvr_flush_held(qp);
 	modify(qp, cmd, PVR_QPS_RESET);
 	return 0;
 }

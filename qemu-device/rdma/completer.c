@@ -93,6 +93,15 @@ static void flush_srq(struct pvr_qp *qp)
 	pvr_event_async(qp->adapter, PVR_EVENT_QP_LAST_WQE_REACHED, qp->handle);
 }
 
+void pvr_flush_held(struct pvr_qp *qp)
+{
+	if (!qp->held || !qp->held->valid || !pvr_adapter_dma_ok(qp->adapter) ||
+	    !pvr_cq_has_room(qp->recv_cq))
+		return;
+	flush_one_recv(qp, &qp->held->hdr);
+	pvr_publish(qp->adapter);
+}
+
 bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget)
 {
 	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;

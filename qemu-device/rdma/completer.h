@@ -28,6 +28,11 @@ static inline void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wq
  */
 bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget);
 bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget);
+/*
+ * The QP is reset or destroyed. The request that it has taken from its SRQ completes with
+ * WR_FLUSH_ERR, if the CQ has room: the guest may count the SRQ's requests.
+ */
+void pvr_flush_held(struct pvr_qp *qp);
 
 /* Complete @wqe, the request at the head, with @status, and move the QP to ERR or SQE. */
 void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,

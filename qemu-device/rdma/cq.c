@@ -127,6 +127,11 @@ static bool has_room(struct pvr_cq *cq)
 	return cq->room;
 }
 
+bool pvr_cq_has_room(struct pvr_cq *cq)
+{
+	return !cq->error && has_room(cq);
+}
+
 static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvrdma_cqe *cqe)
 {
 	struct pvrdma_cqe *slot_shm = slot(cq, cq->produced++);

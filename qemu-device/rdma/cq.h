@@ -32,6 +32,9 @@ void pvr_publish(struct pvr_adapter *adapter);
  */
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited);
 
+/* Return: true if pvr_cq_push() has room for one completion. */
+bool pvr_cq_has_room(struct pvr_cq *cq);
+
 /*
  * Number of completions that the guest has not consumed; above cqe if cons_head is out of
  * range.

@@ -447,9 +447,9 @@ static const struct {
 	uint32_t cqes, status; /* of the request that the QP holds */
 } message_ends[] = {
 	{ "ERR", to_err, 1, PVRDMA_WC_WR_FLUSH_ERR },
-	{ "ERR, then RESET", to_err_and_reset, 0, 0 },
-	{ "RESET", to_reset, 0, 0 },
-	{ "destroyed", destroy, 0, 0 },
+	{ "ERR, then RESET", to_err_and_reset, 1, PVRDMA_WC_WR_FLUSH_ERR },
+	{ "RESET", to_reset, 1, PVRDMA_WC_WR_FLUSH_ERR },
+	{ "destroyed", destroy, 1, PVRDMA_WC_WR_FLUSH_ERR },
 	{ "memory is gone", fail_by_memory, 1, PVRDMA_WC_LOC_PROT_ERR },
 };
 
@@ -495,6 +495,19 @@ TEST_SRQ_CASES(test_request_that_a_qp_holds_ends_once, message_ends)
 	t_send(&far, 6, 0, 64);
 	await_sent(&far, 6);
 	expect_recv(&s->b->rcq, 5, 64);
+}
+
+/* The guest does not poll: the CQ stays as it is. */
+TEST_SRQ(test_request_that_a_qp_holds_needs_room_in_the_cq)
+{
+	struct fg_mr to;
+
+	hold_one(s, 1, &to);
+	s->b->rcq.ring->cons_head = s->b->rcq.cqe;
+	expect_ok(fg_qp_destroy(&s->b->qp));
+	s->b->rcq.ring->cons_head = 0;
+	expect_no_cqe(&s->b->rcq);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, s->b->rcq.handle), 0);
 }
 
 TEST_SRQ(test_failed_srq_serves_no_qp)
