@@ -195,7 +195,7 @@ static const struct fault faults[] = {
 	{ "max-uar-1000", CAP(max_uar, 1000) },
 
 	{ "port-ones", CALL_CMD(FAULT_RESPONSE, PVR_CMD_QUERY_PORT, port_ones) },
-	{ "wrong-ack", RESP(PVR_CMD_QUERY_PORT, hdr.ack, PVR_CMD_RESP_ACK | PVR_CMD_NUM) },
+	{ "wrong-ack", RESP(PVR_CMD_QUERY_PORT, hdr.ack, PVR_CMD_RESP_ACK | 0xff) },
 	{ "wrong-key", CALL_CMD(FAULT_RESPONSE, PVR_CMD_CREATE_UC, wrong_key) },
 	{ "error-in-response", RESP(PVR_CMD_CREATE_UC, hdr.err, 255) },
 	{ "slow", CALL_CMD(FAULT_RESPONSE, PVR_CMD_CREATE_UC, slow) },
