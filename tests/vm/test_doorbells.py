@@ -28,7 +28,7 @@ COUNT = """
 TRAFFIC = {
     "write_bw-8": ("perftest 18515 1 2 ib_write_bw -s 8 -n 5000", 1, 1),
     "write_bw-65536": ("perftest 18515 1 2 ib_write_bw -s 65536 -n 2000", 1, 1),
-    "write_bw-1048576": ("perftest 18515 1 2 ib_write_bw -s 1048576 -n 500", 1, 0.3),
+    "write_bw-8388608": ("perftest 18515 1 2 ib_write_bw -s 8388608 -n 100", 1, 0.3),
     "read_bw-65536": ("perftest 18515 1 2 ib_read_bw -s 65536 -n 2000", 1, 1),
     "send_bw-8": ("perftest 18515 1 2 ib_send_bw -s 8 -n 5000", 1.9, 1.4),
     "send_bw-65536": ("perftest 18515 1 2 ib_send_bw -s 65536 -n 2000", 1.9, 1.4),
@@ -40,7 +40,7 @@ TRAFFIC = {
 }
 
 
-CHECKED = ("write_bw-1048576", "send_bw-65536", "pingpong")
+CHECKED = ("write_bw-8388608", "send_bw-65536", "pingpong")
 LONG = [name for name in TRAFFIC if name not in CHECKED]
 
 
