@@ -225,6 +225,7 @@ static const struct ib_device_ops pvr_ops = {
 	.get_dev_fw_str = pvr_fw_str,
 	.get_dma_mr = pvr_get_dma_mr,
 	.get_link_layer = pvr_link_layer,
+	.get_netdev = pvr_get_netdev,
 	.get_port_immutable = pvr_port_immutable,
 	.map_mr_sg = pvr_map_mr_sg,
 	.mmap = pvr_mmap,

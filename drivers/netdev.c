@@ -99,6 +99,22 @@ static int netdev_set(struct pvr_dev *dev, struct net_device *ndev)
 	return 0;
 }
 
+/*
+ * ib_core would find the NIC without this, but SMC-R calls the operation itself. Return: the
+ * NIC with a reference for the caller, or NULL.
+ */
+struct net_device *pvr_get_netdev(struct ib_device *ibdev, u32 port)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibdev);
+	struct net_device *ndev;
+
+	spin_lock(&dev->netdev_lock);
+	ndev = dev->netdev;
+	dev_hold(ndev);
+	spin_unlock(&dev->netdev_lock);
+	return ndev;
+}
+
 static void pair(struct pvr_dev *dev, struct net_device *ndev)
 {
 	int err = netdev_set(dev, ndev);

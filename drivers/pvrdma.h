@@ -324,5 +324,6 @@ void pvr_netdev_exit(struct pvr_dev *dev);
  * Return: whether there is a paired NIC that is up and has carrier.
  */
 bool pvr_netdev_ready(struct pvr_dev *dev);
+struct net_device *pvr_get_netdev(struct ib_device *ibdev, u32 port);
 
 #endif /* PVR_PVRDMA_H */
