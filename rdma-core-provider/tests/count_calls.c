@@ -18,7 +18,8 @@
 
 static struct ibv_cq *cq;
 static struct ibv_cq_ex *cq_ex;
-static struct ibv_qp *qp;
+static struct ibv_qp *qp, *other_qp;
+static struct ibv_qp *srq_qp, *other_srq_qp;
 static struct ibv_srq *srq;
 static uint64_t data = 0x1122334455667788;
 static struct ibv_sge sge = { .addr = (uintptr_t)&data, .length = sizeof(data), .lkey = 1 };
@@ -30,10 +31,11 @@ static void consume(struct pvr_wq *wq)
 	wq->polled = wq->tail;
 }
 
-static void complete(uint32_t n)
+/* Completions of a and b alternate. */
+static void complete(struct ibv_qp *a, struct ibv_qp *b, uint32_t opcode, uint32_t n)
 {
 	while (n--)
-		FAKE_COMPLETE(cq, .qp = fake_handle(qp), .opcode = PVRDMA_WC_RDMA_WRITE);
+		FAKE_COMPLETE(cq, .qp = fake_handle(n & 1 ? a : b), .opcode = opcode);
 }
 
 static void post_send(uint32_t flags)
@@ -72,20 +74,37 @@ static void post_srq_recv(uint32_t arg)
 	consume(&to_pvr_srq(srq)->wq);
 }
 
-static void poll_cq(uint32_t n)
+static void poll(uint32_t n)
 {
 	struct ibv_wc wcs[RUN];
 
-	complete(n);
 	if (pvr_poll_cq(cq, RUN, wcs) != (int)n)
 		abort();
+}
+
+static void poll_cq(uint32_t n)
+{
+	complete(qp, qp, PVRDMA_WC_RDMA_WRITE, n);
+	poll(n);
+}
+
+static void poll_cq_of_qps(uint32_t n)
+{
+	complete(qp, other_qp, PVRDMA_WC_RDMA_WRITE, n);
+	poll(n);
+}
+
+static void poll_cq_of_srq(uint32_t n)
+{
+	complete(srq_qp, other_srq_qp, PVRDMA_WC_RECV, n);
+	poll(n);
 }
 
 static void start_poll(uint32_t arg)
 {
 	struct ibv_poll_cq_attr attr = {};
 
-	complete(1);
+	complete(qp, qp, PVRDMA_WC_RDMA_WRITE, 1);
 	if (ibv_start_poll(cq_ex, &attr) || ibv_wc_read_opcode(cq_ex) != IBV_WC_RDMA_WRITE)
 		abort();
 	ibv_end_poll(cq_ex);
@@ -111,6 +130,8 @@ static const struct {
 	{ "poll_cq.empty", "pvr_poll_cq", poll_cq, 0 },
 	{ "poll_cq.1", "pvr_poll_cq", poll_cq, 1 },
 	{ "poll_cq.16", "pvr_poll_cq", poll_cq, RUN },
+	{ "poll_cq.16.qps", "pvr_poll_cq", poll_cq_of_qps, RUN },
+	{ "poll_cq.16.srq", "pvr_poll_cq", poll_cq_of_srq, RUN },
 	{ "start_poll", "start_locked end_locked read_opcode", start_poll },
 	{ "req_notify_cq", "pvr_req_notify_cq", req_notify_cq },
 };
@@ -129,8 +150,11 @@ static void create(void)
 	cq = ibv_cq_ex_to_cq(cq_ex);
 	attr.send_cq = attr.recv_cq = cq;
 	qp = fake_create_qp_ex(&attr);
-	srq = fake_srq(64, 1);
-	if (!cq || !qp)
+	other_qp = fake_create_qp_ex(&attr);
+	srq = attr.srq = fake_srq(64, 1);
+	srq_qp = fake_create_qp_ex(&attr);
+	other_srq_qp = fake_create_qp_ex(&attr);
+	if (!cq || !qp || !other_qp || !srq_qp || !other_srq_qp)
 		abort();
 	*fake_db_suppress(&to_pvr_qp(qp)->sbuf) = (struct fake_db_suppress){ 1, 1 };
 	fake_db_suppress(&to_pvr_srq(srq)->buf)->rq = 1;

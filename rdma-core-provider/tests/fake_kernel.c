@@ -404,8 +404,8 @@ int fake_setup(void **state)
 	};
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
-	fake.ctx.qp_sides =
-		test_calloc((FAKE_QP_TBL_SIZE + 1) * PVR_SIDE_NUM, sizeof(*fake.ctx.qp_sides));
+	fake.ctx.qp_entries =
+		test_calloc(FAKE_QP_TBL_SIZE * PVR_SIDE_NUM, sizeof(*fake.ctx.qp_entries));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
 	fake.ibpd = &fake.pd.ibv_pd;
 	fake.ibpd->context = fake.ibctx;
@@ -440,7 +440,7 @@ int fake_teardown(void **state)
 	if (fake.ibctx->cmd_fd >= 0)
 		close(fake.ibctx->cmd_fd);
 	test_free(fake.ctx.qp_tbl);
-	test_free(fake.ctx.qp_sides);
+	test_free(fake.ctx.qp_entries);
 	return 0;
 }
 
@@ -613,7 +613,7 @@ void fake_start_at(struct ibv_cq *ibcq, uint32_t idx)
 {
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 
-	cq->head = idx;
+	cq->head = cq->tail = idx;
 	cq->ring_shm->prod_tail = idx;
 	cq->ring_shm->cons_head = idx;
 }
@@ -624,10 +624,26 @@ void fake_take(struct pvr_wq *wq, uint32_t n)
 		wq->ring_shm->cons_head = pvr_ring_next(wq->ring_shm->cons_head, wq->num);
 }
 
+/* For the next poll of their completions. */
+static void update_sides(const struct pvr_wq *wq)
+{
+	struct pvr_qp_side *side;
+	int i;
+
+	for (i = 0; i < PVR_SIDE_NUM * FAKE_QP_TBL_SIZE; i++) {
+		side = fake.ctx.qp_entries[i].cq ? fake.ctx.qp_entries[i].side : NULL;
+		if (side && side->wq == wq && !wq->is_shared) {
+			side->last = wq->tail - 1;
+			side->left = wq->tail - wq->polled;
+		}
+	}
+}
+
 void fake_consume(struct pvr_wq *wq, uint32_t n)
 {
 	fake_take(wq, n);
 	wq->polled += n;
+	update_sides(wq);
 }
 
 struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)

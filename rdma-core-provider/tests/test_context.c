@@ -139,7 +139,7 @@ static void check_context(struct pvr_context *ctx)
 	assert_int_equal(ctx->limits.srq_wr, PVR_MAX_ELEMENTS);
 	assert_int_equal(ctx->limits.srq_sge, 7);
 	assert_null(ctx->qp_tbl[MAX_QP - 1]);
-	assert_null(pvr_qp_side(ctx, MAX_QP, PVR_SIDE_RECV)->cq);
+	assert_null(ctx->qp_entries[pvr_qp_index(MAX_QP - 1, PVR_SIDE_RECV)].cq);
 }
 
 static void close_context(struct pvr_context *ctx)

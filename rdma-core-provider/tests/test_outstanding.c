@@ -270,6 +270,50 @@ TEST(outstanding, test_reset_ends_all_requests)
 	poll_one(1);
 }
 
+/* Bad input: a poller must not use what it remembers of the destroyed QP. */
+TEST(outstanding, test_completion_of_the_destroyed_qp_of_the_last_poll_is_skipped)
+{
+	uint32_t handle = fake_handle(qp), qp_num;
+	struct ibv_wc wc;
+
+	post_all(&ways[0], 0, NUM);
+	execute_all(&ways[0], 0, 3);
+	poll_one(0);
+	assert_int_equal(pvr_destroy_qp(qp), 0);
+	FAKE_CQE(cq, .qp = handle, .wr_id = 1);
+	assert_int_equal(pvr_poll_cq(cq, 1, &wc), 0);
+	fake.next_handle = handle;
+	qp = create_qp(NULL);
+	assert_int_equal(fake_handle(qp), handle);
+	qp_num = qp->qp_num;
+	FAKE_CQE(cq, .qp = handle, .wr_id = 0);
+	assert_int_equal(pvr_poll_cq(cq, 1, &wc), 0);
+	post_all(&ways[0], 0, NUM);
+	execute(&ways[0], 0);
+	poll_one(0);
+	assert_int_equal(qp->qp_num, qp_num);
+}
+
+/* Skipped CQEs do not count: later completions fill the array of the program. */
+TEST(outstanding, test_poll_returns_the_completions_behind_skipped_ones)
+{
+	struct ibv_wc wcs[NUM];
+	uint32_t i;
+
+	post_all(&ways[0], 0, NUM);
+	for (i = 0; i < 5; i++) {
+		execute(&ways[0], i);
+		FAKE_CQE(cq, .qp = fake_handle(qp), .wr_id = i);
+		FAKE_CQE(cq, .qp = fake_handle(qp), .wr_id = NUM);
+	}
+	assert_int_equal(pvr_poll_cq(cq, 3, wcs), 3);
+	assert_int_equal(wcs[2].wr_id, 1002);
+	assert_int_equal(pvr_poll_cq(cq, 3, wcs), 2);
+	assert_int_equal(wcs[1].wr_id, 1004);
+	assert_int_equal(pvr_poll_cq(cq, 3, wcs), 0);
+	post_all(&ways[0], NUM, NUM + 5);
+}
+
 TEST(outstanding, test_resized_cq_keeps_requests_outstanding)
 {
 	post_all(&ways[0], 0, NUM);
@@ -330,6 +374,48 @@ TEST(srq, test_poll_of_several_queues_counts_each)
 	assert_int_equal(pvr_poll_cq(cq, NUM, wcs), NUM - 5);
 	post_all(shared, NUM + 3, NUM + NUM / 2);
 	post_all(&ways[0], NUM + 2, NUM + NUM / 2);
+}
+
+static void poll_by_verb(uint32_t from, uint32_t to)
+{
+	struct ibv_wc wcs[NUM], *wc = wcs;
+
+	assert_int_equal(pvr_poll_cq(cq, to - from, wcs), to - from);
+	while (from < to)
+		assert_int_equal(wc++->wr_id, 1000 + from++);
+}
+
+static void poll_by_lazy_calls(uint32_t from, uint32_t to)
+{
+	assert_int_equal(ibv_start_poll(cq_ex, &no_attr), 0);
+	while (cq_ex->wr_id == 1000 + from && ++from < to)
+		assert_int_equal(ibv_next_poll(cq_ex), 0);
+	assert_int_equal(from, to);
+	ibv_end_poll(cq_ex);
+}
+
+static const struct {
+	const char *label;
+	void (*poll)(uint32_t from, uint32_t to);
+} polls[] = {
+	{ "poll_cq", poll_by_verb },
+	{ "lazy calls", poll_by_lazy_calls },
+};
+
+TEST_CASES(srq, test_completions_of_two_qps_of_an_srq_alternate, polls)
+{
+	struct ibv_qp *qps[] = { qp, create_qp(srq) };
+	uint32_t i;
+
+	post_all(shared, 0, NUM);
+	for (i = 0; i < NUM; i++) {
+		qp = qps[i % 2];
+		execute(shared, i);
+	}
+	row->poll(0, NUM / 2);
+	post_all(shared, NUM, NUM + NUM / 2);
+	row->poll(NUM / 2, NUM);
+	post_all(shared, NUM + NUM / 2, 2 * NUM);
 }
 
 static int resize(uint32_t max_wr)

@@ -122,14 +122,14 @@ static int map_doorbells(struct pvr_context *ctx)
 static int alloc_tables(struct pvr_context *ctx)
 {
 	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));
-	ctx->qp_sides = calloc((ctx->qp_tbl_size + 1) * PVR_SIDE_NUM, sizeof(*ctx->qp_sides));
-	return ctx->qp_tbl && ctx->qp_sides ? 0 : ENOMEM;
+	ctx->qp_entries = calloc(ctx->qp_tbl_size * PVR_SIDE_NUM, sizeof(*ctx->qp_entries));
+	return ctx->qp_tbl && ctx->qp_entries ? 0 : ENOMEM;
 }
 
 static void free_tables(struct pvr_context *ctx)
 {
 	free(ctx->qp_tbl);
-	free(ctx->qp_sides);
+	free(ctx->qp_entries);
 }
 
 static void free_context(struct ibv_context *ibctx)

@@ -81,6 +81,8 @@ uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 {
 	uint32_t mask = 2 * cq->num - 1, fill = pvr_cq_fill(cq), received = 0, from, to;
 
+	cq->side = NULL;
+	cq->index = PVR_NO_INDEX;
 	if (fill > cq->num)
 		return 0;
 	from = to = (cq->head + fill) & mask;
@@ -95,7 +97,7 @@ uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 			memcpy(pvr_cqe_at(cq, to), pvr_cqe_at(cq, from), sizeof(struct pvrdma_cqe));
 	}
 	cq->head = to;
-	cq->avail = 0; /* next_poll() reloads it */
+	cq->tail = to; /* next_poll() reloads it */
 	pvr_cq_publish(cq);
 	return received;
 }
@@ -144,7 +146,7 @@ static void use_ring(struct pvr_cq *cq, const struct pvr_context *ctx, const str
 	cq->cqes_shm = (void *)((uint8_t *)buf->addr + PVR_PAGE_SIZE);
 	cq->num = num;
 	cq->head = 0;
-	cq->avail = 0;
+	cq->tail = 0;
 	cq->arm = 0;
 	cq->arm_dbrec = ctx->features & PVR_EXT_CQ_ARM_DBREC
 				? (void *)(page + PVR_CQ_ARM_DBREC_OFFSET)
@@ -190,7 +192,7 @@ int pvr_cq_leave_device(struct pvr_cq *cq)
 	cq->cqes_shm = own->cqes;
 	cq->num = num;
 	cq->head = 0;
-	cq->avail = 0;
+	cq->tail = 0;
 	unlock_arming(cq);
 	return 0;
 }
@@ -230,6 +232,7 @@ static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_i
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		goto err_errno;
+	cq->index = PVR_NO_INDEX;
 	set_domain(cq, attr);
 	err = init_ring(cq, to_pvr_context(ibctx), attr->cqe);
 	if (err)

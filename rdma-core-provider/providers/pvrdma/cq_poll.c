@@ -12,7 +12,7 @@
 #include "doorbell.h"
 #include "wc.h"
 
-static int complain(const struct pvr_cq *cq)
+static __attribute__((noinline)) int complain(const struct pvr_cq *cq)
 {
 	verbs_err(verbs_get_ctx(cq->verbs_cq.cq.context),
 		  "cq %u: impossible prod_tail for a ring of %u CQEs at %u\n", cq->handle, cq->num,
@@ -29,10 +29,10 @@ static inline int look(struct pvr_cq *cq)
 	uint32_t fill = pvr_cq_fill(cq);
 
 	if (unlikely(fill > cq->num)) {
-		cq->avail = 0;
+		cq->tail = cq->head;
 		return complain(cq);
 	}
-	cq->avail = fill;
+	cq->tail = cq->head + fill;
 	return fill ? 0 : ENOENT;
 }
 
@@ -65,150 +65,168 @@ static inline int refill(struct pvr_cq *cq)
 }
 
 /*
- * A poll, by local variables. Of the last queue it keeps the completions that still count as
+ * A poll, by local variables. The requests of side that it has taken still count as
  * outstanding for posters. settle() ends them after the CQEs are returned to the device.
  * Otherwise the completion of a request that another thread posts at once could find the
  * CQ full.
  */
 struct poll {
 	struct pvr_cq *cq;
-	uint32_t head, avail; /* those of cq */
-	struct pvr_wq *wq; /* or NULL */
-	uint32_t polled, seen; /* those of wq; of an SRQ polled is the number of completions */
+	uint32_t head; /* the next CQE */
+	uint32_t stop; /* CQEs from here on are not taken */
+	uint32_t num; /* completions that the poll returns, unless it skips CQEs */
+	uint32_t index; /* that of side in qp_entries, or PVR_NO_INDEX */
+	struct pvr_qp_side *side; /* that of the last CQE, or NULL */
 };
 
+/* A poll of the CQEs that look() found. */
 static __always_inline struct poll poll_begin(struct pvr_cq *cq)
 {
-	return (struct poll){ .cq = cq, .head = cq->head, .avail = cq->avail };
+	return (struct poll){
+		.cq = cq,
+		.head = cq->head,
+		.stop = cq->tail,
+		.num = cq->tail - cq->head,
+		.index = cq->index,
+		.side = cq->side,
+	};
 }
 
-static __always_inline void settle(struct poll *poll)
+/* The poll returns up to num completions. */
+static __always_inline void limit(struct poll *poll, uint32_t num)
+{
+	if (poll->num > num) {
+		poll->num = num;
+		poll->stop = poll->head + num;
+	}
+}
+
+/* Ends the requests that polls have taken. */
+static __always_inline void end_requests(struct pvr_qp_side *side)
+{
+	uint32_t polled = side->last + 1 - side->left;
+
+	if (likely(!side->wq->is_shared)) {
+		pvr_wq_end(side->wq, polled);
+		return;
+	}
+	pvr_wq_end_shared(side->wq, polled);
+	side->left = UINT32_MAX;
+}
+
+static __always_inline void settle(const struct poll *poll)
 {
 	struct pvr_cq *cq = poll->cq;
 
 	cq->head = poll->head;
-	cq->avail = poll->avail;
 	pvr_cq_publish(cq);
-	if (unlikely(!poll->wq))
-		return;
-	if (unlikely(poll->wq->is_shared))
-		pvr_wq_end_shared(poll->wq, poll->polled);
-	else
-		pvr_wq_end(poll->wq, poll->polled);
+	if (likely(poll->side))
+		end_requests(poll->side);
 }
 
-static __always_inline void use_wq(struct poll *poll, struct pvr_wq *wq)
+/* Two sides with one queue are those of QPs with the same SRQ. */
+static __always_inline void leave_side(struct poll *poll, struct pvr_qp_side *next)
 {
-	if (poll->wq)
+	struct pvr_qp_side *side = poll->side;
+
+	if (side->wq == next->wq) {
+		next->left = side->left;
+		side->left = UINT32_MAX;
+	} else {
 		settle(poll);
-	poll->wq = wq;
-	poll->polled = 0;
-	poll->seen = atomic_load_explicit(&wq->seen, memory_order_relaxed);
-	if (likely(!wq->is_shared))
-		poll->polled = atomic_load_explicit(&wq->polled, memory_order_relaxed);
-}
-
-static __always_inline bool is_below_seen(const struct poll *poll, uint32_t number)
-{
-	return number - poll->polled < poll->seen - poll->polled;
-}
-
-/*
- * Returns whether a request is outstanding, by its number. Loads tail only if a former
- * value does not suffice, because posters write to its cache line all the time. Of an SRQ
- * each request passes: other CQs end requests, too.
- */
-static __always_inline bool is_outstanding(struct poll *poll, uint32_t number)
-{
-	if (likely(is_below_seen(poll, number)) || poll->wq->is_shared)
-		return true;
-	poll->seen = pvr_wq_tail(poll->wq);
-	atomic_store_explicit(&poll->wq->seen, poll->seen, memory_order_relaxed);
-	return is_below_seen(poll, number);
-}
-
-/*
- * Ends the request of a CQE, and the sends before it. Returns false if it is not
- * outstanding.
- */
-static __always_inline bool end_request(struct poll *poll, const struct pvr_qp_side *side,
-					const struct pvrdma_cqe *cqe, uint64_t *wr_id)
-{
-	uint32_t number = poll->polled;
-
-	*wr_id = cqe->wr_id;
-	if (side->wr_ids) {
-		number = cqe->wr_id;
-		*wr_id = side->wr_ids[number & side->mask];
 	}
-	if (unlikely(!is_outstanding(poll, number)))
+}
+
+/*
+ * Switches to another side. Returns false if it is of no QP of the CQ. The acquire pairs
+ * with the release in publish_side().
+ */
+static __always_inline bool use_side(struct poll *poll, uint32_t index)
+{
+	const struct pvr_context *ctx = to_pvr_context(poll->cq->verbs_cq.cq.context);
+	struct pvr_qp_entry *entry = &ctx->qp_entries[index];
+
+	if (unlikely(index >= pvr_qp_index(ctx->qp_tbl_size, 0)) ||
+	    unlikely(atomic_load_explicit(&entry->cq, memory_order_acquire) != poll->cq))
 		return false;
-	poll->polled = number + 1;
+	if (poll->head != poll->cq->head && poll->side)
+		leave_side(poll, entry->side);
+	poll->side = poll->cq->side = entry->side;
+	poll->index = poll->cq->index = index;
 	return true;
 }
 
-/* The entry of an impossible handle is behind those of QPs and names no CQ. */
-static __always_inline const struct pvr_qp_side *find_side(const struct pvr_cq *cq,
-							   const struct pvrdma_cqe *cqe)
+/*
+ * Loads tail, only if a former value does not suffice, because posters write to its cache
+ * line all the time. Returns the number of requests that were posted since.
+ */
+static __always_inline uint32_t add_posted(struct pvr_qp_side *side)
 {
-	const struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
-	uint32_t handle = pvr_cqe_qp_handle(cqe);
+	uint32_t last = pvr_wq_tail(side->wq) - 1, posted = last - side->last;
 
-	if (handle > ctx->qp_tbl_size)
-		handle = ctx->qp_tbl_size;
-	return pvr_qp_side(ctx, handle, pvr_cqe_side(cqe));
+	side->last = last;
+	side->left += posted;
+	return posted;
 }
 
-/* The acquire pairs with the release in publish_side(). */
-static __always_inline bool is_of_cq(const struct pvr_qp_side *side, const struct pvr_cq *cq)
+/*
+ * Takes the request of a CQE from the outstanding ones, and the sends before it. Returns
+ * false if it is not outstanding.
+ */
+static __always_inline bool take_request(struct pvr_qp_side *side, const struct pvrdma_cqe *cqe,
+					 uint64_t *wr_id)
 {
-	return atomic_load_explicit(&side->cq, memory_order_acquire) == cq;
+	uint32_t left = side->left - 1, number;
+
+	*wr_id = cqe->wr_id;
+	if (side->wr_ids) {
+		number = *wr_id;
+		*wr_id = side->wr_ids[number & side->mask];
+		left = side->last - number;
+	}
+	if (left >= side->left) {
+		left += add_posted(side);
+		if (unlikely(left >= side->left))
+			return false;
+	}
+	side->left = left;
+	return true;
 }
 
-static __attribute__((noinline)) void note_skipped(const struct pvr_cq *cq,
-						   const struct pvrdma_cqe *cqe)
+static __attribute__((noinline)) void note_skipped(struct pvr_cq *cq, uint32_t idx)
 {
+	const struct pvrdma_cqe *cqe = pvr_cqe_at(cq, idx);
+
 	verbs_debug(verbs_get_ctx(cq->verbs_cq.cq.context),
 		    "cq %u: completion of no outstanding request, QP handle %u, opcode %u\n",
 		    cq->handle, pvr_cqe_qp_handle(cqe), cqe->opcode);
 }
 
 /*
- * Returns the next CQE that look() found, its wr_id and QP number, or NULL if none is left.
- * The device may overwrite it after settle(). A CQE of no outstanding request is skipped,
- * because it would block the CQ.
+ * Takes the request of the next CQE. Returns false if there is none. Then the CQE must be
+ * skipped, because it would block the CQ.
  */
-static __always_inline const struct pvrdma_cqe *take(struct poll *poll, uint64_t *wr_id,
-						     uint32_t *qp_num)
+static __always_inline bool take(struct poll *poll, const struct pvrdma_cqe *cqe, uint64_t *wr_id)
 {
-	const struct pvr_qp_side *side;
-	const struct pvrdma_cqe *cqe;
+	uint32_t index = pvr_qp_index(pvr_cqe_qp_handle(cqe), pvr_cqe_side(cqe));
 
-	for (; poll->avail; note_skipped(poll->cq, cqe)) {
-		cqe = pvr_cqe_at(poll->cq, poll->head);
-		side = find_side(poll->cq, cqe);
-		poll->avail--;
-		if (unlikely(!is_of_cq(side, poll->cq))) {
-			poll->head++;
-			continue;
-		}
-		if (unlikely(side->wq != poll->wq))
-			use_wq(poll, side->wq);
-		poll->head++;
-		if (unlikely(!end_request(poll, side, cqe, wr_id)))
-			continue;
-		*qp_num = side->qp_num;
-		return cqe;
-	}
-	return NULL;
+	if (unlikely(index != poll->index) && unlikely(!use_side(poll, index)))
+		return false;
+	if (unlikely(!take_request(poll->side, cqe, wr_id)))
+		return false;
+	poll->head++;
+	return true;
 }
 
 static_assert(offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
 		      offsetof(struct pvrdma_cqe, imm_data) - offsetof(struct pvrdma_cqe, byte_len),
 	      "both fields are copied at once");
+static_assert(offsetof(struct ibv_wc, wc_flags) - offsetof(struct ibv_wc, src_qp) ==
+		      offsetof(struct pvrdma_cqe, wc_flags) - offsetof(struct pvrdma_cqe, src_qp),
+	      "both fields are copied at once");
 
-static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint64_t wr_id,
-		    uint32_t qp_num)
+static __always_inline void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint64_t wr_id,
+				    uint32_t qp_num)
 {
 	wc->wr_id = wr_id;
 	wc->status = pvr_wc_status(cqe);
@@ -216,34 +234,49 @@ static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint64_t wr
 	wc->vendor_err = cqe->vendor_err;
 	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(cqe->byte_len) + sizeof(cqe->imm_data));
 	wc->qp_num = qp_num;
-	wc->src_qp = cqe->src_qp;
-	wc->wc_flags = 0;
+	memcpy(&wc->src_qp, &cqe->src_qp, sizeof(cqe->src_qp) + sizeof(cqe->wc_flags));
 	wc->pkey_index = cqe->pkey_index;
 	wc->slid = cqe->slid;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->dlid_path_bits;
-	if (unlikely(cqe->wc_flags)) {
+	if (unlikely(wc->wc_flags)) {
 		wc->wc_flags = pvr_wc_flags(cqe);
 		wc->sl = pvr_wc_sl(cqe);
 	}
 }
 
+static __always_inline void skip(struct poll *poll)
+{
+	note_skipped(poll->cq, poll->head++);
+	if (poll->stop == poll->cq->tail)
+		poll->num--;
+	else
+		poll->stop++;
+}
+
+/* The device may overwrite CQEs after settle(). */
 static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
 {
 	const struct pvrdma_cqe *cqe;
 	struct poll poll;
 	uint64_t wr_id;
-	uint32_t qp_num;
-	int taken = 0, err;
+	int err;
 
 	err = refill(cq);
 	if (err)
 		return err == ENOENT ? 0 : -err;
 	poll = poll_begin(cq);
-	while (taken < num && (cqe = take(&poll, &wr_id, &qp_num)))
-		fill_wc(&wc[taken++], cqe, wr_id, qp_num);
+	limit(&poll, num);
+	while (poll.head != poll.stop) {
+		cqe = pvr_cqe_at(cq, poll.head);
+		if (unlikely(!take(&poll, cqe, &wr_id))) {
+			skip(&poll);
+			continue;
+		}
+		fill_wc(wc++, cqe, wr_id, poll.side->qp_num);
+	}
 	settle(&poll);
-	return taken;
+	return poll.num;
 }
 
 int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
@@ -270,25 +303,38 @@ static struct pvr_cq *of_ex(struct ibv_cq_ex *ex)
 	return container_of(ex, struct pvr_cq, verbs_cq.cq_ex);
 }
 
+/* Returns false if the CQE is skipped. */
+static __always_inline bool take_next(struct pvr_cq *cq)
+{
+	const struct pvrdma_cqe *cqe = pvr_cqe_at(cq, cq->head);
+	struct ibv_cq_ex *ex = &cq->verbs_cq.cq_ex;
+	struct poll poll = poll_begin(cq);
+	uint64_t wr_id;
+
+	if (unlikely(!take(&poll, cqe, &wr_id)))
+		return false;
+	cq->cqe = *cqe;
+	cq->qp_num = poll.side->qp_num;
+	ex->wr_id = wr_id;
+	ex->status = pvr_wc_status(&cq->cqe);
+	settle(&poll);
+	return true;
+}
+
 static int advance(struct pvr_cq *cq)
 {
-	struct ibv_cq_ex *ex = &cq->verbs_cq.cq_ex;
-	const struct pvrdma_cqe *cqe;
-	struct poll poll = poll_begin(cq);
-
-	cqe = take(&poll, &ex->wr_id, &cq->qp_num);
-	if (cqe) {
-		cq->cqe = *cqe;
-		ex->status = pvr_wc_status(&cq->cqe);
+	for (; cq->head != cq->tail; pvr_cq_publish(cq)) {
+		if (likely(take_next(cq)))
+			return 0;
+		note_skipped(cq, cq->head++);
 	}
-	settle(&poll);
-	return cqe ? 0 : ENOENT;
+	return ENOENT;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
 	struct pvr_cq *cq = of_ex(ex);
-	int err = cq->avail ? 0 : look(cq);
+	int err = cq->head != cq->tail ? 0 : look(cq);
 
 	return err ? err : advance(cq);
 }

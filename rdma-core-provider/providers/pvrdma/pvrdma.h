@@ -53,19 +53,31 @@ struct pvr_qp;
 struct pvr_cq;
 
 /*
- * What a poller needs of the send or receive side of a QP. A broken device can name a QP of
- * other CQs, which any thread may destroy. So a poller reads cq first, and the others only
- * if that is its own CQ, which it has locked.
+ * What a poller needs of the send or receive side of a QP. The lock of the CQ protects it. left
+ * lacks the requests that a poll in progress has taken. Then last + 1 - left is the next value
+ * of wq->polled. Of an SRQ it is what must be added to that.
  */
 struct pvr_qp_side {
-	struct pvr_cq *_Atomic cq; /* NULL: no QP */
+	uint8_t pad[64]; /* pollers of other CQs and posters write to other cache lines */
 	struct pvr_wq *wq; /* of the QP or its SRQ */
 	uint64_t *wr_ids; /* those of wq */
 	uint32_t mask; /* of slots in wr_ids */
+	uint32_t left; /* outstanding requests up to last */
 	uint32_t qp_num;
+	uint32_t last; /* the last request that is known to be posted */
+};
+
+/*
+ * A broken device can name a QP of other CQs, which any thread may destroy. So a poller reads
+ * cq first, and side only if that is its own CQ, which it has locked.
+ */
+struct pvr_qp_entry {
+	struct pvr_cq *_Atomic cq; /* NULL: no QP */
+	struct pvr_qp_side *side;
 };
 
 enum pvr_side { PVR_SIDE_SEND, PVR_SIDE_RECV, PVR_SIDE_NUM };
+#define PVR_NO_INDEX UINT32_MAX
 
 struct pvr_context {
 	struct verbs_context ibv_ctx;
@@ -77,10 +89,10 @@ struct pvr_context {
 	struct pvr_limits limits;
 	struct pvr_qp **qp_tbl; /* QPs by handle, protected by qp_mutex */
 	/*
-	 * For pollers, see pvr_qp_side(). An entry is set and cleared with that of qp_tbl. It
+	 * For pollers, see pvr_qp_index(). An entry is set and cleared with that of qp_tbl. It
 	 * is cleared with both CQs of the QP locked, together with the CQEs.
 	 */
-	struct pvr_qp_side *qp_sides;
+	struct pvr_qp_entry *qp_entries;
 	pthread_mutex_t qp_mutex; /* taken inside the lock of a CQ; nothing waits inside it */
 };
 
@@ -143,7 +155,9 @@ struct pvr_cq {
 	bool single_threaded; /* one thread at a time: no locking */
 	uint32_t handle;
 	uint32_t head; /* next element, wraps at 2^32; cons_head may lag behind it */
-	uint32_t avail; /* elements from head on that the current poll has found */
+	uint32_t tail; /* the end of the elements that the current poll has found */
+	uint32_t index; /* that of side in qp_entries, or PVR_NO_INDEX */
+	struct pvr_qp_side *side; /* that of the last CQE, or NULL; its QP exists */
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
@@ -185,6 +199,7 @@ struct pvr_qp {
 	struct pvr_batch batch;
 	struct pvr_buf sbuf; /* header page, send queue */
 	struct pvr_buf rbuf; /* receive queue */
+	struct pvr_qp_side sides[PVR_SIDE_NUM];
 };
 
 struct pvr_srq {
@@ -199,11 +214,10 @@ static inline struct pvr_context *to_pvr_context(struct ibv_context *ibctx)
 	return container_of(ibctx, struct pvr_context, ibv_ctx.context);
 }
 
-/* handle: up to qp_tbl_size, inclusive */
-static inline struct pvr_qp_side *pvr_qp_side(const struct pvr_context *ctx, uint32_t handle,
-					      enum pvr_side side)
+/* In qp_entries. */
+static inline uint32_t pvr_qp_index(uint32_t handle, enum pvr_side side)
 {
-	return &ctx->qp_sides[PVR_SIDE_NUM * handle + side];
+	return PVR_SIDE_NUM * handle + side;
 }
 
 static inline struct pvr_pd *to_pvr_pd(struct ibv_pd *ibpd)

@@ -216,32 +216,48 @@ static int create_in_kernel(struct pvr_context *ctx, struct pvr_qp *qp,
 	return 0;
 }
 
-/* The release pairs with the acquire in is_of_cq(). */
-static void publish_side(struct pvr_qp_side *side, struct ibv_cq *cq, struct pvr_wq *wq,
-			 uint32_t qp_num)
+/*
+ * Begins at the first request of an empty queue. Of an SRQ any number is outstanding, because
+ * completions in other CQs end its requests, too.
+ */
+static void reset_side(struct pvr_qp_side *side)
 {
+	side->left = side->wq->is_shared ? UINT32_MAX : 0;
+	side->last = side->left - 1;
+}
+
+static void init_side(struct pvr_qp *qp, enum pvr_side which, struct pvr_wq *wq)
+{
+	struct pvr_qp_side *side = &qp->sides[which];
+
 	side->wq = wq;
 	side->wr_ids = wq->wr_ids;
 	side->mask = wq->num - 1;
-	side->qp_num = qp_num;
-	atomic_store_explicit(&side->cq, to_pvr_cq(cq), memory_order_release);
+	side->qp_num = qp->verbs_qp.qp.qp_num;
+	reset_side(side);
+}
+
+/* The release pairs with the acquire in use_side(). */
+static void publish_side(struct pvr_context *ctx, struct pvr_qp *qp, enum pvr_side which,
+			 struct ibv_cq *cq)
+{
+	struct pvr_qp_entry *entry = &ctx->qp_entries[pvr_qp_index(qp->handle, which)];
+
+	entry->side = &qp->sides[which];
+	atomic_store_explicit(&entry->cq, to_pvr_cq(cq), memory_order_release);
 }
 
 static void publish_sides(struct pvr_context *ctx, struct pvr_qp *qp)
 {
-	const struct ibv_qp *ibqp = &qp->verbs_qp.qp;
-
-	publish_side(pvr_qp_side(ctx, qp->handle, PVR_SIDE_SEND), ibqp->send_cq, &qp->sq,
-		     ibqp->qp_num);
-	publish_side(pvr_qp_side(ctx, qp->handle, PVR_SIDE_RECV), ibqp->recv_cq, qp->recv_wq,
-		     ibqp->qp_num);
+	init_side(qp, PVR_SIDE_SEND, &qp->sq);
+	init_side(qp, PVR_SIDE_RECV, qp->recv_wq);
+	publish_side(ctx, qp, PVR_SIDE_SEND, qp->verbs_qp.qp.send_cq);
+	publish_side(ctx, qp, PVR_SIDE_RECV, qp->verbs_qp.qp.recv_cq);
 }
 
-static void unpublish_sides(struct pvr_context *ctx, const struct pvr_qp *qp)
+static void unpublish_side(struct pvr_context *ctx, const struct pvr_qp *qp, enum pvr_side which)
 {
-	atomic_store_explicit(&pvr_qp_side(ctx, qp->handle, PVR_SIDE_SEND)->cq, NULL,
-			      memory_order_relaxed);
-	atomic_store_explicit(&pvr_qp_side(ctx, qp->handle, PVR_SIDE_RECV)->cq, NULL,
+	atomic_store_explicit(&ctx->qp_entries[pvr_qp_index(qp->handle, which)].cq, NULL,
 			      memory_order_relaxed);
 }
 
@@ -372,7 +388,8 @@ static void unpublish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 
 	pvr_cq_lock_pair(send_cq, recv_cq);
 	purge_cqs_locked(qp, send_cq, recv_cq);
-	unpublish_sides(ctx, qp);
+	unpublish_side(ctx, qp, PVR_SIDE_SEND);
+	unpublish_side(ctx, qp, PVR_SIDE_RECV);
 	pthread_mutex_lock(&ctx->qp_mutex);
 	ctx->qp_tbl[qp->handle] = NULL;
 	pthread_mutex_unlock(&ctx->qp_mutex);
@@ -408,6 +425,8 @@ static void forget_work(struct pvr_qp *qp)
 	pvr_cq_lock_pair(send_cq, recv_cq);
 	pvr_wq_reset(&qp->sq);
 	pvr_wq_reset(&qp->rq);
+	reset_side(&qp->sides[PVR_SIDE_SEND]);
+	reset_side(&qp->sides[PVR_SIDE_RECV]);
 	purge_cqs_locked(qp, send_cq, recv_cq);
 	pvr_cq_unlock_pair(send_cq, recv_cq);
 }

@@ -129,7 +129,6 @@ struct pvr_wq {
 	bool is_shared; /* an SRQ */
 	uint8_t pad[64]; /* pollers write to another cache line than posters */
 	_Atomic uint32_t polled; /* requests that are no longer outstanding */
-	_Atomic uint32_t seen; /* a former tail, see is_outstanding() */
 };
 
 static inline uint32_t pvr_wq_tail(const struct pvr_wq *wq)
@@ -259,7 +258,6 @@ static inline void pvr_wq_reset(struct pvr_wq *wq)
 	pvr_lock(&wq->lock);
 	pvr_wq_set_tail(wq, 0);
 	pvr_wq_end(wq, 0);
-	atomic_store_explicit(&wq->seen, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
 	pvr_unlock(&wq->lock);
