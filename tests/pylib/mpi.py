@@ -10,7 +10,7 @@ from vmlab_run import ROOT
 
 # A login has the limits of /etc/security, and so has ssh's. The counters of all nodes, before and after node 1's command.
 SHELL = """
-    as_login() { exec su user -c "$1"; }
+    as_login() { exec su user -c "cd; $1"; }
     device_bytes() {
         [ -e "/sys/class/infiniband/$RDMA_DEV" ] || { echo 0; return; }
         sleep 0.1
