@@ -81,12 +81,15 @@ STORAGE_STEPS = [TARGET, STORAGE_DIES, STORAGE_AGAIN]
 
 
 def plug_in(folder, daemon):
-    """Start pvrdmad again, and give each VM one more adapter: QEMU 11.1 aborts when a vfio-user device is unplugged."""
+    """Start pvrdmad again, and give each VM one more adapter: QEMU 11.1 aborts when a vfio-user device is unplugged.
+
+    QEMU 11.1 gives devices with the same socket path the same eventfds, so the path is not that of the dead device.
+    """
     daemon.start([daemon.option(node) for node in NODES])
     for node in NODES:
         with Qmp(folder / f"node{node}.qmp") as qemu:
             qemu.execute("device_add", driver="vfio-user-pci", id="second", bus="spare-port",
-                         socket={"type": "unix", "path": str(daemon.socket(node))})
+                         socket={"type": "unix", "path": f"{folder}/./{daemon.socket(node).name}"})
 
 
 class OwnDaemon(Daemon):
