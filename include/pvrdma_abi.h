@@ -98,6 +98,8 @@ enum pvr_reg {
 	PVR_REG_EXT_FEATURES = 0x2c, /* R: PVR_EXT_* that the device offers */
 	PVR_REG_EXT_ACK = 0x30, /* RW: PVR_EXT_* that the driver acknowledges */
 	PVR_REG_EXT_CQ_VECTORS = 0x34, /* R: completion vectors; 0 without PVR_EXT_CQ_VECTORS */
+	PVR_REG_EXT_CLOCK_LOW = 0x38, /* R: clock, low half; 0 without PVR_EXT_CQ_TIMESTAMP */
+	PVR_REG_EXT_CLOCK_HIGH = 0x3c, /* R: high half at the last read of the low one */
 };
 
 enum pvr_version {
@@ -153,7 +155,8 @@ enum pvr_ctl {
 #define PVR_EXT_ATOMIC_WRITE (1u << 18) /* PVR_WR_ATOMIC_WRITE */
 #define PVR_EXT_FLUSH (1u << 19) /* PVR_WR_FLUSH; PVR_ACCESS_FLUSH_GLOBAL */
 #define PVR_EXT_CQ_MODERATION (1u << 20) /* MODIFY_CQ */
-#define PVR_EXT_ALL ((1u << 21) - 1)
+#define PVR_EXT_CQ_TIMESTAMP (1u << 21) /* PVR_CQ_TIMESTAMP in CREATE_CQ; EXT_CLOCK_* */
+#define PVR_EXT_ALL ((1u << 22) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the
@@ -579,6 +582,14 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
  * PVRDMA_WC_WITH_VLAN, and the VLAN ID at this offset of reserved2.
  */
 #define PVR_CQE_VLAN 0 /* __u16 */
+
+/*
+ * PVR_EXT_CQ_TIMESTAMP: the completions of a CQ with PVR_CQ_TIMESTAMP have the low
+ * PVR_TIMESTAMP_BITS of the device's clock in reserved2, little-endian, and never
+ * PVRDMA_WC_WITH_VLAN. The clock counts from an arbitrary start and never goes back.
+ */
+#define PVR_TIMESTAMP_BITS 48
+#define PVR_CLOCK_KHZ 1000000u
 
 /* pvrdma_sq_wqe_hdr.send_flags; numbers of ib_send_flags */
 #define PVR_SEND_FENCE (1u << 0)

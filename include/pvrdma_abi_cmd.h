@@ -254,6 +254,9 @@ PVR_ABI_FIELD(pvr_resp_create_mr, mr_handle, 16, 4);
 PVR_ABI_FIELD(pvr_resp_create_mr, lkey, 20, 4);
 PVR_ABI_FIELD(pvr_resp_create_mr, rkey, 24, 4);
 
+/* pvr_cmd_create_cq.flags */
+#define PVR_CQ_TIMESTAMP (1u << 0) /* completions have timestamps */
+
 struct pvr_cmd_create_cq {
 	struct pvr_cmd_hdr hdr;
 	__aligned_u64 pdir_dma; /* header page, then CQEs */
@@ -261,8 +264,11 @@ struct pvr_cmd_create_cq {
 	__u32 cqe; /* a power of two */
 	__u32 nchunks; /* pages, header included */
 	__u32 comp_vector; /* PVR_EXT_CQ_VECTORS; otherwise reserved */
+	__u32 flags; /* PVR_EXT_CQ_TIMESTAMP: PVR_CQ_*; otherwise not read */
+	__u8 reserved[4];
 };
-PVR_ABI_SIZE(pvr_cmd_create_cq, 40);
+PVR_ABI_SIZE(pvr_cmd_create_cq, 48);
+PVR_ABI_FIELD(pvr_cmd_create_cq, flags, 40, 4);
 PVR_ABI_FIELD(pvr_cmd_create_cq, comp_vector, 36, 4);
 PVR_ABI_FIELD(pvr_cmd_create_cq, pdir_dma, 16, 8);
 PVR_ABI_FIELD(pvr_cmd_create_cq, ctx_handle, 24, 4);

@@ -322,6 +322,8 @@ struct pvr_adapter {
 	uint32_t driver_version; /* from the DSR */
 	uint32_t version; /* in effect: the lower of the device's and the driver's */
 	uint64_t uar_pfn;
+	uint64_t clock_start; /* time of the creation, see pvr_adapter_clock() */
+	uint32_t clock_high; /* that of the last read of EXT_CLOCK_LOW */
 	struct pvr_dsr *dsr_shm;
 	void *cmd_shm, *resp_shm;
 	struct pvr_event_rings events;
@@ -426,6 +428,15 @@ static inline void pvr_stat_add(uint64_t *stat, uint64_t n)
 static inline uint64_t pvr_now(const struct pvr_engine *engine)
 {
 	return engine->ops->now(engine->opaque);
+}
+
+/*
+ * The clock that its guest can read, PVR_EXT_CQ_TIMESTAMP, in ns. It does not tell the uptime of
+ * the host.
+ */
+static inline uint64_t pvr_adapter_clock(const struct pvr_adapter *adapter)
+{
+	return pvr_now(adapter->engine) - adapter->clock_start;
 }
 
 /* Log one line about an adapter, or about the engine if @adapter is NULL. */

@@ -127,6 +127,7 @@ struct pvr_cq {
 	struct pvr_cq_lost_arm late;
 	struct pvr_cq_moderation moderation;
 	bool error; /* overrun, or its memory was removed: accepts no more completions */
+	bool has_timestamps; /* PVR_CQ_TIMESTAMP */
 	bool in_backlog; /* of its pvr_cq_vector */
 	TAILQ_ENTRY(pvr_cq) backlog;
 };

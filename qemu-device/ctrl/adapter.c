@@ -96,6 +96,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 		return NULL;
 	adapter->engine = engine;
 	adapter->deadline = UINT64_MAX;
+	adapter->clock_start = pvr_now(engine);
 	adapter->qp_gen = 1;
 	TAILQ_INIT(&adapter->ready);
 	LIST_INIT(&adapter->lost_gids);

@@ -59,6 +59,16 @@ static bool choose_vector(const struct pvr_adapter *adapter, const struct pvr_cm
 	return pvr_events_have_vector(adapter, cq->comp_vector);
 }
 
+/* Other drivers do not initialize flags. Return: false for an unknown flag. */
+static bool take_flags(const struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
+		       struct pvr_cq *cq)
+{
+	if (!(adapter->features & PVR_EXT_CQ_TIMESTAMP))
+		return true;
+	cq->has_timestamps = cmd->flags & PVR_CQ_TIMESTAMP;
+	return !(cmd->flags & ~PVR_CQ_TIMESTAMP);
+}
+
 int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
@@ -74,7 +84,9 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!cq)
 		return -ENOMEM;
 	cq->uc = uc;
-	err = choose_vector(adapter, cmd, cq) ? cq_attach(adapter, cmd, cq) : -EINVAL;
+	err = -EINVAL;
+	if (choose_vector(adapter, cmd, cq) && take_flags(adapter, cmd, cq))
+		err = cq_attach(adapter, cmd, cq);
 	if (err)
 		goto err_free;
 	err = pvr_cq_lost_arm_init(cq);

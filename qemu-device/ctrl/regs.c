@@ -21,6 +21,7 @@ void pvr_regs_reset(struct pvr_adapter *adapter)
 	adapter->pending = 0;
 	adapter->ext_ack = 0;
 	adapter->features = 0;
+	adapter->clock_high = 0;
 	adapter->driver_version = 0;
 	adapter->version = 0;
 	adapter->uar_pfn = 0;
@@ -180,6 +181,19 @@ static uint32_t read_icr(struct pvr_adapter *adapter)
 	return icr;
 }
 
+static bool offers(const struct pvr_adapter *adapter, uint32_t ext)
+{
+	return adapter->revision->ext & ext;
+}
+
+static uint32_t read_clock(struct pvr_adapter *adapter)
+{
+	uint64_t now = offers(adapter, PVR_EXT_CQ_TIMESTAMP) ? pvr_adapter_clock(adapter) : 0;
+
+	adapter->clock_high = now >> 32;
+	return (uint32_t)now;
+}
+
 static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 {
 	const uint8_t *mac = adapter->mac;
@@ -209,7 +223,11 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 	case PVR_REG_EXT_ACK:
 		return adapter->ext_ack;
 	case PVR_REG_EXT_CQ_VECTORS:
-		return adapter->revision->ext & PVR_EXT_CQ_VECTORS ? PVR_CQ_VECTORS_MAX : 0;
+		return offers(adapter, PVR_EXT_CQ_VECTORS) ? PVR_CQ_VECTORS_MAX : 0;
+	case PVR_REG_EXT_CLOCK_LOW:
+		return read_clock(adapter);
+	case PVR_REG_EXT_CLOCK_HIGH:
+		return adapter->clock_high;
 	default:
 		return 0;
 	}

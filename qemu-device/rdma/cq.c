@@ -3,6 +3,7 @@
 #include "rdma/cq.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "rdma/cq_lost_arm.h"
 #include "rdma/cq_moderation.h"
@@ -154,6 +155,15 @@ static void lose(struct pvr_qp *qp, struct pvr_cq *cq)
 	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 }
 
+/* The timestamp has the bytes of a VLAN ID. */
+static void stamp(const struct pvr_adapter *adapter, struct pvrdma_cqe *cqe)
+{
+	uint64_t clock = pvr_adapter_clock(adapter);
+
+	memcpy(cqe->reserved2, &clock, sizeof(cqe->reserved2));
+	cqe->wc_flags &= ~(uint32_t)PVRDMA_WC_WITH_VLAN;
+}
+
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited)
 {
 	struct pvr_adapter *adapter = qp->adapter;
@@ -163,6 +173,8 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, b
 		return;
 	}
 	cqe->qp = qp->handle;
+	if (cq->has_timestamps)
+		stamp(adapter, cqe);
 	write_cqe(adapter, cq, cqe);
 	if (solicited || cqe->status != PVRDMA_WC_SUCCESS)
 		cq->solicited = cq->produced;

@@ -39,12 +39,8 @@ static void use_ring(struct fg_cq *cq, uint32_t cqe)
 	cq->cqes = (struct pvrdma_cqe *)(cq->buf.va + PVR_PAGE_SIZE);
 }
 
-uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
-{
-	return fg_cq_create_on(ctx, 0, cqe, cq);
-}
-
-uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe, struct fg_cq *cq)
+static uint32_t create(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t flags, uint32_t cqe,
+		       struct fg_cq *cq)
 {
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
@@ -54,6 +50,7 @@ uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe,
 	fg_buf_init(&cq->buf, &ctx->guest->ram, ring_pages(cqe), FG_SCATTERED);
 	req = fg_cq_request(ctx, &cq->buf, cqe);
 	req.comp_vector = comp_vector;
+	req.flags = flags;
 	err = fg_create_cq(ctx->guest, &req, &resp);
 	if (err) {
 		fg_buf_exit(&cq->buf);
@@ -63,6 +60,29 @@ uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe,
 	cq->handle = resp.cq_handle;
 	use_ring(cq, cqe);
 	return 0;
+}
+
+uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
+{
+	return create(ctx, 0, 0, cqe, cq);
+}
+
+uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe, struct fg_cq *cq)
+{
+	return create(ctx, comp_vector, 0, cqe, cq);
+}
+
+uint32_t fg_cq_create_timestamp(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
+{
+	return create(ctx, 0, PVR_CQ_TIMESTAMP, cqe, cq);
+}
+
+uint64_t fg_cqe_timestamp(const struct pvrdma_cqe *cqe)
+{
+	uint64_t timestamp = 0;
+
+	memcpy(&timestamp, cqe->reserved2, sizeof(cqe->reserved2));
+	return timestamp;
 }
 
 uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *req,

@@ -29,6 +29,8 @@ struct pvr_cmd_create_cq fg_cq_request(const struct fg_ctx *ctx, const struct fg
 uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq);
 /* On a completion vector. */
 uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe, struct fg_cq *cq);
+/* PVR_EXT_CQ_TIMESTAMP: a CQ whose completions have timestamps. */
+uint32_t fg_cq_create_timestamp(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq);
 /* RESIZE_CQ with any request. */
 uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *req,
 		      struct pvr_resp_resize_cq *resp);
@@ -46,6 +48,8 @@ uint32_t fg_cq_destroy(struct fg_cq *cq);
 uint32_t fg_cq_pending(const struct fg_cq *cq);
 /* The next completion; false if there is none. */
 bool fg_cq_poll(struct fg_cq *cq, struct pvrdma_cqe *cqe);
+/* PVR_EXT_CQ_TIMESTAMP: the timestamp of a completion. */
+uint64_t fg_cqe_timestamp(const struct pvrdma_cqe *cqe);
 /* Polls until empty; how many there were. */
 uint32_t fg_cq_drain(struct fg_cq *cq);
 

@@ -178,6 +178,7 @@ static void fill(struct fg_monkey *m, int who, union pvr_cmd_req *req)
 		req->create_cq.cqe = mostly(m, 1u << rnd(m, 8), 4096);
 		req->create_cq.nchunks = mostly(m, BUF_PAGES, 2 * BUF_PAGES);
 		req->create_cq.comp_vector = number(m, PVR_CQ_VECTORS_MAX);
+		req->create_cq.flags = mostly(m, PVR_CQ_TIMESTAMP * rnd(m, 2), 4);
 		break;
 	case PVR_CMD_CREATE_SRQ:
 		req->create_srq.pdir_dma = pdir(m, who);

@@ -5,7 +5,7 @@
 #define GRH 40u
 #define MAD 256u
 
-TEST_EXT(PVR_EXT_VLAN)
+TEST_EXT(PVR_EXT_VLAN | PVR_EXT_CQ_TIMESTAMP)
 
 /* ib_mad's way: a header and a data entry, number 1, a Q_Key with the top bit. */
 static void send_mad(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
@@ -145,6 +145,23 @@ TEST(gsi_ready, test_mad_has_the_vlan_of_its_gid)
 	expect_vlan(at_vlan(env, 0), 0);
 	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, env->b.gid));
 	expect_no_vlan(at_vlan(env, PVR_VLAN_NONE));
+}
+
+/* Both have the same bytes of the completion. */
+TEST(gsi_ready, test_timestamp_replaces_the_vlan)
+{
+	struct pvrdma_cqe cqe;
+	struct fg_cq cq;
+
+	expect_ok(fg_cq_create_timestamp(&env->g[1]->kernel, FG_END_CQE, &cq));
+	t_qp_replace(&env->b, (struct fg_qp_spec){ .rcq = &cq });
+	expect_ok(fg_cq_destroy(&env->b.rcq));
+	env->b.rcq = cq;
+	fg_end_ready(&env->b);
+	fg_advance(env->host, 1234567890);
+	cqe = at_vlan(env, 4094);
+	assert_false(cqe.wc_flags & PVRDMA_WC_WITH_VLAN);
+	assert_int_equal(fg_cqe_timestamp(&cqe), 1234567890);
 }
 
 /* As link-local ones: the sender's VLAN is not known, and the NIC itself comes first. */

@@ -51,6 +51,15 @@ TEST_CASES(host, test_only_the_latest_offers_extensions, revisions)
 	assert_int_equal(fg_stats(g).features, row->ext ? PVR_ENGINE_EXT : 0);
 }
 
+TEST_CASES(host, test_only_the_latest_has_a_clock, revisions)
+{
+	struct fg_guest *g = plug(env, 1, row->hwversion, 0);
+
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_CLOCK_LOW), row->ext ? FG_SEC : 0);
+	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_CLOCK_HIGH), 0);
+}
+
 TEST_CASES(host, test_default_kind_of_roce, revisions)
 {
 	struct fg_guest *g = plug(env, 1, row->hwversion, 0);
