@@ -207,6 +207,22 @@ enum pvr_uverbs_attr_pd_query {
 	PVR_ATTR_PD_QUERY_HANDLE = PVR_UVERBS_NS, /* in: the PD */
 	PVR_ATTR_PD_QUERY_RESP, /* out: struct pvrdma_alloc_pd_resp */
 };
+/*
+ * Provider <-> driver, PVR_EXT_CQ_TIMESTAMP: reads the clock of the device and CLOCK_REALTIME of
+ * the guest at the same time.
+ */
+enum pvr_uverbs_method_device {
+	PVR_METHOD_CLOCK_QUERY = PVR_UVERBS_NS,
+};
+enum pvr_uverbs_attr_clock_query {
+	PVR_ATTR_CLOCK_QUERY_RESP = PVR_UVERBS_NS, /* out: struct pvr_clock_query_resp */
+};
+struct pvr_clock_query_resp {
+	__aligned_u64 clock; /* EXT_CLOCK_*, all 64 bits */
+	__aligned_u64 wallclock_ns;
+};
+PVR_ABI_SIZE(pvr_clock_query_resp, 16);
+PVR_ABI_FIELD(pvr_clock_query_resp, wallclock_ns, 8, 8);
 PVR_ABI_SIZE(pvrdma_alloc_ucontext_resp, 8);
 PVR_ABI_FIELD(pvrdma_alloc_ucontext_resp, reserved, 4, 4);
 PVR_ABI_SIZE(pvrdma_alloc_pd_resp, 8);

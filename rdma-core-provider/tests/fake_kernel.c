@@ -93,17 +93,20 @@ int ibv_cmd_dealloc_pd(struct ibv_pd *pd)
 	return answer();
 }
 
-int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
-		      int comp_vector, struct ibv_cq *cq, struct ibv_create_cq *cmd,
-		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size)
+int ibv_cmd_create_cq_ex(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_cq *cq, struct ibv_create_cq_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_create_cq_resp *resp, size_t resp_size,
+			 uint32_t cmd_flags)
 {
 	struct pvr_uverbs_create_cq_resp *drv =
 		container_of(resp, struct pvr_uverbs_create_cq_resp, ibv_resp);
 
-	cq->context = context;
-	cq->cqe = cqe;
+	assert_int_equal(attr->comp_mask, 0);
+	fake.cq_attr = *attr;
+	cq->cq.context = context;
+	cq->cq.cqe = attr->cqe;
 	drv->cqn = fake.next_handle++;
-	return created(&fake.cqs, cq);
+	return created(&fake.cqs, &cq->cq);
 }
 
 /* Moves elements into another ring, as the device does: the old ring is not changed. */
@@ -369,18 +372,42 @@ static void query_dm(const struct ib_uverbs_attr *attrs)
 	resp->mmap_offset = FAKE_DM_OFFSET;
 }
 
+static int query_clock(const struct ib_uverbs_attr *attrs)
+{
+	assert_int_equal(attrs[0].attr_id, PVR_ATTR_CLOCK_QUERY_RESP);
+	assert_int_equal(attrs[0].len, sizeof(fake.clocks));
+	fake.clock_queries++;
+	if (fake.fail_query)
+		return fake.fail_query;
+	memcpy((void *)(uintptr_t)attrs[0].data, &fake.clocks, sizeof(fake.clocks));
+	return 0;
+}
+
 /* Queries, which find one PD and one DM. */
-int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
+static int query_object(const struct ibv_command_buffer *cmd, uint32_t handle, uint16_t method,
+			void (*query)(const struct ib_uverbs_attr *attrs))
 {
 	const struct ib_uverbs_attr *attrs = cmd->hdr.attrs;
-	bool is_pd = cmd->hdr.object_id == UVERBS_OBJECT_PD;
 
-	assert_true(is_pd || cmd->hdr.object_id == UVERBS_OBJECT_DM);
-	assert_int_equal(cmd->hdr.method_id, is_pd ? PVR_METHOD_PD_QUERY : PVR_METHOD_DM_QUERY);
-	if (fake.fail_query || attrs[0].data != (is_pd ? FAKE_KERNEL_PD : FAKE_DM))
+	assert_int_equal(cmd->hdr.method_id, method);
+	if (fake.fail_query || attrs[0].data != handle)
 		return fake.fail_query ? fake.fail_query : ENOENT;
-	(is_pd ? query_pd : query_dm)(attrs);
+	query(attrs);
 	return 0;
+}
+
+int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
+{
+	switch (cmd->hdr.object_id) {
+	case UVERBS_OBJECT_PD:
+		return query_object(cmd, FAKE_KERNEL_PD, PVR_METHOD_PD_QUERY, query_pd);
+	case UVERBS_OBJECT_DM:
+		return query_object(cmd, FAKE_DM, PVR_METHOD_DM_QUERY, query_dm);
+	default:
+		assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_DEVICE);
+		assert_int_equal(cmd->hdr.method_id, PVR_METHOD_CLOCK_QUERY);
+		return query_clock(cmd->hdr.attrs);
+	}
 }
 
 int fake_setup(void **state)

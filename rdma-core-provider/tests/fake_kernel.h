@@ -42,7 +42,7 @@ struct fake {
 	uint32_t uar[1024];
 	uint32_t next_handle; /* of any object; QPs have number 0x100 + handle */
 	int fail; /* errno of the next command; 0 after it */
-	int fail_query; /* errno of queries of PDs and DMs */
+	int fail_query; /* errno of queries of PDs, DMs and clocks */
 	int resolved; /* number of resolved addresses */
 	int async[2]; /* pipe of the async file; bytes in it are unread events */
 	int port_queries; /* number of QUERY_PORT, which check for a dead device */
@@ -50,6 +50,9 @@ struct fake {
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	struct ibv_modify_cq_attr modified_cq; /* the last ibv_modify_cq() */
+	struct ibv_cq_init_attr_ex cq_attr; /* of the last CQ in the kernel */
+	struct pvr_clock_query_resp clocks; /* of device and guest */
+	int clock_queries;
 	bool resized_locked; /* locks were held during the last resize */
 	const uint32_t *resized_tail; /* prod_tail after a resize; NULL: the right one */
 	struct ibv_qp_cap asked; /* requested sizes of the last QP */

@@ -16,7 +16,7 @@
 #define PROVIDER_FEATURES                                                                       \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS | PVR_EXT_CQ_ARM_DBREC |          \
-	 PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH)
+	 PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_TIMESTAMP)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -185,6 +185,7 @@ static const struct verbs_context_ops context_ops = {
 	.query_device_ex = query_device_ex,
 	.query_port = query_port,
 	.query_qp = pvr_query_qp,
+	.query_rt_values = pvr_query_rt_values,
 	.query_srq = pvr_query_srq,
 	.reg_dm_mr = pvr_reg_dm_mr,
 	.reg_mr = pvr_reg_mr,

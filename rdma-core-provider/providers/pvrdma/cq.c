@@ -204,11 +204,17 @@ static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
 	struct pvr_uverbs_create_cq cmd = {
 		.drv_payload = { .buf_addr = (uintptr_t)cq->buf.addr, .buf_size = cq->buf.size },
 	};
+	const struct ibv_cq_init_attr_ex known = {
+		.cqe = cq->num,
+		.channel = attr->channel,
+		.comp_vector = attr->comp_vector,
+		.wc_flags = attr->wc_flags, /* timestamps count */
+	};
 	struct pvr_uverbs_create_cq_resp resp = {};
 	int err;
 
-	err = ibv_cmd_create_cq(ibctx, cq->num, attr->channel, attr->comp_vector, &cq->verbs_cq.cq,
-				&cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	err = ibv_cmd_create_cq_ex(ibctx, &known, &cq->verbs_cq, &cmd.ibv_cmd, sizeof(cmd),
+				   &resp.ibv_resp, sizeof(resp), 0);
 	cq->handle = resp.cqn;
 	return err;
 }
@@ -267,14 +273,17 @@ struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp
 #define COMP_MASK_KNOWN (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
 
 /*
- * The device has no completion time stamps, VLANs or flow tags. A CQ that overflows is in
- * error, with and without IGNORE_OVERRUN.
+ * The device has no VLANs or flow tags. A CQ that overflows is in error, with and without
+ * IGNORE_OVERRUN.
  */
-static int check_ex(const struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)
+static int check_ex(struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)
 {
+	const bool has_times = to_pvr_context(ibctx)->features & PVR_EXT_CQ_TIMESTAMP;
+	const uint64_t fields = IBV_WC_STANDARD_FLAGS | (has_times ? PVR_WC_EX_TIMES : 0);
+
 	if (attr->comp_mask & ~COMP_MASK_KNOWN)
 		return EOPNOTSUPP;
-	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS)
+	if (attr->wc_flags & ~fields)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 	    (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
@@ -282,6 +291,15 @@ static int check_ex(const struct ibv_context *ibctx, const struct ibv_cq_init_at
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
 	    (!to_pvr_parent_domain(attr->parent_domain) || attr->parent_domain->context != ibctx))
 		return EINVAL;
+	return 0;
+}
+
+static int set_calls(struct pvr_cq *cq, uint64_t wc_flags)
+{
+	pvr_cq_set_lazy_calls(cq, wc_flags);
+	pvr_cq_set_clock_calls(cq, wc_flags);
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		return pvr_cq_read_clocks(cq);
 	return 0;
 }
 
@@ -303,7 +321,12 @@ struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init
 	cq = create_cq(ibctx, &known);
 	if (!cq)
 		return NULL;
-	pvr_cq_set_lazy_calls(cq, attr->wc_flags);
+	err = set_calls(cq, attr->wc_flags);
+	if (err) {
+		pvr_destroy_cq(&cq->verbs_cq.cq);
+		errno = err;
+		return NULL;
+	}
 	return &cq->verbs_cq.cq_ex;
 }
 

@@ -89,6 +89,16 @@ static inline int pvr_cq_idle_locked(struct pvr_cq *cq)
 	return pvr_cq_ask_locked(cq);
 }
 
+/* clock.c: a clock of the process, in ms, whose readings are cheap and may be some ms late. */
+uint64_t pvr_now_msec(void);
+/* clock.c: reads the clocks of device and guest for the wall clock of completions; an errno. */
+int pvr_cq_read_clocks(struct pvr_cq *cq);
+/* clock.c: sets the calls of IBV_WC_EX_WITH_COMPLETION_TIMESTAMP*. */
+void pvr_cq_set_clock_calls(struct pvr_cq *cq, uint64_t wc_flags);
+
+#define PVR_WC_EX_TIMES \
+	(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
 /*
  * cq_poll.c: sets the calls of an extended CQ. wc_flags: the IBV_WC_EX_WITH_* to support.
  */

@@ -18,20 +18,11 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <time.h>
 
 #include "cq.h"
 
 /* Interval of the checks of the async file, in ms. */
 #define LOOK_MSEC 100
-
-static uint64_t now_msec(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
-}
 
 /*
  * Runs a command that every live device supports. It fails with EIO if driver or device
@@ -72,7 +63,7 @@ static bool is_due(struct pvr_cq *cq)
 	}
 	if (cq->empty_polls % PVR_CLOCK_POLLS)
 		return false;
-	now = now_msec();
+	now = pvr_now_msec();
 	if (now - cq->looked < LOOK_MSEC)
 		return false;
 	cq->looked = now;

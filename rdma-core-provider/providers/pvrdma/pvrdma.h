@@ -8,7 +8,8 @@
  *  wq.lock, cq.arm_lock
  *
  * Posting takes one wq.lock, polling one cq.lock, arming one cq.arm_lock. None of them
- * makes a system call. Resizing makes one under the locks of its object.
+ * makes a system call. Resizing makes one under the locks of its object. So does a read of the
+ * wall clock between start_poll and end_poll, once a second.
  */
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
@@ -175,6 +176,8 @@ struct pvr_cq {
 	_Atomic bool broken; /* in error, no CQE will follow; accessed without the lock */
 	struct pvrdma_cqe cqe; /* current CQE between start_poll and end_poll */
 	uint32_t qp_num; /* of the QP of cqe */
+	struct pvr_clock_query_resp clocks; /* the last reading, see clock.c */
+	uint64_t clocks_until; /* ms: when it is repeated */
 	struct ibv_pd *parent; /* a parent domain, or NULL */
 	struct pvr_buf buf;
 };
@@ -328,6 +331,8 @@ struct ibv_dm *pvr_import_dm(struct ibv_context *ibctx, uint32_t handle);
 void pvr_unimport_dm(struct ibv_dm *ibdm);
 struct ibv_mr *pvr_reg_dm_mr(struct ibv_pd *ibpd, struct ibv_dm *ibdm, uint64_t offset,
 			     size_t length, unsigned int access);
+
+int pvr_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
 
 struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
 			     int comp_vector);

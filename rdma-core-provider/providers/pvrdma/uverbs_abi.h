@@ -10,7 +10,7 @@
 #include "pvrdma_abi.h"
 
 DECLARE_DRV_CMD(pvr_uverbs_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD, empty, pvrdma_alloc_pd_resp);
-DECLARE_DRV_CMD(pvr_uverbs_create_cq, IB_USER_VERBS_CMD_CREATE_CQ, pvrdma_create_cq,
+DECLARE_DRV_CMD(pvr_uverbs_create_cq, IB_USER_VERBS_EX_CMD_CREATE_CQ, pvrdma_create_cq,
 		pvrdma_create_cq_resp);
 DECLARE_DRV_CMD(pvr_uverbs_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ, pvrdma_resize_cq, empty);
 DECLARE_DRV_CMD(pvr_uverbs_create_qp, IB_USER_VERBS_CMD_CREATE_QP, pvrdma_create_qp,
