@@ -18,7 +18,7 @@
 
 #define FEATURES                                                                                \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | \
-	 PVR_EXT_MW | PVR_EXT_DB_SUPPRESS | PVR_EXT_CQ_ARM_DBREC)
+	 PVR_EXT_MW | PVR_EXT_DB_SUPPRESS | PVR_EXT_CQ_ARM_DBREC | PVR_EXT_CQ_TIMESTAMP)
 #define RC_OPS                                                                                  \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
@@ -144,12 +144,19 @@ static bool uses_open(const struct ibv_qp *qp)
 
 /* ------------------------------------------------------------------------- objects */
 
+/* Fields of completions that can be read. */
+static uint64_t all_fields(void)
+{
+	return IBV_WC_STANDARD_FLAGS |
+	       (fake.ctx.features & PVR_EXT_CQ_TIMESTAMP ? PVR_WC_EX_TIMES : 0);
+}
+
 static void create_cq(void)
 {
 	unsigned int i = take_index();
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 1 + take_byte() % 20,
-		.wc_flags = IBV_WC_STANDARD_FLAGS,
+		.wc_flags = all_fields(),
 		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		.flags = take_byte() & 1 ? IBV_CREATE_CQ_ATTR_SINGLE_THREADED : 0,
 	};
@@ -308,14 +315,21 @@ static void lazy_start(void)
 		w.open = cq;
 }
 
+static uint64_t read_times(struct ibv_cq_ex *ex)
+{
+	if (!ex->read_completion_ts)
+		return 0;
+	return ibv_wc_read_completion_ts(ex) + ibv_wc_read_completion_wallclock_ns(ex);
+}
+
 static uint64_t read_all(void)
 {
 	struct ibv_cq_ex *ex = open_ex();
 
-	return ex->wr_id + ex->status + ibv_wc_read_opcode(ex) + ibv_wc_read_vendor_err(ex) +
-	       ibv_wc_read_byte_len(ex) + ibv_wc_read_imm_data(ex) + ibv_wc_read_qp_num(ex) +
-	       ibv_wc_read_src_qp(ex) + ibv_wc_read_wc_flags(ex) + ibv_wc_read_slid(ex) +
-	       ibv_wc_read_sl(ex) + ibv_wc_read_dlid_path_bits(ex);
+	return read_times(ex) + ex->wr_id + ex->status + ibv_wc_read_opcode(ex) +
+	       ibv_wc_read_vendor_err(ex) + ibv_wc_read_byte_len(ex) + ibv_wc_read_imm_data(ex) +
+	       ibv_wc_read_qp_num(ex) + ibv_wc_read_src_qp(ex) + ibv_wc_read_wc_flags(ex) +
+	       ibv_wc_read_slid(ex) + ibv_wc_read_sl(ex) + ibv_wc_read_dlid_path_bits(ex);
 }
 
 /* A program must not read after ENOENT. */
@@ -627,10 +641,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fake_setup(NULL))
 		die("cannot set the context up");
 	fake.ctx.features = take_word() & FEATURES;
-	w.cqs[0] = to_pvr_cq(FAKE_CQ_EX(.cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS)
+	w.cqs[0] = to_pvr_cq(FAKE_CQ_EX(.cqe = 8, .wc_flags = all_fields())
 				     ? fake.cqs.object[fake.cqs.num - 1]
 				     : NULL);
-	w.cqs[1] = to_pvr_cq(FAKE_CQ_EX(.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS)
+	w.cqs[1] = to_pvr_cq(FAKE_CQ_EX(.cqe = 4, .wc_flags = all_fields())
 				     ? fake.cqs.object[fake.cqs.num - 1]
 				     : NULL);
 	for (int i = 0; i < OPS_MAX && w.left; i++)
