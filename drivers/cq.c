@@ -23,6 +23,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	req.create_cq.cqe = cq->buf.n;
 	req.create_cq.nchunks = cq->buf.pdir.npages;
 	req.create_cq.comp_vector = cq->vector;
+	req.create_cq.flags = cq->flags;
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
@@ -53,6 +54,18 @@ static int reply(struct pvr_cq *cq, struct ib_udata *udata)
 	return udata ? pvr_udata_out(udata, &resp, sizeof(resp)) : 0;
 }
 
+/* Providers read timestamps; completions of kernel CQs have none in struct ib_wc. */
+static bool take_flags(struct pvr_cq *cq, u32 flags, struct ib_udata *udata)
+{
+	if (!flags)
+		return true;
+	if (flags != IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION || !udata ||
+	    !(pvr_udata_features(udata) & PVR_EXT_CQ_TIMESTAMP))
+		return false;
+	cq->flags = PVR_CQ_TIMESTAMP;
+	return true;
+}
+
 int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  PVR_CREATE_CQ_ARG *arg)
 {
@@ -61,7 +74,7 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 	int err;
 
-	if (attr->flags)
+	if (!take_flags(cq, attr->flags, udata))
 		return -EOPNOTSUPP;
 	if (attr->comp_vector >= dev->num_vectors)
 		return -EINVAL;

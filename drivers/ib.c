@@ -125,6 +125,10 @@ static int pvr_query_device(struct ib_device *ibdev,
 		attr->cq_caps.max_cq_moderation_count = U16_MAX;
 		attr->cq_caps.max_cq_moderation_period = U16_MAX;
 	}
+	if (dev->features & PVR_EXT_CQ_TIMESTAMP) {
+		attr->timestamp_mask = GENMASK_ULL(PVR_TIMESTAMP_BITS - 1, 0);
+		attr->hca_core_clock = PVR_CLOCK_KHZ;
+	}
 	if (caps->max_srq && (dev->features & PVR_EXT_RESIZE))
 		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 	if (dev->features & PVR_EXT_MCAST) {

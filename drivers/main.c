@@ -191,6 +191,7 @@ static struct pvr_dev *dev_alloc(struct pvr_pci *pci)
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	pvr_stats_init(&dev->stats);
 	mutex_init(&dev->qp_lock);
+	mutex_init(&dev->clock_lock);
 	spin_lock_init(&dev->netdev_lock);
 	INIT_WORK(&dev->port_work, pvr_port_work);
 	INIT_DELAYED_WORK(&dev->health_work, pvr_health_work);
@@ -207,6 +208,7 @@ static void dev_free(struct pvr_dev *dev)
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->cqs);
 	ida_destroy(&dev->uars);
+	mutex_destroy(&dev->clock_lock);
 	mutex_destroy(&dev->qp_lock);
 	pvr_stats_exit(&dev->stats);
 	ib_dealloc_device(&dev->ibdev);

@@ -70,6 +70,7 @@ struct pvr_cq {
 	struct pvr_ref ref;
 	u32 handle;
 	u32 vector; /* completion vector */
+	u32 flags; /* PVR_CQ_* */
 	struct mutex resize_lock; /* writers of buf hold it and lock */
 	struct pvr_cq_buf buf;
 

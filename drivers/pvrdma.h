@@ -61,7 +61,7 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  *  pvr_qp.lock
  *  pvr_dev.qp_lock
  *  pvr_cq.resize_lock, pvr_srq.lock, pvr_stats.lock
- *  pvr_cmd_chan.lock
+ *  pvr_cmd_chan.lock, pvr_dev.clock_lock
  * Spinning, with interrupts off, outermost first:
  *  pvr_cq.lock
  *  pvr_wq.lock, pvr_srq_wq.lock
@@ -124,6 +124,7 @@ struct pvr_dev {
 	atomic64_t dm_bytes; /* allocated device memory, at most PVR_DM_BYTES */
 	struct pvr_stats stats;
 	struct mutex qp_lock; /* a QP handle is not reused while it is purged */
+	struct mutex clock_lock; /* between reads of the halves of the clock */
 
 	struct notifier_block netdev_nb;
 	spinlock_t netdev_lock; /* protects netdev; writers also hold rtnl */

@@ -159,6 +159,33 @@ u32 pvr_udata_features(struct ib_udata *udata)
 	return ctx ? ctx->features : 0;
 }
 
+static int
+UVERBS_HANDLER(PVR_METHOD_CLOCK_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuc = ib_uverbs_get_ucontext(attrs);
+	struct pvr_clock_query_resp resp;
+	int err;
+
+	if (IS_ERR(ibuc))
+		return PTR_ERR(ibuc);
+	if (!(to_pvr_ucontext(ibuc)->features & PVR_EXT_CQ_TIMESTAMP))
+		return -EOPNOTSUPP;
+	err = pvr_clock_read(to_pvr_dev(ibuc->device), &resp);
+	if (err)
+		return err;
+	return uverbs_copy_to(attrs, PVR_ATTR_CLOCK_QUERY_RESP, &resp,
+			      sizeof(resp));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	PVR_METHOD_CLOCK_QUERY,
+	UVERBS_ATTR_PTR_OUT(PVR_ATTR_CLOCK_QUERY_RESP,
+			    UVERBS_ATTR_TYPE(struct pvr_clock_query_resp),
+			    UA_MANDATORY));
+
+ADD_UVERBS_METHODS(pvr_clock_methods, UVERBS_OBJECT_DEVICE,
+		   &UVERBS_METHOD(PVR_METHOD_CLOCK_QUERY));
+
 ADD_UVERBS_ATTRIBUTES_SIMPLE(
 	pvr_query_context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
 	UVERBS_ATTR_PTR_OUT(PVR_ATTR_QUERY_CONTEXT_RESP,
@@ -167,5 +194,6 @@ ADD_UVERBS_ATTRIBUTES_SIMPLE(
 
 const struct uapi_definition pvr_ucontext_uapi[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &pvr_query_context),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &pvr_clock_methods),
 	{},
 };

@@ -72,6 +72,12 @@ int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
 u32 pvr_udata_ctx(struct ib_udata *udata);
 u32 pvr_udata_features(struct ib_udata *udata);
 
+/*
+ * clock.c: reads the clock of the device, and the wall clock at the same time.
+ * Return: 0, or -EIO if the device is gone.
+ */
+int pvr_clock_read(struct pvr_dev *dev, struct pvr_clock_query_resp *resp);
+
 int pvr_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 

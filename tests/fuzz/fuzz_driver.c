@@ -367,6 +367,12 @@ u32 pvr_udata_ctx(struct ib_udata *udata)
 	return 0;
 }
 
+u32 pvr_udata_features(struct ib_udata *udata)
+{
+	(void)udata;
+	abort();
+}
+
 int pvr_udata_in(struct ib_udata *udata, void *dst, size_t size)
 {
 	(void)udata;

@@ -32,6 +32,7 @@ typedef u64 resource_size_t;
 #define __iomem
 #define U8_MAX UINT8_MAX
 #define U32_MAX UINT32_MAX
+#define U64_MAX UINT64_MAX
 #define S32_MAX INT32_MAX
 #define PAGE_SIZE 4096
 #define NSEC_PER_USEC 1000L
@@ -99,6 +100,7 @@ static inline bool IS_ERR(const void *ptr)
 
 extern unsigned long jiffies;
 u64 ktime_get_ns(void);
+u64 ktime_get_real_ns(void);
 void usleep_range(unsigned long least, unsigned long most);
 #define div_u64(n, d) ((u64)(n) / (u32)(d))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
@@ -591,6 +593,8 @@ enum ib_cq_notify_flags {
 	IB_CQ_SOLICITED_MASK = 3,
 	IB_CQ_REPORT_MISSED_EVENTS = 4,
 };
+
+enum { IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION = 1 };
 
 struct ib_cq_init_attr {
 	unsigned int cqe;

@@ -62,6 +62,7 @@ static const struct kt_test kt_tests[] = {
 	{ "partly-accepted-sends", kt_partial_send, { IB_POLL_SOFTIRQ } },
 	{ "partly-accepted-recvs", kt_partial_recv, { IB_POLL_SOFTIRQ } },
 	{ "full-queue", kt_full_queue },
+	{ "cq-with-timestamps-refused", kt_no_timestamps },
 	{ "arm-any", kt_arm_any, { IB_POLL_DIRECT } },
 	{ "arm-solicited", kt_arm_solicited, { IB_POLL_DIRECT } },
 	{ "arm-any-then-solicited", kt_arm_any_then_solicited, { IB_POLL_DIRECT } },

@@ -2,6 +2,7 @@
 /* Tests of posting to queue pairs, and of the ends of what was posted. */
 #include <linux/pci.h>
 #include <linux/random.h>
+#include <rdma/ib_user_verbs.h>
 
 #include "ktest.h"
 
@@ -34,6 +35,19 @@ int kt_drain(struct kt_pair *pair)
 		KT_CHECK(pair->recv[i].wc.status == IB_WC_WR_FLUSH_ERR);
 	}
 	ib_drain_qp(pair->end[0].qp);
+	return 0;
+}
+
+/* Kernel consumers cannot read them. */
+int kt_no_timestamps(struct kt_pair *pair)
+{
+	struct ib_cq_init_attr attr = {
+		.cqe = 16,
+		.flags = IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
+	};
+	struct ib_cq *cq = ib_create_cq(pair->dev->ibdev, NULL, NULL, NULL, &attr);
+
+	KT_CHECK(PTR_ERR(cq) == -EOPNOTSUPP);
 	return 0;
 }
 
