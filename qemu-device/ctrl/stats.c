@@ -146,12 +146,6 @@ static void describe(const struct pvr_qp *qp, struct pvr_qp_info *info)
 	memcpy(info->stat, qp->stat, sizeof(info->stat));
 }
 
-/* Slot 0 stands for the GSI QP, slot n for table index n - 1. */
-static struct pvr_qp *at(struct pvr_adapter *adapter, uint32_t slot)
-{
-	return slot ? pvr_table_get(&adapter->qps, slot - 1) : adapter->gsi;
-}
-
 bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct pvr_qp_info *infos,
 			 size_t max, size_t *num)
 {
@@ -160,9 +154,9 @@ bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct p
 
 	*num = 0;
 	pvr_adapter_lock(adapter);
-	slots = adapter->qps.size + 1;
+	slots = adapter->qps.size;
 	while (*cursor < slots && *num < max && looked++ < SLOTS_PER_CALL) {
-		qp = at(adapter, (*cursor)++);
+		qp = pvr_table_get(&adapter->qps, (*cursor)++);
 		if (qp)
 			describe(qp, &infos[(*num)++]);
 	}

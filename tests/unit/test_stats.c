@@ -221,6 +221,31 @@ TEST(rc_connected, test_counters_of_guest_and_host_are_equal)
 	assert_int_equal(host.doorbells, stat[PVR_STAT_DOORBELLS]);
 }
 
+/* In parts of one, as a caller with little room gets them. */
+static uint32_t count_listed(struct pvr_adapter *adapter, uint32_t qpn)
+{
+	uint32_t cursor = 0, count = 0;
+	struct pvr_qp_info info;
+	size_t num;
+	bool more;
+
+	do {
+		more = pvr_adapter_get_qps(adapter, &cursor, &info, 1, &num);
+		count += num && info.qpn == qpn;
+	} while (more);
+	return count;
+}
+
+TEST(gsi_ready, test_each_queue_pair_is_listed_once)
+{
+	struct fg_end ud;
+
+	t_open_ready(&ud, env->g[0], PVR_QPT_UD);
+	assert_int_equal(count_listed(env->g[0]->adapter, 1), 1);
+	assert_int_equal(count_listed(env->g[0]->adapter, ud.qp.qpn), 1);
+	fg_end_close(&ud);
+}
+
 TEST(rc, test_unknown_handles_are_rejected)
 {
 	static const uint32_t bad[] = { 1, 500, 0x10000, UINT32_MAX };
