@@ -10,20 +10,8 @@ from steps import Step, guest_module
 
 pytestmark = pytest.mark.long
 
-FUNCTIONS = storage.FUNCTIONS + """
+FUNCTIONS = storage.FUNCTIONS + f"    iser_target() {{ {storage.script('iSER target')}; }}" + """
     name=iqn.2026-01.test:ram
-    # A RAM disk of LIO's own, of 32 MiB. Each initiator may use it.
-    iser_target() {
-        modprobe -a target_core_mod iscsi_target_mod ib_isert && cd /sys/kernel/config/target || return
-        mkdir -p core/rd_mcp_0/ram iscsi/$name/tpgt_1/lun/lun_0 || return
-        echo rd_pages=8192 >core/rd_mcp_0/ram/control && echo 1 >core/rd_mcp_0/ram/enable || return
-        cd iscsi/$name/tpgt_1 && ln -s /sys/kernel/config/target/core/rd_mcp_0/ram lun/lun_0/ram || return
-        echo 0 >attrib/authentication
-        echo 1 >attrib/generate_node_acls
-        echo 1 >attrib/cache_dynamic_acls
-        echo 0 >attrib/demo_mode_write_protect
-        mkdir np/10.77.0.1:3260 && echo 1 >np/10.77.0.1:3260/iser && echo 1 >enable
-    }
     iscsi() { iscsiadm -m node -T $name -p 10.77.0.1:3260 "$@"; }
     # Failed I/O returns, instead of a wait for a session that does not return.
     iser_host() {
