@@ -79,7 +79,7 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
  */
 uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 {
-	uint32_t mask = 2 * cq->num - 1, fill = pvr_cq_fill(cq), received = 0, from, to;
+	uint32_t mask = cq->idx_mask, fill = pvr_cq_fill(cq), received = 0, from, to;
 
 	cq->side = NULL;
 	cq->index = PVR_NO_INDEX;
@@ -145,6 +145,7 @@ static void use_ring(struct pvr_cq *cq, const struct pvr_context *ctx, const str
 	cq->ring_shm = &state_shm->rx;
 	cq->cqes_shm = (void *)((uint8_t *)buf->addr + PVR_PAGE_SIZE);
 	cq->num = num;
+	cq->idx_mask = 2 * num - 1;
 	cq->head = 0;
 	cq->tail = 0;
 	cq->arm = 0;
@@ -191,6 +192,7 @@ int pvr_cq_leave_device(struct pvr_cq *cq)
 	cq->ring_shm = &own->ring;
 	cq->cqes_shm = own->cqes;
 	cq->num = num;
+	cq->idx_mask = 2 * num - 1;
 	cq->head = 0;
 	cq->tail = 0;
 	unlock_arming(cq);

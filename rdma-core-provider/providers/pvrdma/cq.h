@@ -48,13 +48,13 @@ static inline uint32_t pvr_cq_fill(struct pvr_cq *cq)
 {
 	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire);
 
-	return likely(tail < 2 * cq->num) ? (tail - cq->head) & (2 * cq->num - 1) : UINT32_MAX;
+	return likely(tail <= cq->idx_mask) ? (tail - cq->head) & cq->idx_mask : UINT32_MAX;
 }
 
 /* The release pairs with the device's acquire of cons_head before it overwrites CQEs. */
 static inline void pvr_cq_publish(struct pvr_cq *cq)
 {
-	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head & (2 * cq->num - 1),
+	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head & cq->idx_mask,
 			      memory_order_release);
 }
 

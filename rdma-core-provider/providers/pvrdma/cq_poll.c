@@ -124,6 +124,14 @@ static __always_inline void settle(const struct poll *poll)
 		end_requests(poll->side);
 }
 
+/* The next poll begins with the side of the last CQE. */
+static __always_inline void finish(const struct poll *poll)
+{
+	poll->cq->side = poll->side;
+	poll->cq->index = poll->index;
+	settle(poll);
+}
+
 /* Two sides with one queue are those of QPs with the same SRQ. */
 static __always_inline void leave_side(struct poll *poll, struct pvr_qp_side *next)
 {
@@ -151,8 +159,8 @@ static __always_inline bool use_side(struct poll *poll, uint32_t index)
 		return false;
 	if (poll->head != poll->cq->head && poll->side)
 		leave_side(poll, entry->side);
-	poll->side = poll->cq->side = entry->side;
-	poll->index = poll->cq->index = index;
+	poll->side = entry->side;
+	poll->index = index;
 	return true;
 }
 
@@ -275,7 +283,7 @@ static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
 		}
 		fill_wc(wc++, cqe, wr_id, poll.side->qp_num);
 	}
-	settle(&poll);
+	finish(&poll);
 	return poll.num;
 }
 
@@ -317,7 +325,7 @@ static __always_inline bool take_next(struct pvr_cq *cq)
 	cq->qp_num = poll.side->qp_num;
 	ex->wr_id = wr_id;
 	ex->status = pvr_wc_status(&cq->cqe);
-	settle(&poll);
+	finish(&poll);
 	return true;
 }
 

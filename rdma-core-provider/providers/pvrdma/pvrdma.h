@@ -160,6 +160,7 @@ struct pvr_cq {
 	uint32_t index; /* that of side in qp_entries, or PVR_NO_INDEX */
 	struct pvr_qp_side *side; /* that of the last CQE, or NULL; its QP exists */
 	uint32_t num; /* elements, a power of two */
+	uint32_t idx_mask; /* of indices: 2 * num - 1 */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
 	struct pvr_own_ring *own_ring; /* the ring in use after the end of the device, or NULL */
