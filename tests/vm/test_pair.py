@@ -27,9 +27,10 @@ NO_EXTENSIONS = Step("no-extensions", """
     status=$?
     ibv_devinfo -v -d $RDMA_DEV
     unload && load && exit $status""")
+TIMESTAMPS = Step("rc_pingpong-timestamps", "pingpong 18515 1 2 -t -s 4096 -n 200")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 
-CHECKED = [DEVINFO, LINK, *PINGPONGS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER, NO_MODULE]
+CHECKED = [DEVINFO, LINK, *PINGPONGS, TIMESTAMPS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER, NO_MODULE]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_write_bw"]), *PERFTESTS, *CONNECTIONS, COMPLAINTS]
 
 pair = PAIR.part(CHECKED, files=guest_programs)
@@ -64,6 +65,7 @@ ADDED = {
     "RESIZE": r"\sSRQ_RESIZE\s",
     "any": r"atomic_cap:\s+ATOMIC_GLOB",
     "MCAST": r"max_mcast_grp:\s+[1-9]",
+    "CQ_TIMESTAMP": r"completion timestamp_mask:\s+0x0000ffffffffffff",
 }
 
 
@@ -72,6 +74,13 @@ def test_extension_is_seen_only_where_it_is_used(pair, extension):
     pair.check_each(DEVINFO, ADDED[extension])
     for outcome in pair.check(NO_EXTENSIONS):
         assert not re.search(ADDED[extension], outcome.text), outcome.tail()
+
+
+def test_completions_of_programs_have_timestamps(pair):
+    """The clock counts nanoseconds, and the messages of the step do not take a minute each."""
+    for outcome in pair.check(TIMESTAMPS):
+        average = re.search(r"Average receive completion clock cycles = ([\d.]+)", outcome.text)
+        assert average and 0 < float(average[1]) < 60e9, outcome.tail()
 
 
 def test_programs_have_atomic_write(pair):
