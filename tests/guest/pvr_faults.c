@@ -41,6 +41,7 @@ enum verb_kind {
 	ALLOC_PD,
 	CREATE_COMP_CHANNEL,
 	CREATE_CQ,
+	CREATE_CQ_TIMES,
 	CREATE_SRQ,
 	CREATE_QP,
 	REG_MR,
@@ -55,6 +56,18 @@ struct verb {
 	int (*change)(struct env *env);
 	bool is_optional; /* the driver may not have it */
 };
+
+static struct ibv_cq *create_cq_times(struct ibv_context *ctx)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 1000,
+		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(ctx, &attr);
+
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
 
 /* Return: a new object, or NULL with errno. */
 static void *create(struct env *env, enum verb_kind kind)
@@ -81,6 +94,8 @@ static void *create(struct env *env, enum verb_kind kind)
 		return ibv_create_comp_channel(ctx);
 	case CREATE_CQ:
 		return ibv_create_cq(ctx, 1000, NULL, NULL, 0);
+	case CREATE_CQ_TIMES:
+		return create_cq_times(ctx);
 	case CREATE_SRQ:
 		return ibv_create_srq(pd, &srq);
 	case CREATE_QP:
@@ -106,6 +121,7 @@ static int destroy(void *object, enum verb_kind kind)
 	case CREATE_COMP_CHANNEL:
 		return ibv_destroy_comp_channel(object);
 	case CREATE_CQ:
+	case CREATE_CQ_TIMES:
 		return ibv_destroy_cq(object);
 	case CREATE_SRQ:
 		return ibv_destroy_srq(object);
@@ -129,6 +145,23 @@ static int resize_cq(struct env *env)
 	if (!err)
 		env->cqe = cqe;
 	return err;
+}
+
+static int modify_cq(struct env *env)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { .cq_count = 5, .cq_period = 50 },
+	};
+
+	return ibv_modify_cq(env->cq, &attr);
+}
+
+static int query_rt_values(struct env *env)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+
+	return ibv_query_rt_values_ex(env->node.ctx, &values);
 }
 
 static int resize_srq(struct env *env)
@@ -178,6 +211,9 @@ static const struct verb verbs[] = {
 	{ "alloc_pd", ALLOC_PD },
 	{ "create_comp_channel", CREATE_COMP_CHANNEL },
 	{ "create_cq", CREATE_CQ },
+	{ "create_cq_ex with times", CREATE_CQ_TIMES, .is_optional = true },
+	{ "query_rt_values", NO_OBJECT, query_rt_values, true },
+	{ "modify_cq", NO_OBJECT, modify_cq, true },
 	{ "resize_cq", NO_OBJECT, resize_cq, true },
 	{ "create_srq", CREATE_SRQ },
 	{ "modify_srq", NO_OBJECT, resize_srq, true },
