@@ -9,6 +9,7 @@
 #include "core/adapter.h"
 #include "rdma/peer_gone.h"
 #include "pipe.h"
+#include "path/fault/fault.h"
 #include "path/local/local.h"
 #include "path/pipe/ops.h"
 #include "ctrl/ctrl.h"
@@ -53,6 +54,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->opaque = opaque;
 	engine->num_workers = workers;
 	memcpy(engine->paths, paths, sizeof(paths));
+	engine->paths[PVR_PATH_FAULT] = &pvr_fault_path_ops;
 	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
 	engine->fabrics = pvr_fabrics_create();
@@ -82,6 +84,7 @@ void pvr_engine_destroy(struct pvr_engine *engine)
 		pvr_adapter_destroy(LIST_FIRST(&engine->adapters));
 	pvr_pipe_destroy(engine->pipe);
 	pvr_fabrics_destroy(engine->fabrics);
+	pvr_faults_free(engine->faults);
 	free(engine->workers);
 	free(engine);
 }

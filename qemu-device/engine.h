@@ -25,7 +25,8 @@
  *				Any thread at any time, also for the same adapter. They
  *				wait at most for one command or one quantum of a queue
  *				pair (64 requests or 256 KiB).
- *	pvr_adapter_create(), pvr_adapter_destroy(), pvr_engine_destroy()
+ *	pvr_adapter_create(), pvr_adapter_destroy(), pvr_engine_destroy(),
+ *	pvr_engine_add_fault(), pvr_engine_clear_faults()
  *				Only while no other thread calls a function of this
  *				engine. The embedder stops its workers for the call. A
  *				guest cannot cause these calls.
@@ -384,6 +385,39 @@ struct pvr_flow_stats {
 void pvr_engine_for_each_flow(struct pvr_engine *engine,
 			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
 			      void *opaque);
+
+/* ------------------------------------------------------------------------- faults */
+
+#define PVR_FAULTS_MAX 32
+
+struct pvr_fault_rule; /* fault/rule.h */
+
+/* A rule and what it has done. Tries of a message count in dropped, messages elsewhere. */
+struct pvr_fault_info {
+	uint32_t id;
+	const char *text; /* the words of the rule */
+	uint64_t messages; /* that the rule matched */
+	uint64_t dropped, delayed, failed;
+};
+
+/**
+ * pvr_engine_add_fault() - add a rule, for all requests that begin from now on
+ * @id: set to the number of the rule; for -EEXIST, to that of the other one
+ *
+ * This function and pvr_engine_clear_faults() are called only while no worker runs, as
+ * pvr_adapter_create() is.
+ *
+ * Return: 0, -EEXIST (a rule for the same messages has a kind of this one), -ENOSPC (there
+ * are PVR_FAULTS_MAX) or -ENOMEM.
+ */
+int pvr_engine_add_fault(struct pvr_engine *engine, const struct pvr_fault_rule *rule,
+			 uint32_t *id);
+/* @id: a rule; 0: all. Return: the number of removed rules. */
+unsigned int pvr_engine_clear_faults(struct pvr_engine *engine, uint32_t id);
+/* Call @fn for each rule. The rules must not change meanwhile. */
+void pvr_engine_for_each_fault(const struct pvr_engine *engine,
+			       void (*fn)(void *opaque, const struct pvr_fault_info *info),
+			       void *opaque);
 
 /* ------------------------------------------------------------ GIDs at other hosts */
 

@@ -49,6 +49,7 @@ struct pvr_path_ops;
 struct pvr_dest;
 struct pvr_fabric;
 struct pvr_fabrics;
+struct pvr_faults;
 struct pvr_flow;
 struct pvr_pipe;
 struct pvr_worker;
@@ -57,6 +58,8 @@ struct pvr_revision;
 #define PVR_PATHS_MAX 4
 /* The path of a queue pair whose destination no path reaches. It behaves as without a response. */
 #define PVR_PATH_DEFAULT 0
+/* The path in front of another one, see path/fault/fault.h. No loop over the paths has it. */
+#define PVR_PATH_FAULT (PVR_PATHS_MAX + 1)
 
 struct pvr_engine {
 	const struct pvr_engine_ops *ops;
@@ -67,7 +70,10 @@ struct pvr_engine {
 	struct pvr_worker *workers;
 	struct pvr_fabrics *fabrics;
 	struct pvr_pipe *pipe; /* path/pipe */
-	const struct pvr_path_ops *paths[PVR_PATHS_MAX + 1]; /* preferred first, then NULL */
+	/* Preferred first, then NULL; PVR_PATH_FAULT is the last one. */
+	const struct pvr_path_ops *paths[PVR_PATH_FAULT + 1];
+	/* Changes only while no worker runs. NULL: there never was a rule. */
+	struct pvr_faults *faults;
 	uint32_t epoch; /* of the queue pair that was connected last */
 };
 

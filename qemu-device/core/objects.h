@@ -205,6 +205,7 @@ LIST_HEAD(pvr_mcast_qps, pvr_mcast_qp); /* see gid/mcast_group.h */
 
 struct pvr_pipe_sq;
 struct pvr_responder_state;
+struct pvr_fault_sq;
 
 struct pvr_qp {
 	struct pvr_owned owned;
@@ -237,8 +238,9 @@ struct pvr_qp {
 	uint32_t sq_inflight; /* in-flight WRs, from sq.head on; see pipe_sq */
 	uint32_t epoch; /* of this connection, to detect responses to an earlier one */
 	uint8_t retry_left, rnr_left;
-	uint8_t path_id,
-		path_found; /* indices in engine->paths: the current path, and the next one */
+	/* Indices in engine->paths. */
+	uint8_t path_id, path_found; /* the current path, and the next one */
+	uint8_t path_target; /* path_found, or the path behind PVR_PATH_FAULT */
 	enum pvr_qp_wait wait;
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */
@@ -277,6 +279,7 @@ struct pvr_qp {
 	struct pvr_host *path_host; /* the host of the GID; NULL: an adapter here, or unknown */
 	struct pvr_pipe_sq *pipe_sq; /* requester to another host; NULL: it is not */
 	struct pvr_responder_state *responder_state; /* of a responder to another host, or NULL */
+	struct pvr_fault_sq *fault_sq; /* path/fault; NULL: it has not sent by that path */
 
 	/* rdma/db_suppress.c */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */

@@ -11,12 +11,14 @@
  */
 void pvr_path_find(struct pvr_qp *qp)
 {
-	const struct pvr_path_ops *const *paths = qp->adapter->engine->paths;
+	const struct pvr_engine *engine = qp->adapter->engine;
+	const struct pvr_path_ops *const *paths = engine->paths;
 	enum pvr_resolve resolved = PVR_RESOLVE_NO;
 	uint8_t id;
 
 	qp->path_gen = pvr_fabric_gid_gen(qp->adapter->fabric);
 	qp->path_found = PVR_PATH_DEFAULT;
+	qp->path_target = PVR_PATH_DEFAULT;
 	qp->peer = NULL;
 	qp->peer_qp_gen = 0;
 	qp->flow = NULL;
@@ -29,6 +31,10 @@ void pvr_path_find(struct pvr_qp *qp)
 		if (resolved == PVR_RESOLVE_YES)
 			qp->path_found = id;
 	}
+	qp->path_target = qp->path_found;
+	if (engine->faults && resolved == PVR_RESOLVE_YES &&
+	    paths[PVR_PATH_FAULT]->resolve(qp) == PVR_RESOLVE_YES)
+		qp->path_found = PVR_PATH_FAULT;
 	/* A query can get lost: an old path_gen makes each quantum send it again. */
 	if (resolved == PVR_RESOLVE_PENDING)
 		qp->path_gen--;
@@ -60,6 +66,7 @@ void pvr_path_close(struct pvr_qp *qp)
 		path->close(qp);
 	qp->path_id = PVR_PATH_DEFAULT;
 	qp->path_found = PVR_PATH_DEFAULT;
+	qp->path_target = PVR_PATH_DEFAULT;
 }
 
 void pvr_path_adapter_init(struct pvr_adapter *adapter)

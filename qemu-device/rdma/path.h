@@ -77,9 +77,15 @@ struct pvr_path_ops {
 
 	/*
 	 * Requester of RC and UC queue pairs: run one quantum of a send queue that may
-	 * send, or that is in PVR_QP_WAIT_RNR_POLL.
+	 * send, or that is in PVR_QP_WAIT_RNR_POLL. The quantum ends after @max requests
+	 * or fragments, with MORE.
 	 */
-	enum pvr_quantum (*run_sq)(struct pvr_qp *qp);
+	enum pvr_quantum (*run_sq)(struct pvr_qp *qp, unsigned int max);
+	/*
+	 * Find and lock the peer, as pvr_local_peer() does. NULL: it is in another
+	 * process.
+	 */
+	bool (*lock_peer)(struct pvr_qp *qp, struct pvr_qp **peer);
 	/*
 	 * The queue pair's timer has expired in a wait other than those for RNR and
 	 * retry.

@@ -65,7 +65,9 @@ enum pvr_quantum pvr_requester_run(struct pvr_qp *qp)
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 
 	if (sends && qp->wait <= PVR_QP_WAIT_RNR_POLL)
-		result = pvr_qp_is_connected(qp) ? pvr_path_get(qp)->run_sq(qp) : pvr_ud_run(qp);
+		result = pvr_qp_is_connected(qp)
+				 ? pvr_path_get(qp)->run_sq(qp, PVR_QUANTUM_REQUESTS)
+				 : pvr_ud_run(qp);
 	else if (qp->state == PVR_QPS_SQE || qp->state == PVR_QPS_ERR)
 		result = flush(qp, qp->state == PVR_QPS_ERR);
 	pvr_publish(qp->adapter);

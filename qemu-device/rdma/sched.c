@@ -69,7 +69,7 @@ static bool wake_peer(struct pvr_qp *qp)
 	const struct pvr_path_ops *path;
 
 	pvr_path_refresh(qp);
-	path = qp->adapter->engine->paths[qp->path_found];
+	path = qp->adapter->engine->paths[qp->path_target];
 	if (path->rnr_resume)
 		return path->rnr_resume(qp);
 	/*

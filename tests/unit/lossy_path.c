@@ -100,9 +100,9 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	return send_fragment(qp, &request, quantum);
 }
 
-static enum pvr_quantum run_sq(struct pvr_qp *qp)
+static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 {
-	struct lossy_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
+	struct lossy_quantum quantum = { .budget.left = max };
 	struct pvr_send_wqe wqe;
 
 	if (lossy_path.busy)

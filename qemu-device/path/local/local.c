@@ -212,9 +212,9 @@ static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 	pvr_publish(peer->adapter);
 }
 
-static enum pvr_quantum local_run_sq(struct pvr_qp *qp)
+static enum pvr_quantum local_run_sq(struct pvr_qp *qp, unsigned int max)
 {
-	struct local_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
+	struct local_quantum quantum = { .budget.left = max };
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (qp->wait != PVR_QP_RUNNING) {
@@ -272,5 +272,6 @@ const struct pvr_path_ops pvr_local_path_ops = {
 	.resolve = resolve,
 	.detach = detach,
 	.run_sq = local_run_sq,
+	.lock_peer = pvr_local_peer,
 	.rnr_resume = rnr_resume,
 };

@@ -200,7 +200,7 @@ void pvr_host_count_retransmits(struct pvr_host *host, uint64_t n);
 /* ---------------------------------------------------- functions of struct pvr_path_ops */
 
 /* path/pipe/requester.c: runs a quantum of @qp. Allocates pipe_sq if @qp has none. */
-enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp);
+enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max);
 bool pvr_host_detach(struct pvr_qp *qp);
 /* Called when the timer of @qp has expired and @qp does not wait for that timer. */
 void pvr_pipe_timeout(struct pvr_qp *qp);

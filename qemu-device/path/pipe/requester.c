@@ -599,9 +599,9 @@ static void no_memory(struct pvr_qp *qp)
 	pvr_requester_no_response(qp, &wqe);
 }
 
-enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
+enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max)
 {
-	struct quantum quantum = { .left = PVR_QUANTUM_REQUESTS };
+	struct quantum quantum = { .left = max };
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_pipe_sq *sq;
 

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Faults on demand: rules, and the random numbers of a queue pair. */
+#include "fault/rule.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PPM 1000000u
+#define DELAY_MAX_NS 60000000000ull
+
+/* ------------------------------------------------------------------------- values */
+
+static bool set_name(char *name, const char *key, const char *value, struct pvr_error *err)
+{
+	size_t len = strlen(value);
+
+	if (!len || len >= PVR_NAME_MAX)
+		return pvr_fail(err, "%s '%.64s' is not a name of 1 to %d characters", key, value,
+				PVR_NAME_MAX - 1);
+	memcpy(name, value, len + 1);
+	return true;
+}
+
+/* Decimal digits only: no sign, no space. */
+static bool read_number(const char *text, const char **end, uint64_t *number)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &stop, 10);
+	*end = stop;
+	return !errno;
+}
+
+static bool set_fabric(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	return set_name(rule->match.fabric, "fabric", value, err);
+}
+
+static bool set_from(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	return set_name(rule->match.from, "from", value, err);
+}
+
+static bool set_to(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	return set_name(rule->match.to, "to", value, err);
+}
+
+static bool set_qp(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	const char *end;
+	uint64_t qpn;
+
+	if (!read_number(value, &end, &qpn) || *end || !qpn || qpn > 0xffffff)
+		return pvr_fail(err, "qp '%.64s' is not a number from 1 to %u", value, 0xffffffu);
+	rule->match.qpn = (uint32_t)qpn;
+	return true;
+}
+
+static bool set_seed(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	const char *end;
+
+	if (!read_number(value, &end, &rule->seed) || *end)
+		return pvr_fail(err, "seed '%.64s' is not a number", value);
+	return true;
+}
+
+/* A percentage with at most four decimals. */
+static bool read_percent(const char *text, uint32_t *ppm)
+{
+	uint64_t whole, digit = PPM / 1000;
+
+	if (!read_number(text, &text, &whole) || whole > 100)
+		return false;
+	*ppm = (uint32_t)whole * (PPM / 100);
+	if (*text == '.') {
+		if (text[1] < '0' || text[1] > '9')
+			return false;
+		for (text++; *text >= '0' && *text <= '9' && digit; text++, digit /= 10)
+			*ppm += (uint32_t)((uint64_t)(*text - '0') * digit);
+	}
+	return !strcmp(text, "%") && *ppm && *ppm <= PPM;
+}
+
+static bool set_drop(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	if (!read_percent(value, &rule->drop_ppm))
+		return pvr_fail(err, "drop '%.64s' is not a percentage from 0.0001%% to 100%%",
+				value);
+	return true;
+}
+
+static bool read_time(const char *text, const char **end, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 } };
+	uint64_t number;
+	size_t i, len;
+
+	if (!read_number(text, &text, &number))
+		return false;
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		len = strlen(units[i].name);
+		if (strncmp(text, units[i].name, len))
+			continue;
+		if (number > DELAY_MAX_NS / units[i].ns)
+			return false;
+		*ns = number * units[i].ns;
+		*end = text + len;
+		return true;
+	}
+	return false;
+}
+
+/* The separator before the jitter. */
+static size_t plus_minus(const char *text)
+{
+	static const char *const signs[] = { "±", "+-" };
+	size_t i;
+
+	for (i = 0; i < 2; i++)
+		if (!strncmp(text, signs[i], strlen(signs[i])))
+			return strlen(signs[i]);
+	return 0;
+}
+
+static bool set_delay(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	const char *end = value;
+	bool ok = read_time(value, &end, &rule->delay_ns) && rule->delay_ns;
+	size_t sign = ok ? plus_minus(end) : 0;
+
+	if (sign)
+		ok = read_time(end + sign, &end, &rule->jitter_ns);
+	if (!ok || *end)
+		return pvr_fail(err,
+				"delay '%.64s' is not a time of up to 60s, such as 5ms, 100us or "
+				"5ms+-2ms",
+				value);
+	if (rule->jitter_ns > rule->delay_ns)
+		return pvr_fail(err, "delay '%.64s': the variation is longer than the delay",
+				value);
+	return true;
+}
+
+/* The statuses of a send request that has begun. */
+static const struct {
+	const char *name;
+	uint16_t status;
+} statuses[] = {
+	{ "LOC_LEN_ERR", PVRDMA_WC_LOC_LEN_ERR },
+	{ "LOC_QP_OP_ERR", PVRDMA_WC_LOC_QP_OP_ERR },
+	{ "LOC_PROT_ERR", PVRDMA_WC_LOC_PROT_ERR },
+	{ "REM_INV_REQ_ERR", PVRDMA_WC_REM_INV_REQ_ERR },
+	{ "REM_ACCESS_ERR", PVRDMA_WC_REM_ACCESS_ERR },
+	{ "REM_OP_ERR", PVRDMA_WC_REM_OP_ERR },
+	{ "RETRY_EXC_ERR", PVRDMA_WC_RETRY_EXC_ERR },
+	{ "RNR_RETRY_EXC_ERR", PVRDMA_WC_RNR_RETRY_EXC_ERR },
+	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR },
+};
+
+static bool set_error(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	static const char after[] = ",after=";
+	size_t len = strcspn(value, ","), i;
+	const char *end = value + len;
+
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		if (strlen(statuses[i].name) == len && !strncmp(value, statuses[i].name, len))
+			rule->status = statuses[i].status;
+	if (!rule->status)
+		return pvr_fail(err,
+				"error '%.*s' is none of LOC_LEN_ERR, LOC_QP_OP_ERR, LOC_PROT_ERR, "
+				"REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, RETRY_EXC_ERR, "
+				"RNR_RETRY_EXC_ERR, GENERAL_ERR",
+				len < 64 ? (int)len : 64, value);
+	if (!*end)
+		return true;
+	if (strncmp(end, after, sizeof(after) - 1) ||
+	    !read_number(end + sizeof(after) - 1, &end, &rule->after) || *end)
+		return pvr_fail(err, "error '%.64s' is not STATUS or STATUS,after=NUMBER", value);
+	return true;
+}
+
+/* -------------------------------------------------------------------------- words */
+
+static const struct {
+	const char *name;
+	bool (*set)(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err);
+	uint32_t kind; /* a bit of rule->kinds, or 0 */
+} keys[] = {
+	{ "fabric", set_fabric, 0 },
+	{ "from", set_from, 0 },
+	{ "to", set_to, 0 },
+	{ "qp", set_qp, 0 },
+	{ "seed", set_seed, 0 },
+	{ "drop", set_drop, 1u << PVR_FAULT_DROP },
+	{ "delay", set_delay, 1u << PVR_FAULT_DELAY },
+	{ "error", set_error, 1u << PVR_FAULT_ERROR },
+};
+
+/* @seen: bits of the keys of earlier words */
+static bool set_word(struct pvr_fault_rule *rule, char *word, uint32_t *seen, struct pvr_error *err)
+{
+	char *value = strchr(word, '=');
+	size_t i;
+
+	if (!value)
+		return pvr_fail(err, "'%.64s' is not KEY=VALUE", word);
+	*value++ = '\0';
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(word, keys[i].name))
+			continue;
+		if (*seen >> i & 1)
+			return pvr_fail(err, "%s is given twice", word);
+		*seen |= 1u << i;
+		rule->kinds |= keys[i].kind;
+		return keys[i].set(rule, value, err);
+	}
+	return pvr_fail(err,
+			"unknown word '%.64s': there are fabric, from, to, qp, seed, drop, delay "
+			"and error",
+			word);
+}
+
+static bool check(const struct pvr_fault_rule *rule, struct pvr_error *err)
+{
+	const uint32_t drop = 1u << PVR_FAULT_DROP;
+
+	if (!rule->kinds)
+		return pvr_fail(err, "no fault is given: there are drop, delay and error");
+	if (rule->match.qpn && !rule->match.from[0])
+		return pvr_fail(err, "qp needs from: each adapter has queue pairs of its own");
+	if (rule->drop_ppm == PPM && rule->kinds != drop)
+		return pvr_fail(err, "drop=100%% leaves no message for the other faults");
+	return true;
+}
+
+bool pvr_fault_parse(struct pvr_fault_rule *rule, const char *text, struct pvr_error *err)
+{
+	char copy[PVR_FAULT_TEXT_MAX], *rest = copy, *word;
+	uint32_t seen = 0;
+
+	*rule = (struct pvr_fault_rule){ .seed = 1 };
+	if (strlen(text) >= sizeof(copy))
+		return pvr_fail(err, "the fault has %zu characters, the limit is %zu", strlen(text),
+				sizeof(copy) - 1);
+	strcpy(copy, text);
+	strcpy(rule->text, text);
+	while ((word = strtok_r(rest, " \t", &rest)))
+		if (!set_word(rule, word, &seen, err))
+			return false;
+	return check(rule, err);
+}
+
+/* ------------------------------------------------------------------------ matching */
+
+static bool name_matches(const char *rule, const char *name)
+{
+	return !*rule || !strcmp(rule, name);
+}
+
+bool pvr_fault_matches(const struct pvr_fault_match *rule, const struct pvr_fault_match *message)
+{
+	return name_matches(rule->fabric, message->fabric) &&
+	       name_matches(rule->from, message->from) && name_matches(rule->to, message->to) &&
+	       (!rule->qpn || rule->qpn == message->qpn);
+}
+
+bool pvr_fault_match_equal(const struct pvr_fault_match *a, const struct pvr_fault_match *b)
+{
+	return !strcmp(a->fabric, b->fabric) && !strcmp(a->from, b->from) &&
+	       !strcmp(a->to, b->to) && a->qpn == b->qpn;
+}
+
+/* ------------------------------------------------------------------ random numbers */
+
+/* The generator "splitmix64": each state gives a sequence of full period. */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+/* The kinds are mixed in: rules with the same seed have independent numbers. */
+void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
+			  uint32_t qpn)
+{
+	state->random = rule->seed ^ (uint64_t)qpn << 32 ^ (uint64_t)rule->kinds << 56;
+	state->messages = 0;
+	(void)next_random(&state->random);
+}
+
+bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+{
+	return state->messages++ >= rule->after && rule->kinds & 1u << PVR_FAULT_ERROR;
+}
+
+bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+{
+	if (!rule->drop_ppm)
+		return false;
+	return (next_random(&state->random) >> 32) * PPM >> 32 < rule->drop_ppm;
+}
+
+uint64_t pvr_fault_delay(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+{
+	uint64_t low = rule->delay_ns - rule->jitter_ns;
+
+	if (!rule->jitter_ns)
+		return rule->delay_ns;
+	return low + next_random(&state->random) % (2 * rule->jitter_ns + 1);
+}

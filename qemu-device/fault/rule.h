@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Faults on demand: the rules of the operator, and what they do with a message.
+ *
+ * This folder has no queue pairs and no paths: path/fault/ applies the results.
+ */
+#ifndef PVR_FAULT_RULE_H
+#define PVR_FAULT_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine.h"
+#include "base/error.h"
+
+#define PVR_FAULT_TEXT_MAX 256 /* of a rule, final NUL included */
+
+enum pvr_fault_kind {
+	PVR_FAULT_DROP,
+	PVR_FAULT_DELAY,
+	PVR_FAULT_ERROR,
+	PVR_FAULT_KINDS,
+};
+
+/* The messages that a rule matches. An empty name and QPN 0 match all. */
+struct pvr_fault_match {
+	char fabric[PVR_NAME_MAX];
+	char from[PVR_NAME_MAX]; /* the requester's adapter */
+	char to[PVR_NAME_MAX]; /* the responder's adapter */
+	uint32_t qpn; /* the requester's */
+};
+
+struct pvr_fault_rule {
+	struct pvr_fault_match match;
+	uint32_t kinds; /* bits 1 << enum pvr_fault_kind */
+	uint64_t seed;
+	uint32_t drop_ppm; /* of a million tries of a message, so many get lost */
+	uint64_t delay_ns, jitter_ns; /* a delay lies between delay - jitter and delay + jitter */
+	uint16_t status; /* enum pvrdma_wc_status of the error */
+	uint64_t after; /* messages of a queue pair before the error */
+	char text[PVR_FAULT_TEXT_MAX]; /* as given, for lists */
+};
+
+/**
+ * pvr_fault_parse() - read a rule
+ * @text: words KEY=VALUE with a space between them, see pvrdmactl(8)
+ *
+ * Return: false with @err filled: a word is unknown, has a bad value, occurs twice or
+ * contradicts another one, or the rule has no kind of fault.
+ */
+bool pvr_fault_parse(struct pvr_fault_rule *rule, const char *text, struct pvr_error *err);
+
+/* @message: with all members set. Return: whether @rule matches it. */
+bool pvr_fault_matches(const struct pvr_fault_match *rule, const struct pvr_fault_match *message);
+/* Return: whether both match the same messages. */
+bool pvr_fault_match_equal(const struct pvr_fault_match *a, const struct pvr_fault_match *b);
+
+/* The messages and random numbers of one queue pair under one rule. */
+struct pvr_fault_state {
+	uint64_t random;
+	uint64_t messages;
+};
+
+/*
+ * The random numbers depend on the rule and @qpn only, so a program that is run again on
+ * the same queue pair numbers gets the same faults.
+ */
+void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
+			  uint32_t qpn);
+/* Count a message. Return: whether it completes with rule->status. */
+bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/* Return: whether a try of a message gets lost. */
+bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/* Return: the next delay in nanoseconds. */
+uint64_t pvr_fault_delay(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+
+#endif /* PVR_FAULT_RULE_H */

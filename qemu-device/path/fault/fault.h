@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Faults on demand: a path in front of another one.
+ *
+ * DOC: faults
+ *
+ * - pvr_path_find() puts this path in front of the path that reaches the peer if a rule
+ *   matches the queue pair. All other queue pairs execute no instruction more.
+ * - A change of the rules increments gid_gen of all fabrics, so all queue pairs find their
+ *   paths again before their next request.
+ * - This path decides about one request of the send queue at a time, before its first
+ *   fragment. The path behind it then executes that request only.
+ * - A lost request is one without a response: the requester's ACK timeout, retries and
+ *   failure are those of any path.
+ * - The state of a queue pair is charged to its adapter.
+ */
+#ifndef PVR_PATH_FAULT_H
+#define PVR_PATH_FAULT_H
+
+#include "fault/rule.h"
+#include "rdma/path.h"
+
+extern const struct pvr_path_ops pvr_fault_path_ops;
+
+/* @faults: of an engine that is destroyed; may be NULL */
+void pvr_faults_free(struct pvr_faults *faults);
+
+#endif /* PVR_PATH_FAULT_H */

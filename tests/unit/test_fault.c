@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Faults on demand: the words of a rule, and what a guest sees of each kind on one host. */
+#include "fault/rule.h"
+#include "rdma/path.h"
+
+#include "ends.h"
+
+#define SIZE 64u
+#define MESSAGES 40
+#define ACK_TIMEOUT (4096ull << 14) /* ns, of fg_conn_default */
+
+/* ------------------------------------------------------------------------- a rule */
+
+static const struct {
+	const char *label, *text;
+	struct pvr_fault_rule rule;
+} good[] = {
+	{ "drop", "drop=1%", { .drop_ppm = 10000 } },
+	{ "drop_decimals", "drop=0.0125%", { .drop_ppm = 125 } },
+	{ "drop_all", "drop=100%", { .drop_ppm = 1000000 } },
+	{ "delay", "delay=5ms", { .delay_ns = 5000000 } },
+	{ "delay_varies", "delay=5ms+-200us", { .delay_ns = 5000000, .jitter_ns = 200000 } },
+	{ "delay_varies_sign", "delay=1s±1s", { .delay_ns = 1000000000, .jitter_ns = 1000000000 } },
+	{ "error", "error=REM_ACCESS_ERR", { .status = PVRDMA_WC_REM_ACCESS_ERR } },
+	{ "error_after",
+	  "error=RETRY_EXC_ERR,after=1000",
+	  { .status = PVRDMA_WC_RETRY_EXC_ERR, .after = 1000 } },
+	{ "all",
+	  "fabric=f  from=vm1 to=vm2 qp=17 seed=18446744073709551615 drop=50% delay=1us",
+	  { .match = { "f", "vm1", "vm2", 17 },
+	    .seed = UINT64_MAX,
+	    .drop_ppm = 500000,
+	    .delay_ns = 1000 } },
+};
+
+TEST_CASES(host, test_rule_is_read, good)
+{
+	const struct pvr_fault_rule *expected = &row->rule;
+	struct pvr_fault_rule rule;
+	struct pvr_error err;
+
+	assert_true(pvr_fault_parse(&rule, row->text, &err));
+	assert_true(pvr_fault_match_equal(&rule.match, &expected->match));
+	assert_int_equal(rule.seed, expected->seed ? expected->seed : 1);
+	assert_int_equal(rule.drop_ppm, expected->drop_ppm);
+	assert_int_equal(rule.delay_ns, expected->delay_ns);
+	assert_int_equal(rule.jitter_ns, expected->jitter_ns);
+	assert_int_equal(rule.status, expected->status);
+	assert_int_equal(rule.after, expected->after);
+	assert_string_equal(rule.text, row->text);
+}
+
+static const struct {
+	const char *label, *text, *complaint;
+} bad[] = {
+	{ "empty", "", "no fault is given: there are drop, delay and error" },
+	{ "only_match", "from=vm1", "no fault is given" },
+	{ "no_value", "drop", "'drop' is not KEY=VALUE" },
+	{ "unknown", "lose=1%", "unknown word 'lose': there are fabric, from, to, qp, seed, drop" },
+	{ "twice", "drop=1% drop=2%", "drop is given twice" },
+	{ "all_and_delay", "drop=100% delay=1ms", "drop=100% leaves no message" },
+	{ "all_and_error", "error=REM_OP_ERR drop=100.0%", "drop=100% leaves no message" },
+	{ "qp_alone", "qp=3 drop=1%", "qp needs from" },
+	{ "qp_zero", "from=a qp=0 drop=1%", "qp '0' is not a number from 1 to 16777215" },
+	{ "qp_large", "from=a qp=16777216 drop=1%", "qp '16777216' is not a number" },
+	{ "qp_text", "from=a qp=x drop=1%", "qp 'x' is not a number" },
+	{ "seed", "seed=-1 drop=1%", "seed '-1' is not a number" },
+	{ "seed_large", "seed=18446744073709551616 drop=1%", "is not a number" },
+	{ "name_empty", "from= drop=1%", "from '' is not a name of 1 to 31 characters" },
+	{ "name_long", "to=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa drop=1%", "is not a name of 1 to 31" },
+	{ "percent_sign", "drop=1", "drop '1' is not a percentage from 0.0001% to 100%" },
+	{ "percent_zero", "drop=0%", "is not a percentage" },
+	{ "percent_small", "drop=0.00001%", "is not a percentage" },
+	{ "percent_large", "drop=100.0001%", "is not a percentage" },
+	{ "percent_huge", "drop=101%", "is not a percentage" },
+	{ "percent_negative", "drop=-1%", "is not a percentage" },
+	{ "percent_point", "drop=1.%", "is not a percentage" },
+	{ "delay_unit", "delay=5", "delay '5' is not a time of up to 60s" },
+	{ "delay_zero", "delay=0ms", "is not a time" },
+	{ "delay_long", "delay=61s", "is not a time" },
+	{ "delay_huge", "delay=99999999999999999999s", "is not a time" },
+	{ "delay_rest", "delay=5msx", "is not a time" },
+	{ "delay_sign", "delay=5ms-2ms", "is not a time" },
+	{ "delay_jitter", "delay=1ms+-2ms", "the variation is longer than the delay" },
+	{ "status", "error=BAD_LUCK", "error 'BAD_LUCK' is none of LOC_LEN_ERR" },
+	{ "status_success", "error=SUCCESS", "is none of" },
+	{ "after", "error=REM_OP_ERR,after=", "is not STATUS or STATUS,after=NUMBER" },
+	{ "after_text", "error=REM_OP_ERR,before=1", "is not STATUS or STATUS,after=NUMBER" },
+	{ "after_rest", "error=REM_OP_ERR,after=1x", "is not STATUS or STATUS,after=NUMBER" },
+};
+
+TEST_CASES(host, test_bad_rule_is_refused, bad)
+{
+	struct pvr_fault_rule rule;
+	struct pvr_error err;
+
+	assert_false(pvr_fault_parse(&rule, row->text, &err));
+	assert_non_null(strstr(err.text, row->complaint));
+	assert_null(strchr(err.text, '\n'));
+}
+
+TEST(host, test_rule_of_too_many_characters_is_refused)
+{
+	char text[PVR_FAULT_TEXT_MAX + 1];
+	struct pvr_fault_rule rule;
+	struct pvr_error err;
+
+	memset(text, 'x', PVR_FAULT_TEXT_MAX);
+	text[PVR_FAULT_TEXT_MAX] = '\0';
+	assert_false(pvr_fault_parse(&rule, text, &err));
+	assert_string_equal(err.text, "the fault has 256 characters, the limit is 255");
+}
+
+/* ------------------------------------------------------------------------ fixtures */
+
+static uint32_t add(struct t_env *env, const char *text)
+{
+	struct pvr_fault_rule rule;
+	struct pvr_error err;
+	uint32_t id = 0;
+
+	assert_true(pvr_fault_parse(&rule, text, &err));
+	expect_ok(pvr_engine_add_fault(env->host->engine, &rule, &id));
+	return id;
+}
+
+/* Two guests on one host. */
+static void open_ends(struct t_env *env, enum pvr_qp_type type)
+{
+	env->g[0] = fg_guest_start(env->host, 1);
+	env->g[1] = fg_guest_start(env->host, 2);
+	fg_end_open(&env->a, env->g[0], type);
+	fg_end_open(&env->b, env->g[1], type);
+}
+
+T_SETUP(pair, host)
+{
+	open_ends(env, PVR_QPT_RC);
+}
+
+T_SETUP(connected, pair)
+{
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+}
+
+T_SETUP(uc_pair, host)
+{
+	fg_default_ext = PVR_EXT_UC;
+	open_ends(env, PVR_QPT_UC);
+	fg_default_ext = 0;
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+}
+
+static void keep(void *opaque, const struct pvr_fault_info *info)
+{
+	*(struct pvr_fault_info *)opaque = *info;
+}
+
+/* The last rule. */
+static struct pvr_fault_info last(struct t_env *env)
+{
+	struct pvr_fault_info info = { 0 };
+
+	pvr_engine_for_each_fault(env->host->engine, keep, &info);
+	return info;
+}
+
+static uint32_t *word(const struct fg_end *end, uint32_t i)
+{
+	return (uint32_t *)(end->mr.va + i * SIZE);
+}
+
+static void post_sends(struct t_env *env)
+{
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		*word(&env->a, i) = 1000 + i;
+		t_recv(&env->b, i, i * SIZE, SIZE);
+		t_send(&env->a, i, i * SIZE, SIZE);
+	}
+}
+
+/* Each once, and in order. */
+static void expect_sends(struct t_env *env)
+{
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		expect_sent(&env->a, i);
+		expect_recv(&env->b.rcq, i, SIZE);
+		assert_int_equal(*word(&env->b, i), 1000 + i);
+	}
+	expect_no_cqe(&env->a.scq);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void expect_path(struct t_env *env, const char *name)
+{
+	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, name);
+}
+
+/* ---------------------------------------------------------------------------- drop */
+
+TEST(connected, test_dropped_messages_arrive_once_in_order)
+{
+	struct pvr_fault_info info;
+
+	add(env, "drop=20%");
+	post_sends(env);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_sends(env);
+	info = last(env);
+	assert_int_equal(info.messages, MESSAGES);
+	assert_true(info.dropped >= MESSAGES / 20 && info.dropped <= MESSAGES / 2);
+	expect_path(env, "fault");
+}
+
+/* The first try and one for each of the 7 retries, an ACK timeout apart. */
+TEST(connected, test_total_loss_ends_with_retry_exceeded)
+{
+	uint64_t begin = env->host->now;
+
+	add(env, "drop=100%");
+	t_recv(&env->b, 1, 0, SIZE);
+	t_send(&env->a, 1, 0, SIZE);
+	t_send(&env->a, 2, 0, SIZE);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	assert_int_equal(last(env).dropped, 1 + fg_conn_default.retry_cnt + 1);
+	assert_true(env->host->now - begin >= fg_conn_default.retry_cnt * ACK_TIMEOUT);
+}
+
+TEST(uc_pair, test_dropped_uc_messages_complete_without_effect)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		if (i)
+			add(env, "drop=100%");
+		t_recv(&env->b, i, 0, SIZE);
+		t_send(&env->a, i, 0, SIZE);
+		fg_settle(env->host, FG_SEC);
+		expect_sent(&env->a, i);
+	}
+	expect_recv(&env->b.rcq, 0, SIZE);
+	expect_no_cqe(&env->b.rcq);
+	pvr_engine_clear_faults(env->host->engine, 0);
+	t_send(&env->a, 2, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_sent(&env->a, 2);
+	expect_recv(&env->b.rcq, 1, SIZE);
+}
+
+/* --------------------------------------------------------------------------- delay */
+
+TEST(connected, test_delay_holds_messages_and_keeps_order)
+{
+	add(env, "delay=3ms");
+	post_sends(env);
+	fg_run(env->host);
+	fg_advance(env->host, 3 * FG_MS - 1);
+	expect_no_cqe(&env->b.rcq);
+	/* All were posted before the first was held. */
+	fg_advance(env->host, 1);
+	expect_sends(env);
+	assert_int_equal(last(env).delayed, MESSAGES);
+}
+
+TEST(connected, test_varying_delay_stays_in_its_range)
+{
+	uint64_t begin, shortest = UINT64_MAX, longest = 0, ns;
+
+	add(env, "delay=3ms+-2ms");
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		begin = env->host->now;
+		t_recv(&env->b, i, 0, SIZE);
+		t_send(&env->a, i, 0, SIZE);
+		fg_settle(env->host, FG_SEC);
+		expect_sent(&env->a, i);
+		expect_recv(&env->b.rcq, i, SIZE);
+		ns = env->host->now - begin;
+		shortest = ns < shortest ? ns : shortest;
+		longest = ns > longest ? ns : longest;
+	}
+	assert_true(shortest >= FG_MS && longest <= 5 * FG_MS);
+	assert_true(longest - shortest > FG_MS);
+}
+
+TEST(connected, test_err_ends_a_delay)
+{
+	add(env, "delay=3ms");
+	t_recv(&env->b, 1, 0, SIZE);
+	t_send(&env->a, 1, 0, SIZE);
+	fg_run(env->host);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* --------------------------------------------------------------------------- error */
+
+static const struct {
+	const char *label;
+	uint32_t status;
+	enum pvr_qp_state peer; /* its state afterwards */
+	enum pvr_eqe_type event; /* at the peer, or PVR_EVENT_NUM */
+} errors[] = {
+	{ "LOC_LEN_ERR", PVRDMA_WC_LOC_LEN_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "LOC_QP_OP_ERR", PVRDMA_WC_LOC_QP_OP_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "LOC_PROT_ERR", PVRDMA_WC_LOC_PROT_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "REM_INV_REQ_ERR", PVRDMA_WC_REM_INV_REQ_ERR, PVR_QPS_ERR, PVR_EVENT_QP_REQ_ERR },
+	{ "REM_ACCESS_ERR", PVRDMA_WC_REM_ACCESS_ERR, PVR_QPS_ERR, PVR_EVENT_QP_ACCESS_ERR },
+	{ "REM_OP_ERR", PVRDMA_WC_REM_OP_ERR, PVR_QPS_ERR, PVR_EVENT_NUM },
+	{ "RETRY_EXC_ERR", PVRDMA_WC_RETRY_EXC_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "RNR_RETRY_EXC_ERR", PVRDMA_WC_RNR_RETRY_EXC_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+};
+
+TEST_CASES(connected, test_error_after_two_messages, errors)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "from=vm1 error=%s,after=2", row->label);
+	add(env, text);
+	for (uint32_t i = 0; i < 4; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+	t_recv(&env->b, 9, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 0);
+	expect_written(&env->a, 1);
+	expect_cqe(&env->a.scq, 2, row->status);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, row->peer);
+	if (row->peer == PVR_QPS_ERR)
+		expect_cqe(&env->b.rcq, 9, PVRDMA_WC_WR_FLUSH_ERR);
+	assert_int_equal(last(env).failed, 1);
+	if (row->event != PVR_EVENT_NUM)
+		expect_one_event(env->g[1], row->event, env->b.qp.handle);
+}
+
+/* A UC requester learns nothing of its responder. */
+TEST(uc_pair, test_remote_error_has_no_effect_on_uc)
+{
+	add(env, "error=REM_ACCESS_ERR");
+	t_message(env, PVR_SEND_SIGNALED);
+	fg_settle(env->host, FG_SEC);
+	expect_sent(&env->a, 7);
+	assert_int_equal(last(env).failed, 0);
+}
+
+TEST(uc_pair, test_local_error_of_uc_leads_to_sqe)
+{
+	add(env, "error=LOC_PROT_ERR");
+	t_send(&env->a, 1, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_state(&env->a, PVR_QPS_SQE);
+}
+
+/* The failure as responder comes first. */
+TEST(rc_self, test_queue_pair_that_is_its_own_peer_fails_once)
+{
+	add(env, "error=REM_ACCESS_ERR");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->a.mr, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_one_event(env->g[0], PVR_EVENT_QP_ACCESS_ERR, env->a.qp.handle);
+}
+
+/* ------------------------------------------------------------------------ matching */
+
+static const struct {
+	const char *label, *text;
+	bool hits;
+} matches[] = {
+	{ "from", "from=vm1 drop=100%", true },
+	{ "from_other", "from=vm2 drop=100%", false },
+	{ "to", "to=vm2 drop=100%", true },
+	{ "to_other", "to=vm1 drop=100%", false },
+	{ "fabric", "fabric=default drop=100%", true },
+	{ "fabric_other", "fabric=blue drop=100%", false },
+	{ "both", "from=vm1 to=vm2 drop=100%", true },
+	{ "reverse", "from=vm2 to=vm1 drop=100%", false },
+	{ "qp_other", "from=vm1 qp=16777215 drop=100%", false },
+};
+
+TEST_CASES(connected, test_only_matching_messages_are_dropped, matches)
+{
+	add(env, row->text);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_pending(&env->a.scq), !row->hits);
+	expect_path(env, row->hits ? "fault" : "local");
+}
+
+TEST(connected, test_only_the_named_queue_pair_has_the_fault)
+{
+	struct fg_end c, d;
+	char text[64];
+
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
+	snprintf(text, sizeof(text), "from=vm1 qp=%u drop=100%%", env->a.qp.qpn);
+	add(env, text);
+	t_rdma(&c, PVRDMA_WR_RDMA_WRITE, 1, 0, &d.mr, 0, SIZE);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_written(&c, 1);
+	expect_no_cqe(&env->a.scq);
+	fg_end_close(&c);
+	fg_end_close(&d);
+}
+
+/* ------------------------------------------------------------------- changes of rules */
+
+TEST(connected, test_cleared_rule_ends_the_fault)
+{
+	uint32_t drop, delay;
+
+	drop = add(env, "to=vm2 drop=100%");
+	delay = add(env, "from=vm1 delay=1ms");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	fg_advance(env->host, FG_MS);
+	expect_no_cqe(&env->a.scq);
+	/* The lost message is sent again after its ACK timeout. */
+	assert_int_equal(pvr_engine_clear_faults(env->host->engine, drop), 1);
+	assert_int_equal(pvr_engine_clear_faults(env->host->engine, drop), 0);
+	fg_advance(env->host, ACK_TIMEOUT);
+	expect_written(&env->a, 1);
+	expect_path(env, "fault");
+	assert_int_equal(last(env).id, delay);
+	assert_int_equal(pvr_engine_clear_faults(env->host->engine, 0), 1);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_written(&env->a, 2);
+	expect_path(env, "local");
+	assert_null(t_device_qp(&env->a)->fault_sq);
+}
+
+/* A rule that is added does not change the count of another one. */
+TEST(connected, test_added_rule_leaves_the_count_of_another)
+{
+	add(env, "from=vm1 error=GENERAL_ERR,after=3");
+	for (uint32_t i = 0; i < 3; i++) {
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+		fg_run(env->host);
+		expect_written(&env->a, i);
+	}
+	add(env, "to=vm2 delay=1ms");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_GENERAL_ERR);
+}
+
+/* A new connection counts from 0. */
+TEST(connected, test_reset_forgets_the_count)
+{
+	add(env, "from=vm1 error=GENERAL_ERR,after=1");
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 2; i++)
+			t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+		fg_settle(env->host, FG_SEC);
+		expect_written(&env->a, 0);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_GENERAL_ERR);
+		t_reconnect(env);
+	}
+}
+
+TEST(connected, test_contradicting_rules_are_refused)
+{
+	struct pvr_fault_rule rule;
+	struct pvr_error err;
+	uint32_t first = add(env, "from=vm1 drop=1% delay=1ms"), id;
+
+	assert_true(pvr_fault_parse(&rule, "from=vm1 drop=2%", &err));
+	assert_int_equal(pvr_engine_add_fault(env->host->engine, &rule, &id), -EEXIST);
+	assert_int_equal(id, first);
+	add(env, "from=vm1 error=GENERAL_ERR,after=5");
+	add(env, "from=vm2 drop=2%");
+}
+
+TEST(connected, test_number_of_rules_has_a_limit)
+{
+	struct pvr_fault_rule rule;
+	struct pvr_error err;
+	char text[64];
+	uint32_t id;
+
+	for (uint32_t i = 0; i <= PVR_FAULTS_MAX; i++) {
+		snprintf(text, sizeof(text), "from=vm1 qp=%u drop=1%%", i + 1);
+		assert_true(pvr_fault_parse(&rule, text, &err));
+		assert_int_equal(pvr_engine_add_fault(env->host->engine, &rule, &id),
+				 i < PVR_FAULTS_MAX ? 0 : -ENOSPC);
+	}
+}
+
+/* The numbers of tries that get lost, as a text. */
+static void record_losses(struct t_env *env, const char *text, char *losses)
+{
+	uint64_t before;
+
+	add(env, text);
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		before = last(env).dropped;
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+		fg_settle(env->host, FG_SEC);
+		expect_written(&env->a, i);
+		losses[i] = (char)('0' + (last(env).dropped - before) % 10);
+	}
+	losses[MESSAGES] = '\0';
+	pvr_engine_clear_faults(env->host->engine, 0);
+	fg_run(env->host);
+}
+
+TEST(connected, test_seed_repeats_the_losses)
+{
+	char first[MESSAGES + 1], second[MESSAGES + 1], other[MESSAGES + 1];
+
+	record_losses(env, "seed=5 drop=30%", first);
+	t_reconnect(env);
+	record_losses(env, "seed=5 drop=30%", second);
+	t_reconnect(env);
+	record_losses(env, "seed=6 drop=30%", other);
+	assert_string_equal(first, second);
+	assert_string_not_equal(first, other);
+}
+
+/* --------------------------------------------------------------- waits and other paths */
+
+/* The responder's doorbell resumes a requester on the path of faults, too. */
+TEST(connected, test_wait_for_a_receive_ends_with_its_doorbell)
+{
+	add(env, "delay=1us");
+	t_send(&env->a, 1, 0, SIZE);
+	fg_run(env->host);
+	fg_advance(env->host, 10 * FG_US);
+	expect_no_cqe(&env->a.scq);
+	t_recv(&env->b, 1, 0, SIZE);
+	await_recv(&env->b.rcq, 1, SIZE);
+	expect_sent(&env->a, 1);
+}
+
+TEST(connected, test_drain_completes_a_delayed_message)
+{
+	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
+
+	add(env, "delay=1ms");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 1);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_SQD);
+}
+
+TEST(connected, test_long_message_has_one_fault)
+{
+	struct fg_mr wide_a, wide_b;
+
+	t_wide_mr(&env->a, 256, &wide_a);
+	t_wide_mr(&env->b, 256, &wide_b);
+	add(env, "delay=1ms");
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&wide_a, 0, 256 * 4096),
+	       T_REMOTE(&wide_b, 0));
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	fg_advance(env->host, FG_MS);
+	expect_written(&env->a, 1);
+	assert_int_equal(last(env).messages, 1);
+}
+
+/* The state is the guest's: without memory for it the requests wait. */
+TEST(connected, test_guest_at_its_memory_limit_waits)
+{
+	add(env, "from=vm1 delay=1us");
+	t_leave_memory(env->g[0], 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	fg_advance(env->host, FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	t_leave_memory(env->g[0], 1 << 20);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 1);
+}
+
+TEST(connected, test_destroyed_queue_pair_leaves_nothing)
+{
+	uint64_t charged;
+
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	charged = env->g[0]->adapter->charged;
+	t_reconnect(env);
+	add(env, "delay=1s");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	assert_true(env->g[0]->adapter->charged > charged);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	assert_int_equal(env->g[0]->adapter->charged, charged);
+}
