@@ -15,6 +15,7 @@
 #include "base/unix_socket.h"
 #include "daemon/adapter_settings.h"
 #include "daemon/control_path.h"
+#include "daemon/ctl_fault.h"
 #include "daemon/ctl_print.h"
 
 #define EXIT_USAGE 2
@@ -32,6 +33,12 @@ static const char help[] =
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
 	"  remove-adapter NAME    remove an adapter: the device of its VM is unplugged\n"
 	"  link NAME up|down      set the port state that its VM sees\n"
+	"  fault add [--fabric F] [--from A] [--to B] [--qp N] [--seed S] KIND...\n"
+	"                         drop=PERCENT, delay=TIME[+-TIME], error=STATUS[,after=N]:\n"
+	"                         make messages between adapters fail, see pvrdmactl(8)\n"
+	"  fault load FILE        the faults of a file, one a line: all or none\n"
+	"  fault list             faults and their counters\n"
+	"  fault clear [ID]       remove one fault or all\n"
 	"  log-level LEVEL        error, warn, info or debug\n"
 	"  reload                 read the key files and the peers file again: all or none\n"
 	"  version\n"
@@ -85,6 +92,7 @@ static const struct ctl_command commands[] = {
 	{ "add-adapter", 1, 1, { NULL }, NULL },
 	{ "remove-adapter", 1, 1, { "name" }, NULL },
 	{ "link", 2, 2, { "name", "state" }, NULL },
+	{ "fault", 1, 65, { NULL }, pvr_print_fault },
 	{ "log-level", 1, 1, { "level" }, NULL },
 	{ "reload", 0, 0, { NULL }, pvr_print_reload },
 	{ "version", 0, 0, { NULL }, pvr_print_version },
@@ -108,23 +116,36 @@ static const struct ctl_command *find_command(const char *name, int args, struct
 	return NULL;
 }
 
-/* Return: NULL with @err filled. */
-static struct json_object *make_request(const struct ctl_command *command, char **args, int num,
-					struct pvr_error *err)
+static bool fill_request(struct json_object *request, const struct ctl_command *command,
+			 char **args, int num, const char *words, struct pvr_error *err)
 {
-	struct json_object *request = json_object_new_object();
 	int i;
 
+	if (!strcmp(command->name, "fault"))
+		return pvr_ctl_fault_request(request, args, num, words, err);
+	if (*words)
+		return pvr_fail(err, "'%s' has no options --fabric, --from, --to, --qp, --seed",
+				command->name);
 	put(request, "command", command->name);
 	for (i = 0; i < num; i++) {
-		if (command->keys[i]) {
+		if (command->keys[i])
 			put(request, command->keys[i], args[i]);
-		} else if (!put_adapter(request, args[i], err)) {
-			json_object_put(request);
-			return NULL;
-		}
+		else if (!put_adapter(request, args[i], err))
+			return false;
 	}
-	return request;
+	return true;
+}
+
+/* Return: NULL with @err filled. */
+static struct json_object *make_request(const struct ctl_command *command, char **args, int num,
+					const char *words, struct pvr_error *err)
+{
+	struct json_object *request = json_object_new_object();
+
+	if (fill_request(request, command, args, num, words, err))
+		return request;
+	json_object_put(request);
+	return NULL;
 }
 
 /* ------------------------------------------------------------- conversation */
@@ -213,7 +234,13 @@ static int show(const struct ctl_command *command, struct json_object *reply, bo
 	return EXIT_SUCCESS;
 }
 
-static int run(const char *path, bool json, char **args, int num)
+struct ctl_options {
+	char control[PVR_PATH_MAX];
+	bool json;
+	char words[512]; /* KEY=VALUE of the options of 'fault add' */
+};
+
+static int run(const struct ctl_options *options, char **args, int num)
 {
 	struct json_object *request, *reply;
 	const struct ctl_command *command;
@@ -221,31 +248,26 @@ static int run(const char *path, bool json, char **args, int num)
 	int status;
 
 	command = find_command(args[0], num - 1, &err);
-	request = command ? make_request(command, args + 1, num - 1, &err) : NULL;
+	request = command ? make_request(command, args + 1, num - 1, options->words, &err) : NULL;
 	if (!request)
 		return complain(err.text, EXIT_USAGE);
-	reply = converse(path, request, &err);
+	reply = converse(options->control, request, &err);
 	json_object_put(request);
 	if (!reply)
 		return complain(err.text, EXIT_FAILURE);
-	status = show(command, reply, json);
+	status = show(command, reply, options->json);
 	json_object_put(reply);
 	return status;
 }
 
 /* -------------------------------------------------------------------- options */
 
-struct ctl_options {
-	char control[PVR_PATH_MAX];
-	bool json;
-};
-
 static const struct option long_options[] = {
-	{ "control", required_argument, NULL, 'c' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'v' },
-	{ NULL, 0, NULL, 0 },
+	{ "control", required_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
+	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
+	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
+	{ "seed", required_argument, NULL, 'f' },    { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'v' },	     { NULL, 0, NULL, 0 },
 };
 
 static int bad_option(int key, const char *word)
@@ -259,19 +281,40 @@ static int bad_option(int key, const char *word)
 	return complain(err.text, EXIT_USAGE);
 }
 
+/* A name with a space would become two words. Return: an exit status, or -1: continue. */
+static int add_word(struct ctl_options *options, const char *key, const char *value)
+{
+	size_t len = strlen(options->words), size = sizeof(options->words) - len;
+	struct pvr_error err;
+
+	if (strpbrk(value, " \t")) {
+		pvr_fail(&err, "--%s '%.64s' has a space", key, value);
+		return complain(err.text, EXIT_USAGE);
+	}
+	if (snprintf(options->words + len, size, "%s%s=%s", len ? " " : "", key, value) < (int)size)
+		return -1;
+	pvr_fail(&err, "--%s is too long", key);
+	return complain(err.text, EXIT_USAGE);
+}
+
 /* Return: an exit status, or -1: continue. */
 static int parse_options(int argc, char **argv, struct ctl_options *options)
 {
-	int key;
+	int key, index = 0, status;
 
 	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+	while ((key = getopt_long(argc, argv, ":", long_options, &index)) != -1) {
 		switch (key) {
 		case 'c':
 			snprintf(options->control, sizeof(options->control), "%s", optarg);
 			break;
 		case 'j':
 			options->json = true;
+			break;
+		case 'f':
+			status = add_word(options, long_options[index].name, optarg);
+			if (status >= 0)
+				return status;
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -301,5 +344,5 @@ int main(int argc, char **argv)
 			"no default path for the control socket: XDG_RUNTIME_DIR is not set: "
 			"give --control PATH",
 			EXIT_USAGE);
-	return run(options.control, options.json, argv + optind, argc - optind);
+	return run(&options, argv + optind, argc - optind);
 }

@@ -381,6 +381,40 @@ void pvr_print_peers(struct json_object *reply)
 	print_errors(list, len);
 }
 
+/* --------------------------------------------------------------------- faults */
+
+static void fault_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	static const struct {
+		const char *title, *key;
+	} columns[] = {
+		{ "ID", "id" },		  { "MESSAGES", "messages" }, { "DROPPED", "dropped" },
+		{ "DELAYED", "delayed" }, { "FAILED", "failed" },     { "FAULT", "fault" },
+	};
+	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
+
+	snprintf(buf, TABLE_CELL, "%s",
+		 row ? text_of(obj, columns[column].key) : columns[column].title);
+}
+
+/* The reply of fault add and load has "ids", that of clear "cleared", that of list "faults". */
+void pvr_print_fault(struct json_object *reply)
+{
+	struct json_object *list;
+	size_t len, i;
+
+	list = list_of(reply, "ids", &len);
+	for (i = 0; i < len; i++)
+		printf("fault %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
+	list = list_of(reply, "faults", &len);
+	if (len)
+		print_rows(len + 1, 6, fault_cell, list);
+	else if (json_object_object_get_ex(reply, "faults", NULL))
+		printf("there are no faults\n");
+	if (json_object_object_get_ex(reply, "cleared", NULL))
+		printf("%" PRIu64 " cleared\n", number_of(reply, "cleared"));
+}
+
 /* --------------------------------------------------------------------- reload */
 
 void pvr_print_reload(struct json_object *reply)

@@ -11,6 +11,7 @@ void pvr_print_qps(struct json_object *reply);
 void pvr_print_peers(struct json_object *reply);
 void pvr_print_paths(struct json_object *reply);
 void pvr_print_workers(struct json_object *reply);
+void pvr_print_fault(struct json_object *reply);
 void pvr_print_reload(struct json_object *reply);
 void pvr_print_version(struct json_object *reply);
 

@@ -362,7 +362,10 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 		     struct pvr_error *err)
 {
-	*daemon = (struct pvr_daemon){ .signals.fd = -1 };
+	*daemon = (struct pvr_daemon){
+		.signals.fd = -1,
+		.faults_allowed = settings->faults_allowed,
+	};
 	if (!init_engine(daemon, settings, err) || !watch_signals(daemon, err) ||
 	    !check_tmp_folder(err))
 		return false;

@@ -23,6 +23,7 @@ struct pvr_daemon {
 	struct pvr_network *network; /* NULL: no other hosts */
 	struct pvr_source signals;
 	struct pvr_watchdog watchdog;
+	bool faults_allowed; /* the setting "faults" */
 	bool stop;
 };
 

@@ -29,6 +29,9 @@ static const char help[] =
 	"  --seccomp on|log|off\n"
 	"                     system calls that pvrdmad does not need end it (on, default),\n"
 	"                     are in the kernel's audit log (log), or are executed (off)\n"
+	"  --faults allowed|refused\n"
+	"                     'pvrdmactl fault' may make messages fail, to test programs\n"
+	"                     (default: refused)\n"
 	"  --user NAME        drop root privileges and run as the user NAME\n"
 	"\n"
 	"  --listen ADDRESS[:PORT]\n"
@@ -93,6 +96,7 @@ static const struct option long_options[] = {
 	{ "poll", required_argument, NULL, OPT_SETTING },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
 	{ "seccomp", required_argument, NULL, OPT_SETTING },
+	{ "faults", required_argument, NULL, OPT_SETTING },
 	{ "user", required_argument, NULL, OPT_SETTING },
 	{ "workers", required_argument, NULL, OPT_SETTING },
 	{ "worker-cpus", required_argument, NULL, OPT_SETTING },

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/control.h"
+#include "daemon/fault_requests.h"
 #include "daemon/json_put.h"
 #include "daemon/log.h"
 #include "daemon/network_requests.h"
@@ -421,6 +422,30 @@ static bool run_link(struct request *request)
 	return true;
 }
 
+static bool run_fault_add(struct request *request)
+{
+	struct json_object *texts = NULL;
+
+	json_object_object_get_ex(request->args, "faults", &texts);
+	return pvr_faults_add(request->daemon, texts, request->reply, &request->err);
+}
+
+static bool run_fault_list(struct request *request)
+{
+	pvr_faults_list(request->daemon, request->reply);
+	return true;
+}
+
+static bool run_fault_clear(struct request *request)
+{
+	struct json_object *id;
+
+	if (json_object_object_get_ex(request->args, "id", &id) && !text_arg(request, "id"))
+		return pvr_fail(&request->err, "\"id\" is not a string");
+	return pvr_faults_clear(request->daemon, text_arg(request, "id"), request->reply,
+				&request->err);
+}
+
 static bool run_reload(struct request *request)
 {
 	return pvr_reload(request->daemon, request->reply, &request->err);
@@ -465,6 +490,9 @@ static const struct {
 	{ "add-adapter", run_add_adapter },
 	{ "remove-adapter", run_remove_adapter },
 	{ "link", run_link },
+	{ "fault-add", run_fault_add },
+	{ "fault-list", run_fault_list },
+	{ "fault-clear", run_fault_clear },
 	{ "log-level", run_log_level },
 	{ "reload", run_reload },
 	{ "version", run_version },

@@ -77,6 +77,18 @@ static bool set_seccomp(struct pvr_settings *settings, const char *value, struct
 	return true;
 }
 
+static bool set_faults(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	bool allowed = !strcmp(value, "allowed");
+
+	if (!allowed && strcmp(value, "refused") != 0)
+		return pvr_fail(err, "faults '%s' is neither allowed nor refused", value);
+	if (!settings->faults_set)
+		settings->faults_allowed = allowed;
+	settings->faults_set = true;
+	return true;
+}
+
 static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
 	return pvr_worker_settings_set(&settings->workers, "workers", value, err);
@@ -100,6 +112,7 @@ static const struct {
 	{ "log-level", set_log_level }, { "poll", set_poll },
 	{ "workers", set_workers },	{ "worker-cpus", set_worker_cpus },
 	{ "seccomp", set_seccomp },	{ "numa-node", set_numa_node },
+	{ "faults", set_faults },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -118,7 +131,7 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 	return pvr_fail(
 		err,
 		"unknown setting '%s': there are control, user, log-level, poll, seccomp, workers, "
-		"worker-cpus, numa-node, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
+		"worker-cpus, numa-node, faults, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
 		", and [adapter NAME] sections",
 		key);
 }

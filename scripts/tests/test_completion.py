@@ -37,6 +37,7 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
     (["qps", ""], ["vm1", "vm2"]),
     (["link", "vm1", ""], ["up", "down"]),
     (["log-level", "w"], ["warn"]),
+    (["fault", "l"], ["load", "list"]),
     (["add-adapter", "name=vm3,ma"], ["name=vm3,mac="]),
     (["version", ""], []),
 ])

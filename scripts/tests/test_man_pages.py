@@ -12,9 +12,9 @@ TABLES = ("daemon/settings.c", "net/net_settings.c")
 
 
 def initializers(path, name):
-    """The first string of each element of a table of C, one a line."""
+    """The first string of each element of a table of C."""
     table = re.search(rf"{name}\[\] = {{\n(.*?)^}};", path.read_text(), re.M | re.S)[1]
-    return re.findall(r'^\t{ "([^"]+)",', table, re.M)
+    return re.findall(r'(?:^\t|\},[\t ]+){ "([^"]+)",', table, re.M)
 
 
 def help_of(path):

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""pvrdmactl fault: rules of the operator by which messages between adapters fail."""
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from daemon_process import PATIENCE, PVRDMACTL, PVRDMAD, wait_until
+from sender import Sender
+from vfio_user import attach
+
+VERIFY = Path(PVRDMAD).parent / "tests/hosts/hosts_verify"
+
+
+@pytest.fixture
+def faulty(start_daemon):
+    """A daemon with two adapters that allows faults."""
+    return start_daemon(args=["--faults", "allowed"])
+
+
+@pytest.fixture
+def attached(faulty):
+    """A guest at node1 with a queue pair."""
+    with attach(faulty.socket(1)) as client:
+        sender = Sender(client)
+        yield sender
+        sender.close()
+
+
+def ctl(*args):
+    """pvrdmactl without a daemon."""
+    return subprocess.run([PVRDMACTL, "--control", "/nonexistent", *args], capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def faults_of(daemon):
+    return daemon.query("fault", "list")["faults"]
+
+
+def verify(daemon, *args):
+    """Two guests exchange WRITEs, SENDs, READs and atomics, and check each byte. Return: the result."""
+    argv = [VERIFY, "--seconds", "0.5", *args, f"1={daemon.socket(1)}", f"2={daemon.socket(2)}"]
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+
+
+def test_faults_are_refused_by_default(daemon):
+    assert daemon.query("fault", "list") == {"allowed": False, "faults": [], "ok": True}
+    for args in (("add", "drop=1%"), ("clear",)):
+        done = daemon.ctl("fault", *args)
+        assert done.returncode == 1
+        assert done.stderr == "pvrdmactl: pvrdmad does not allow faults: start it with --faults allowed\n"
+
+
+def test_setting_of_the_file_allows_faults(start_daemon, write_config):
+    assert start_daemon(args=[write_config("faults = allowed\n")]).query("fault", "list")["allowed"]
+
+
+def test_option_overrides_the_file(start_daemon, write_config):
+    daemon = start_daemon(args=["--faults", "refused", write_config("faults = allowed\n")])
+    assert not daemon.query("fault", "list")["allowed"]
+
+
+def test_value_of_the_setting_is_checked(refuse):
+    refuse(2, "faults 'maybe' is neither allowed nor refused", "--faults", "maybe")
+
+
+def test_add_list_and_clear(faulty):
+    assert faulty.must("fault", "list") == "there are no faults\n"
+    assert faulty.must("fault", "add", "--from", "node1", "--to=node2", "drop=1%", "delay=5ms±2ms") == "fault 1\n"
+    assert faulty.must("fault", "add", "--fabric", "default", "--seed", "7", "error=REM_ACCESS_ERR,after=1000") == "fault 2\n"
+    assert [row.split() for row in faulty.must("fault", "list").splitlines()] == [
+        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "FAULT"],
+        ["1", "0", "0", "0", "0", "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
+        ["2", "0", "0", "0", "0", "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
+    assert faulty.must("fault", "clear", "1") == "1 cleared\n"
+    assert [fault["id"] for fault in faults_of(faulty)] == [2]
+    assert faulty.must("fault", "add", "drop=2%") == "fault 3\n"
+    assert faulty.must("fault", "clear") == "2 cleared\n"
+    assert faulty.must("fault", "clear") == "0 cleared\n"
+    assert not faults_of(faulty)
+    assert "fault 1: from=node1 to=node2 drop=1% delay=5ms±2ms" in faulty.log()
+
+
+def test_load_adds_all_faults_of_a_file(faulty, tmp_path):
+    path = tmp_path / "faults"
+    path.write_text("# for the test of the storage\n\nfrom=node1 drop=1%   # one in a hundred\n\tto=node2 delay=1ms")
+    assert faulty.must("fault", "load", path) == "fault 1\nfault 2\n"
+    assert [fault["fault"] for fault in faults_of(faulty)] == ["from=node1 drop=1%", "to=node2 delay=1ms"]
+
+
+def test_load_of_a_file_with_a_mistake_adds_none(faulty, tmp_path):
+    path = tmp_path / "faults"
+    path.write_text("from=node1 drop=1%\nfrom=node3 drop=1%\n")
+    done = faulty.ctl("fault", "load", path)
+    assert done.returncode == 1
+    assert done.stderr == "pvrdmactl: fault 'from=node3 drop=1%': there is no adapter 'node3': see 'pvrdmactl adapters'\n"
+    assert not faults_of(faulty)
+
+
+@pytest.mark.parametrize("content, complaint", [
+    ("", "has no fault"),
+    ("# nothing\n", "has no fault"),
+    ("x" * 2000, ":1: the line is longer than 1022 characters"),
+    ("\n" + "drop=1%\n" * 300, ":258: more than 256 faults"),
+    (None, "cannot read"),
+], ids=["empty", "comment", "long line", "many", "absent"])
+def test_file_that_is_no_list_of_faults(tmp_path, content, complaint):
+    """pvrdmactl refuses it before it connects to a daemon."""
+    path = tmp_path / "faults"
+    if content is not None:
+        path.write_text(content)
+    done = ctl("fault", "load", path)
+    assert done.returncode == 2 and complaint in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+BAD_FAULTS = [
+    ([], "fault '': no fault is given: there are drop, delay and error"),
+    (["lose=1%"], "unknown word 'lose'"),
+    (["drop=200%"], "drop '200%' is not a percentage"),
+    (["drop=100%", "delay=1ms"], "drop=100% leaves no message for the other faults"),
+    (["drop=1%", "drop=2%"], "drop is given twice"),
+    (["--from", "nix", "drop=1%"], "there is no adapter 'nix'"),
+    (["--to", "nix", "drop=1%"], "there is no adapter 'nix'"),
+    (["--fabric", "nix", "drop=1%"], "no adapter has the fabric 'nix'"),
+    (["--fabric", "blue", "--from", "node1", "drop=1%"], "adapter 'node1' is of fabric 'default', not of 'blue'"),
+    (["--from", "node1", "--to", "late", "drop=1%"], "adapter 'late' is of fabric 'blue', not of 'default'"),
+    (["--qp", "5", "drop=1%"], "qp needs from"),
+    (["--from", "node1", "--qp", "5", "drop=1%"], "adapter 'node1' has no queue pair 5: see 'pvrdmactl qps node1'"),
+    (["delay=2ms", "--to", "node2"], "contradicts fault 1, which has the same messages and kind"),
+]
+
+
+def test_bad_fault_is_refused(faulty):
+    faulty.add_adapter("late", 7, fabric="blue")
+    faulty.must("fault", "add", "--to", "node2", "drop=1%", "delay=1ms")
+    for args, complaint in BAD_FAULTS:
+        done = faulty.ctl("fault", "add", *args)
+        assert done.returncode == 1 and complaint in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert len(faults_of(faulty)) == 1
+
+
+@pytest.mark.parametrize("args, complaint", [
+    (["fault"], "'fault' with 0 arguments"),
+    (["fault", "frob"], "unknown command 'fault frob', see pvrdmactl --help"),
+    (["fault", "list", "x"], "'fault list' with 1 arguments"),
+    (["fault", "load"], "'fault load' with 0 arguments"),
+    (["fault", "clear", "1", "2"], "'fault clear' with 2 arguments"),
+    (["fault", "list", "--from", "a"], "'fault list' has no options --fabric, --from, --to, --qp, --seed"),
+    (["adapters", "--qp", "1"], "'adapters' has no options --fabric, --from, --to, --qp, --seed"),
+    (["fault", "add", "--from", "a b", "drop=1%"], "--from 'a b' has a space"),
+    (["fault", "add", "--from", "x" * 600, "drop=1%"], "--from is too long"),
+    (["fault", "add", "x" * 2000], "the fault is longer than 1023 characters"),
+])
+def test_usage(args, complaint):
+    done = ctl(*args)
+    assert done.returncode == 2 and complaint in done.stderr, done.stderr
+
+
+def test_clear_of_no_fault(faulty):
+    faulty.must("fault", "add", "drop=1%")
+    for number, complaint in (("9", "there is no fault 9: see 'pvrdmactl fault list'"), ("0", "'0' is not the number of a fault"),
+                              ("-1x", "'-1x' is not the number of a fault"),
+                              ("4294967297", "'4294967297' is not the number of a fault")):
+        done = faulty.ctl("fault", "clear", "--", number)
+        assert (done.returncode, done.stderr) == (1, f"pvrdmactl: {complaint}\n")
+    assert len(faults_of(faulty)) == 1
+
+
+def test_request_of_another_form_is_refused(faulty):
+    requests = [{"command": "fault-add", **rest} for rest in (
+        {}, {"faults": []}, {"faults": "drop=1%"}, {"faults": [None]}, {"faults": ["drop=1%", {"drop": 1}]})]
+    with socket.socket(socket.AF_UNIX) as control:
+        control.settimeout(PATIENCE)
+        control.connect(str(faulty.control))
+        lines = control.makefile()
+        for request in [*requests, {"command": "fault-clear", "id": 1}]:
+            control.sendall(json.dumps(request).encode() + b"\n")
+            reply = json.loads(lines.readline())
+            assert not reply["ok"] and reply["error"], request
+    assert not faults_of(faulty)
+
+
+def test_number_of_faults_has_a_limit(faulty, tmp_path):
+    path = tmp_path / "faults"
+    path.write_text("".join(f"from=node{1 + i % 2} seed={i} {'drop=1%' if i < 2 else 'delay=1ms'}\n" for i in range(4)))
+    faulty.must("fault", "load", path)
+    path.write_text("".join(f"{match} {kind}\n" for match in ("", "fabric=default", "to=node1", "to=node2", "from=node1 to=node2",
+                                                              "from=node2 to=node1", "fabric=default from=node1",
+                                                              "fabric=default from=node2", "fabric=default to=node1",
+                                                              "fabric=default to=node2")
+                             for kind in ("drop=1%", "delay=1ms", "error=GENERAL_ERR")))
+    done = faulty.ctl("fault", "load", path)
+    assert done.returncode == 1 and "more than 32 faults" in done.stderr
+    assert len(faults_of(faulty)) == 4
+
+
+def test_fault_of_a_queue_pair_that_exists(faulty, attached):
+    faulty.must("fault", "add", "--from", "node1", "--qp", str(attached.qpn), "drop=1%")
+    assert faults_of(faulty)[0]["fault"] == f"from=node1 qp={attached.qpn} drop=1%"
+
+
+def test_messages_arrive_in_spite_of_drops_and_delays(faulty):
+    faulty.must("fault", "add", "drop=1%", "delay=100us+-50us")
+    done = verify(faulty, "--timeout", "10")
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault, = faults_of(faulty)
+    assert fault["messages"] > 100 and fault["dropped"] and fault["delayed"]
+
+
+def test_error_ends_connections(faulty):
+    faulty.must("fault", "add", "--from", "node1", "error=REM_ACCESS_ERR,after=50")
+    done = verify(faulty, "--may-fail")
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault, = faults_of(faulty)
+    assert fault["failed"]
+    assert faulty.counters("node2")["access_errors"] == fault["failed"]
+
+
+def test_faults_change_under_traffic(faulty):
+    """Each change pauses the workers; the guests go on, and no byte is wrong."""
+    argv = [VERIFY, "--seconds", "1", f"1={faulty.socket(1)}", f"2={faulty.socket(2)}"]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+        wait_until(lambda: faulty.counters("node1")["tx_messages"] > 100 or child.poll() is not None, "guests send")
+        for _ in range(5):
+            faulty.must("fault", "add", "delay=1ms")
+            wait_until(lambda: faults_of(faulty)[0]["delayed"] or child.poll() is not None, "a delay")
+            faulty.must("fault", "clear")
+        output = child.communicate(timeout=2 * PATIENCE)[0]
+    assert child.returncode == 0, output
