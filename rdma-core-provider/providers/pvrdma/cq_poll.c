@@ -152,10 +152,12 @@ static __always_inline void leave_side(struct poll *poll, struct pvr_qp_side *ne
 static __always_inline bool use_side(struct poll *poll, uint32_t index)
 {
 	const struct pvr_context *ctx = to_pvr_context(poll->cq->verbs_cq.cq.context);
-	struct pvr_qp_entry *entry = &ctx->qp_entries[index];
+	struct pvr_qp_entry *entry;
 
-	if (unlikely(index >= pvr_qp_index(ctx->qp_tbl_size, 0)) ||
-	    unlikely(atomic_load_explicit(&entry->cq, memory_order_acquire) != poll->cq))
+	if (unlikely(index >= pvr_qp_index(ctx->qp_tbl_size, 0)))
+		return false;
+	entry = &ctx->qp_entries[index];
+	if (unlikely(atomic_load_explicit(&entry->cq, memory_order_acquire) != poll->cq))
 		return false;
 	if (poll->head != poll->cq->head && poll->side)
 		leave_side(poll, entry->side);
