@@ -35,7 +35,7 @@ static const char help[] =
 	"  link NAME up|down      set the port state that its VM sees\n"
 	"  fault add [--fabric F] [--from A] [--to B] [--qp N] [--seed S] KIND...\n"
 	"                         drop=PERCENT, delay=TIME[+-TIME], error=STATUS[,after=N]:\n"
-	"                         make messages between adapters fail, see pvrdmactl(8)\n"
+	"                         make messages of adapters fail, see pvrdmactl(8)\n"
 	"  fault load FILE        the faults of a file, one a line: all or none\n"
 	"  fault list             faults and their counters\n"
 	"  fault clear [ID]       remove one fault or all\n"

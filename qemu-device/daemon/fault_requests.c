@@ -7,7 +7,10 @@
 #include "daemon/fault_requests.h"
 #include "daemon/json_put.h"
 #include "daemon/log.h"
+#include "daemon/network.h"
 #include "fault/rule.h"
+
+_Static_assert(PVR_FAULT_NAME_MAX >= PVR_HOST_NAME_MAX, "a rule has the name of any host");
 
 static bool check_allowed(const struct pvr_daemon *daemon, struct pvr_error *err)
 {
@@ -45,6 +48,42 @@ static bool check_adapter(struct pvr_daemon *daemon, const char *name, const cha
 	return true;
 }
 
+struct search {
+	const char *name;
+	bool found;
+};
+
+static void compare_peer(void *opaque, const struct pvr_peer_info *info)
+{
+	struct search *search = opaque;
+
+	search->found |= !strcmp(info->name, search->name);
+}
+
+/* Return: whether another host of this name is known. */
+static bool is_host(const struct pvr_daemon *daemon, const char *name)
+{
+	struct search search = { .name = name };
+
+	if (daemon->network)
+		pvr_peers_for_each(pvr_net_peers(daemon->network->net), compare_peer, &search);
+	return search.found;
+}
+
+static bool check_to(struct pvr_daemon *daemon, const char *name, const char **fabric,
+		     struct pvr_error *err)
+{
+	struct pvr_error why;
+
+	if (pvr_daemon_find_adapter(daemon, name, &why))
+		return check_adapter(daemon, name, fabric, err);
+	return is_host(daemon, name) ||
+	       pvr_fail(err,
+			"there is no adapter or other host '%s': see 'pvrdmactl adapters' and "
+			"'pvrdmactl peers'",
+			name);
+}
+
 static bool check_qp(struct pvr_daemon *daemon, const struct pvr_fault_match *match,
 		     struct pvr_error *err)
 {
@@ -75,7 +114,7 @@ static bool check_match(struct pvr_daemon *daemon, const struct pvr_fault_match 
 		return false;
 	if (*match->from && !check_adapter(daemon, match->from, &fabric, err))
 		return false;
-	if (*match->to && !check_adapter(daemon, match->to, &fabric, err))
+	if (*match->to && !check_to(daemon, match->to, &fabric, err))
 		return false;
 	return !match->qpn || check_qp(daemon, match, err);
 }

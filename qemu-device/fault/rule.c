@@ -15,9 +15,9 @@ static bool set_name(char *name, const char *key, const char *value, struct pvr_
 {
 	size_t len = strlen(value);
 
-	if (!len || len >= PVR_NAME_MAX)
+	if (!len || len >= PVR_FAULT_NAME_MAX)
 		return pvr_fail(err, "%s '%.64s' is not a name of 1 to %d characters", key, value,
-				PVR_NAME_MAX - 1);
+				PVR_FAULT_NAME_MAX - 1);
 	memcpy(name, value, len + 1);
 	return true;
 }

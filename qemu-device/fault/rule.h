@@ -15,6 +15,7 @@
 #include "base/error.h"
 
 #define PVR_FAULT_TEXT_MAX 256 /* of a rule, final NUL included */
+#define PVR_FAULT_NAME_MAX 64 /* of an adapter, fabric or host, final NUL included */
 
 enum pvr_fault_kind {
 	PVR_FAULT_DROP,
@@ -25,9 +26,9 @@ enum pvr_fault_kind {
 
 /* The messages that a rule matches. An empty name and QPN 0 match all. */
 struct pvr_fault_match {
-	char fabric[PVR_NAME_MAX];
-	char from[PVR_NAME_MAX]; /* the requester's adapter */
-	char to[PVR_NAME_MAX]; /* the responder's adapter */
+	char fabric[PVR_FAULT_NAME_MAX];
+	char from[PVR_FAULT_NAME_MAX]; /* the requester's adapter */
+	char to[PVR_FAULT_NAME_MAX]; /* the responder's adapter, or its host if that is another one */
 	uint32_t qpn; /* the requester's */
 };
 

@@ -43,9 +43,13 @@ void pvr_path_find(struct pvr_qp *qp)
 void pvr_path_change(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *path = pvr_path_current(qp);
+	/* Behind the path of faults, the current path goes on with its state of the queue pair. */
+	bool stays = qp->path_found == PVR_PATH_FAULT && qp->path_target == qp->path_id;
 
-	if (!path->detach || path->detach(qp))
-		qp->path_id = qp->path_found;
+	if (!stays && path->detach && !path->detach(qp))
+		return;
+	qp->path_id = qp->path_found;
+	qp->path_behind = qp->path_target;
 }
 
 void pvr_path_stop(struct pvr_qp *qp)

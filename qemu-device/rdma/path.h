@@ -81,11 +81,20 @@ struct pvr_path_ops {
 	 * or fragments, with MORE.
 	 */
 	enum pvr_quantum (*run_sq)(struct pvr_qp *qp, unsigned int max);
+
+	/* For the path of faults. Without peer_name() it cannot be in front of a path. */
+	/* The name of the peer's adapter, or of its host; "": no path reaches it. */
+	const char *(*peer_name)(const struct pvr_qp *qp);
 	/*
 	 * Find and lock the peer, as pvr_local_peer() does. NULL: it is in another
 	 * process.
 	 */
 	bool (*lock_peer)(struct pvr_qp *qp, struct pvr_qp **peer);
+	/*
+	 * Begin no request while another is in flight, or end that. Requests in flight
+	 * stay. NULL: a request has completed when run_sq() begins the next one.
+	 */
+	void (*set_serial)(struct pvr_qp *qp, bool on);
 	/*
 	 * The queue pair's timer has expired in a wait other than those for RNR and
 	 * retry.

@@ -123,7 +123,7 @@ BAD_FAULTS = [
     (["drop=100%", "delay=1ms"], "drop=100% leaves no message for the other faults"),
     (["drop=1%", "drop=2%"], "drop is given twice"),
     (["--from", "nix", "drop=1%"], "there is no adapter 'nix'"),
-    (["--to", "nix", "drop=1%"], "there is no adapter 'nix'"),
+    (["--to", "nix", "drop=1%"], "there is no adapter or other host 'nix': see 'pvrdmactl adapters' and 'pvrdmactl peers'"),
     (["--fabric", "nix", "drop=1%"], "no adapter has the fabric 'nix'"),
     (["--fabric", "blue", "--from", "node1", "drop=1%"], "adapter 'node1' is of fabric 'default', not of 'blue'"),
     (["--from", "node1", "--to", "late", "drop=1%"], "adapter 'late' is of fabric 'blue', not of 'default'"),
@@ -218,6 +218,18 @@ def test_error_ends_connections(faulty):
     fault, = faults_of(faulty)
     assert fault["failed"]
     assert faulty.counters("node2")["access_errors"] == fault["failed"]
+
+
+def test_messages_to_another_host_arrive_in_spite_of_drops(start):
+    one, two = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure", "--faults", "allowed"])
+    for number, daemon in enumerate((one, two), 1):
+        daemon.add_adapter("node1", number, socket=daemon.socket())
+    one.must("fault", "add", "--to", "h2", "drop=1%", "delay=100us")
+    argv = [VERIFY, "--seconds", "0.5", "--timeout", "10", f"1={one.socket(1)}", f"2={two.socket(1)}"]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault, = faults_of(one)
+    assert fault["messages"] > 100 and fault["dropped"] and fault["delayed"]
 
 
 def test_faults_change_under_traffic(faulty):

@@ -3,7 +3,8 @@
 #include "fault/rule.h"
 #include "rdma/path.h"
 
-#include "ends.h"
+#include "hosts.h"
+#include "nics.h"
 
 #define SIZE 64u
 #define MESSAGES 40
@@ -66,8 +67,10 @@ static const struct {
 	{ "qp_text", "from=a qp=x drop=1%", "qp 'x' is not a number" },
 	{ "seed", "seed=-1 drop=1%", "seed '-1' is not a number" },
 	{ "seed_large", "seed=18446744073709551616 drop=1%", "is not a number" },
-	{ "name_empty", "from= drop=1%", "from '' is not a name of 1 to 31 characters" },
-	{ "name_long", "to=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa drop=1%", "is not a name of 1 to 31" },
+	{ "name_empty", "from= drop=1%", "from '' is not a name of 1 to 63 characters" },
+	{ "name_long",
+	  "to=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa drop=1%",
+	  "is not a name of 1 to 63" },
 	{ "percent_sign", "drop=1", "drop '1' is not a percentage from 0.0001% to 100%" },
 	{ "percent_zero", "drop=0%", "is not a percentage" },
 	{ "percent_small", "drop=0.00001%", "is not a percentage" },
@@ -603,4 +606,183 @@ TEST(connected, test_destroyed_queue_pair_leaves_nothing)
 	assert_true(env->g[0]->adapter->charged > charged);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	assert_int_equal(env->g[0]->adapter->charged, charged);
+}
+
+/* ----------------------------------------------------------------------- other hosts */
+
+T_SETUP_HOSTS(hosts, 2)
+{
+	hosts_connect(env, &env->a, &env->b, FG_END_PAGES);
+}
+
+static int t_setup_hosts_uc(void **state)
+{
+	const struct fg_wire_config config = { .hosts = 2 };
+	struct t_env *env;
+
+	fg_default_ext = PVR_EXT_UC;
+	env = t_env_of_hosts(state, &config);
+	fg_default_ext = 0;
+	fg_wire_run(env->wire);
+	hosts_open(env, &env->a, &env->b, PVR_QPT_UC, FG_END_PAGES);
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
+TEST(hosts, test_dropped_messages_to_another_host_arrive_once_in_order)
+{
+	add(env, "to=host2 drop=20%");
+	post_sends(env);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_sends(env);
+	assert_int_equal(last(env).messages, MESSAGES);
+	assert_true(last(env).dropped >= MESSAGES / 20 && last(env).dropped <= MESSAGES / 2);
+	expect_path(env, "fault");
+}
+
+TEST(hosts, test_total_loss_to_another_host_ends_with_retry_exceeded)
+{
+	uint64_t begin = env->host->now;
+
+	add(env, "drop=100%");
+	t_recv(&env->b, 1, 0, SIZE);
+	t_send(&env->a, 1, 0, SIZE);
+	t_send(&env->a, 2, 0, SIZE);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->b, PVR_QPS_RTS);
+	assert_true(env->host->now - begin >= fg_conn_default.retry_cnt * ACK_TIMEOUT);
+}
+
+TEST(hosts, test_delay_to_another_host_keeps_order)
+{
+	add(env, "delay=3ms");
+	post_sends(env);
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
+	fg_settle(env->host, FG_SEC);
+	expect_sends(env);
+	assert_int_equal(last(env).delayed, MESSAGES);
+}
+
+/* The responder does not exist for this host, so only the requester fails. */
+TEST(hosts, test_error_to_another_host_fails_the_requester)
+{
+	add(env, "error=REM_ACCESS_ERR,after=2");
+	for (uint32_t i = 0; i < 4; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 0);
+	expect_written(&env->a, 1);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+TEST(hosts_uc, test_dropped_uc_messages_to_another_host_have_no_effect)
+{
+	add(env, "drop=50%");
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		t_recv(&env->b, i, 0, SIZE);
+		t_send(&env->a, i, 0, SIZE);
+	}
+	fg_settle(env->host, FG_SEC);
+	for (uint32_t i = 0; i < MESSAGES; i++)
+		expect_sent(&env->a, i);
+	assert_int_equal(last(env).messages, MESSAGES);
+	assert_true(last(env).dropped > 0 && last(env).dropped < MESSAGES);
+	assert_int_equal(fg_cq_pending(&env->b.rcq), MESSAGES - last(env).dropped);
+}
+
+static const struct {
+	const char *label, *text;
+	bool hits;
+} far_matches[] = {
+	{ "host", "to=host2 drop=100%", true },
+	{ "adapter", "to=vm2 drop=100%", false },
+	{ "from", "from=vm1 drop=100%", true },
+};
+
+TEST_CASES(hosts, test_messages_match_by_the_name_of_the_host, far_matches)
+{
+	add(env, row->text);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_pending(&env->a.scq), !row->hits);
+}
+
+/* Requests in flight complete; the first one behind them has the fault. */
+TEST(hosts, test_fault_begins_while_requests_are_in_flight)
+{
+	hosts_hold(env);
+	for (uint32_t i = 0; i < 8; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	assert_int_equal(t_device_qp(&env->a)->sq_inflight, 8);
+	add(env, "error=GENERAL_ERR,after=1");
+	for (uint32_t i = 8; i < 11; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_path(env, "fault");
+	assert_int_equal(t_device_qp(&env->a)->sq_inflight, 8);
+	hosts_release(env);
+	for (uint32_t i = 0; i < 9; i++)
+		expect_written(&env->a, i);
+	expect_cqe(&env->a.scq, 9, PVRDMA_WC_GENERAL_ERR);
+	expect_cqe(&env->a.scq, 10, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+/* One request at a time while there is a fault, many again afterwards. */
+TEST(hosts, test_window_opens_after_the_fault)
+{
+	static const uint32_t in_flight[] = { 1, 8 };
+
+	add(env, "error=GENERAL_ERR,after=1000");
+	for (uint32_t round = 0; round < 2; round++) {
+		hosts_hold(env);
+		for (uint32_t i = 0; i < 8; i++)
+			t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+		fg_run(env->host);
+		assert_int_equal(t_device_qp(&env->a)->sq_inflight, in_flight[round]);
+		hosts_release(env);
+		for (uint32_t i = 0; i < 8; i++)
+			expect_written(&env->a, i);
+		pvr_engine_clear_faults(env->host->engine, 0);
+	}
+	expect_path(env, "pipe");
+}
+
+TEST(hosts, test_destroyed_queue_pair_to_another_host_leaves_nothing)
+{
+	uint64_t charged;
+
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	charged = env->g[0]->adapter->charged;
+	t_reconnect(env);
+	add(env, "drop=100%");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	assert_true(env->g[0]->adapter->charged > charged);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	assert_int_equal(env->g[0]->adapter->charged, charged);
+}
+
+/* The NICs read the payload of each message from the guest's memory. */
+TEST(nics, test_dropped_messages_by_rdma_nics_arrive_once)
+{
+	memset(env->a.mr.va, 0x5a, NICS_PAGES * PVR_PAGE_SIZE);
+	memset(env->b.mr.va, 0, NICS_PAGES * PVR_PAGE_SIZE);
+	add(env, "to=host2 drop=40% delay=1ms");
+	for (uint32_t i = 0; i < 10; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, i * 2 * NICS_LEAST, &env->b.mr,
+		       i * 2 * NICS_LEAST, 2 * NICS_LEAST);
+	fg_settle(env->host, 100 * FG_SEC);
+	for (uint32_t i = 0; i < 10; i++)
+		expect_written(&env->a, i);
+	nics_expect_bytes(&env->b, 0x5a);
+	assert_int_equal(nics_out(env, 0), 0);
+	assert_int_equal(last(env).messages, 10);
+	assert_true(last(env).dropped > 0);
 }

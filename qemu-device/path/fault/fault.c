@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Faults on demand: the path in front of another one. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/charge.h"
@@ -22,7 +23,6 @@ struct rule_use {
 
 /* The state of a queue pair. */
 struct pvr_fault_sq {
-	uint8_t target; /* index in engine->paths: the path behind this one */
 	uint8_t slots; /* of uses[], allocated */
 	uint8_t num; /* of uses[], in use */
 	uint64_t gen; /* of the rules in uses[] */
@@ -48,12 +48,13 @@ enum decision {
 
 static struct pvr_fault_match message_of(const struct pvr_qp *qp)
 {
+	const struct pvr_adapter *adapter = qp->adapter;
 	struct pvr_fault_match message = { .qpn = qp->qpn };
 
-	strcpy(message.fabric, qp->adapter->fabric->name);
-	strcpy(message.from, qp->adapter->name);
-	if (qp->peer_adapter)
-		strcpy(message.to, qp->peer_adapter->name);
+	snprintf(message.fabric, sizeof(message.fabric), "%s", adapter->fabric->name);
+	snprintf(message.from, sizeof(message.from), "%s", adapter->name);
+	snprintf(message.to, sizeof(message.to), "%s",
+		 adapter->engine->paths[qp->path_target]->peer_name(qp));
 	return message;
 }
 
@@ -73,8 +74,7 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 	const struct pvr_engine *engine = qp->adapter->engine;
 	struct pvr_fault_match message = message_of(qp);
 
-	/* Another host's path has several requests in flight. */
-	if (!engine->paths[qp->path_target]->lock_peer)
+	if (!engine->paths[qp->path_target]->peer_name)
 		return PVR_RESOLVE_NO;
 	return count_matches(engine->faults, &message) ? PVR_RESOLVE_YES : PVR_RESOLVE_NO;
 }
@@ -127,8 +127,6 @@ static struct pvr_fault_sq *get_sq(struct pvr_qp *qp)
 		return NULL;
 	if (before)
 		memcpy(sq, before, sizeof(*before));
-	else
-		sq->target = qp->path_target;
 	sq->slots = (uint8_t)num;
 	sq->num = 0;
 	sq->gen = faults->gen;
@@ -148,10 +146,10 @@ static void free_sq(struct pvr_qp *qp)
 	qp->fault_sq = NULL;
 }
 
-/* The path behind this one, or NULL: no request has been sent yet. */
-static const struct pvr_path_ops *target_of(const struct pvr_qp *qp)
+/* The path behind this one. */
+static const struct pvr_path_ops *behind(const struct pvr_qp *qp)
 {
-	return qp->fault_sq ? qp->adapter->engine->paths[qp->fault_sq->target] : NULL;
+	return qp->adapter->engine->paths[qp->path_behind];
 }
 
 /* --------------------------------------------------------------- a request's faults */
@@ -231,7 +229,7 @@ static enum pvr_eqe_type event_of(uint16_t status)
 /* A responder that sends a NAK moves to ERR. Return: false if its adapter is locked. */
 static bool fail_peer(struct pvr_qp *qp, uint16_t status)
 {
-	const struct pvr_path_ops *path = target_of(qp);
+	const struct pvr_path_ops *path = behind(qp);
 	struct pvr_qp *peer;
 
 	if (status != PVRDMA_WC_REM_ACCESS_ERR && status != PVRDMA_WC_REM_INV_REQ_ERR &&
@@ -329,19 +327,33 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 /* ------------------------------------------------------------------------ a quantum */
 
 /* Follow the peer to another path, unless requests still need the one behind this path. */
-static void change_target(struct pvr_qp *qp, struct pvr_fault_sq *sq)
+static void change_path(struct pvr_qp *qp)
 {
-	const struct pvr_path_ops *path = target_of(qp);
+	const struct pvr_path_ops *path = behind(qp);
 
-	if (sq->target != qp->path_target && qp->path_found == PVR_PATH_FAULT &&
+	if (qp->path_behind != qp->path_target && qp->path_found == PVR_PATH_FAULT &&
 	    (!path->detach || path->detach(qp)))
-		sq->target = qp->path_target;
+		qp->path_behind = qp->path_target;
 }
 
-static enum pvr_quantum send_one(struct pvr_qp *qp, struct pvr_fault_sq *sq)
+/* The path behind executes at most @max requests, and has at most one in flight. */
+static enum pvr_quantum pass(struct pvr_qp *qp, unsigned int max)
+{
+	const struct pvr_path_ops *path = behind(qp);
+
+	if (path->set_serial)
+		path->set_serial(qp, true);
+	return path->run_sq(qp, max);
+}
+
+/* @max: requests, or fragments of a request that has begun */
+static enum pvr_quantum send_one(struct pvr_qp *qp, struct pvr_fault_sq *sq, unsigned int max)
 {
 	enum pvr_quantum result;
 
+	/* A poll for a receive, or a request in flight: what is sent now was decided before. */
+	if (qp->wait != PVR_QP_RUNNING || qp->sq_inflight)
+		return pass(qp, max);
 	switch (decide(qp, sq)) {
 	case SKIP:
 		return PVR_QUANTUM_MORE;
@@ -352,7 +364,7 @@ static enum pvr_quantum send_one(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 	default:
 		break;
 	}
-	result = target_of(qp)->run_sq(qp, 1);
+	result = pass(qp, 1);
 	/* A try that was not made is not decided again. */
 	if (result != PVR_QUANTUM_BUSY)
 		sq->may_pass = false;
@@ -371,10 +383,9 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 		pvr_requester_wait(qp);
 		return PVR_QUANTUM_DONE;
 	}
-	change_target(qp, sq);
+	change_path(qp);
 	for (; max && result == PVR_QUANTUM_MORE; max--) {
-		result = qp->wait == PVR_QP_RUNNING ? send_one(qp, sq)
-						    : target_of(qp)->run_sq(qp, 1);
+		result = send_one(qp, sq, max);
 		/* A long message has its other fragments in the next quantum. */
 		if (!is_sending(qp) || qp->sq_offset || *sent - before >= PVR_QUANTUM_BYTES)
 			break;
@@ -386,41 +397,42 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 
 static bool detach(struct pvr_qp *qp)
 {
-	const struct pvr_path_ops *path = target_of(qp);
+	const struct pvr_path_ops *path = behind(qp);
 
-	if (path && path->detach && !path->detach(qp))
+	/* The path behind goes on with its state of the queue pair. */
+	if (qp->path_behind == qp->path_found) {
+		if (path->set_serial)
+			path->set_serial(qp, false);
+	} else if (path->detach && !path->detach(qp)) {
 		return false;
+	}
 	free_sq(qp);
 	return true;
 }
 
 static void timeout(struct pvr_qp *qp)
 {
-	const struct pvr_path_ops *path = target_of(qp);
-
-	if (path && path->timeout)
-		path->timeout(qp);
+	if (behind(qp)->timeout)
+		behind(qp)->timeout(qp);
 }
 
 static void stop(struct pvr_qp *qp)
 {
-	const struct pvr_path_ops *path = target_of(qp);
+	struct pvr_fault_sq *sq = qp->fault_sq;
 
-	if (!path)
-		return;
-	qp->fault_sq->is_known = false;
-	qp->fault_sq->may_pass = false;
-	qp->fault_sq->released = 0;
-	if (path->stop)
-		path->stop(qp);
+	if (sq) {
+		sq->is_known = false;
+		sq->may_pass = false;
+		sq->released = 0;
+	}
+	if (behind(qp)->stop)
+		behind(qp)->stop(qp);
 }
 
 static void close(struct pvr_qp *qp)
 {
-	const struct pvr_path_ops *path = target_of(qp);
-
-	if (path && path->close)
-		path->close(qp);
+	if (behind(qp)->close)
+		behind(qp)->close(qp);
 	free_sq(qp);
 }
 

@@ -10,6 +10,10 @@
  *   paths again before their next request.
  * - This path decides about one request of the send queue at a time, before its first
  *   fragment. The path behind it then executes that request only.
+ * - The path behind keeps its state of the queue pair when this path comes or goes. Requests
+ *   that are in flight then are not decided; the next one waits until they are complete.
+ * - To another host one request is in flight at a time, so a request that gets lost is the
+ *   oldest one, as on one host.
  * - A lost request is one without a response: the requester's ACK timeout, retries and
  *   failure are those of any path.
  * - The state of a queue pair is charged to its adapter.

@@ -267,11 +267,17 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 	return qp->peer_adapter ? PVR_RESOLVE_YES : PVR_RESOLVE_NO;
 }
 
+static const char *peer_name(const struct pvr_qp *qp)
+{
+	return qp->peer_adapter ? qp->peer_adapter->name : "";
+}
+
 const struct pvr_path_ops pvr_local_path_ops = {
 	.name = "local",
 	.resolve = resolve,
 	.detach = detach,
 	.run_sq = local_run_sq,
+	.peer_name = peer_name,
 	.lock_peer = pvr_local_peer,
 	.rnr_resume = rnr_resume,
 };

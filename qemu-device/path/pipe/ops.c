@@ -29,12 +29,26 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 	return adapter->engine->fabrics->gid_ops ? PVR_RESOLVE_PENDING : PVR_RESOLVE_NO;
 }
 
+static const char *peer_name(const struct pvr_qp *qp)
+{
+	return qp->path_host ? pvr_host_name(qp->path_host) : "";
+}
+
+/* UC has no requests in flight. */
+static void set_serial(struct pvr_qp *qp, bool on)
+{
+	if (qp->pipe_sq)
+		qp->pipe_sq->window = on ? 1 : qp->pipe_sq->size;
+}
+
 const struct pvr_path_ops pvr_pipe_path_ops = {
 	.name = "pipe",
 	.adapter_init = adapter_init,
 	.resolve = resolve,
 	.detach = pvr_host_detach,
 	.run_sq = pvr_pipe_run_sq,
+	.peer_name = peer_name,
+	.set_serial = set_serial,
 	.timeout = pvr_pipe_timeout,
 	.stop = pvr_pipe_sq_stop,
 	.close = pvr_pipe_sq_free,

@@ -504,7 +504,7 @@ static enum step begin(struct pvr_pipe_sq *sq, struct quantum *quantum)
 	}
 	if (avail == (int)qp->sq_inflight)
 		return STEP_STOP;
-	if (!may_begin(qp) || qp->sq_inflight == sq->size)
+	if (!may_begin(qp) || qp->sq_inflight >= sq->window)
 		return wait_for_answers(sq);
 	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + qp->sq_inflight, &wqe);
 	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, quantum) : begin_rc(sq, &wqe, quantum);

@@ -32,6 +32,7 @@ struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp)
 		return NULL;
 	sq->qp = qp;
 	sq->size = size;
+	sq->window = size;
 	sq->sent = qp->sq_offset;
 	return sq;
 }

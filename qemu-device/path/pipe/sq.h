@@ -46,6 +46,7 @@ struct pvr_pipe_sq {
 	bool probing; /* the last response was NO_QP or NO_GID: send one fragment per attempt */
 	bool gap; /* a response was not accepted: resend */
 	uint64_t progress; /* time of the last progress or start of the wait, ns */
+	uint32_t window; /* maximum of in-flight WRs: size, or 1 behind the path of faults */
 	uint32_t size; /* entries of @inflight; a power of two */
 	struct pvr_inflight inflight[];
 };
