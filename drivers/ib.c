@@ -150,7 +150,8 @@ static int pvr_query_device(struct ib_device *ibdev,
 	if ((caps->bmme_flags & BMME_ALL) == BMME_ALL) {
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 		attr->max_fast_reg_page_list_len =
-			caps->max_fast_reg_page_list_len;
+			caps->max_fast_reg_page_list_len /
+			PVR_PAGES_PER_CPU_PAGE;
 	}
 	return 0;
 }

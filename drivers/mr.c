@@ -269,7 +269,7 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 			      const dma_addr_t *dma, u64 offset, u64 length)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
-	u32 i, npages = (offset + length + PVR_PAGE_SIZE - 1) >> PVR_PAGE_SHIFT;
+	u32 i, npages = (offset + length + PAGE_SIZE - 1) >> PAGE_SHIFT;
 	union pvr_cmd_req req = {};
 	int err;
 
@@ -287,7 +287,7 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	req.create_mr.pdir_dma = mr->pdir.dir.dma;
 	req.create_mr.nchunks = npages;
 	req.create_mr.offset = offset;
-	req.create_mr.page_shift = PVR_PAGE_SHIFT;
+	req.create_mr.page_shift = PAGE_SHIFT;
 	req.create_mr.pdir_levels = pvr_pdir_levels(&mr->pdir);
 	err = create_mr(mr, ibpd, &req);
 	if (!err)
@@ -408,22 +408,24 @@ struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 {
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	union pvr_cmd_req req = {};
+	u32 max = dev->caps.max_fast_reg_page_list_len / PVR_PAGES_PER_CPU_PAGE;
+	u32 npages = max_num_sg * PVR_PAGES_PER_CPU_PAGE;
 	struct pvr_mr *mr;
 	int err;
 
 	if (type != IB_MR_TYPE_MEM_REG ||
 	    !(dev->caps.bmme_flags & PVR_BMME_FAST_REG_WR))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (!max_num_sg || max_num_sg > dev->caps.max_fast_reg_page_list_len)
+	if (!max_num_sg || max_num_sg > max)
 		return ERR_PTR(-EINVAL);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, max_num_sg, false);
+	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
 	if (err)
 		goto err_free;
 	req.create_mr.flags = PVR_MR_FLAG_FRMR;
-	req.create_mr.nchunks = max_num_sg;
+	req.create_mr.nchunks = npages;
 	err = create_mr(mr, ibpd, &req);
 	if (err)
 		goto err_free;
@@ -434,13 +436,21 @@ err_free:
 	return ERR_PTR(err);
 }
 
+/*
+ * The device's page list has pages of 4 KiB. It begins with the one that has the first byte of
+ * the region.
+ */
 static int set_page(struct ib_mr *ibmr, u64 addr)
 {
 	struct pvr_mr *mr = to_pvr_mr(ibmr);
+	u64 end = addr + ibmr->page_size;
 
-	if (mr->npages == mr->pdir.npages)
+	if (!mr->npages)
+		addr = ibmr->iova & ~(u64)(PVR_PAGE_SIZE - 1);
+	if ((end - addr) >> PVR_PAGE_SHIFT > mr->pdir.npages - mr->npages)
 		return -ENOMEM;
-	pvr_pdir_set(&mr->pdir, mr->npages++, addr);
+	for (; addr < end; addr += PVR_PAGE_SIZE)
+		pvr_pdir_set(&mr->pdir, mr->npages++, addr);
 	return 0;
 }
 
@@ -451,10 +461,20 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
 int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		  unsigned int *offset)
 {
-	if (ibmr->page_size != PVR_PAGE_SIZE)
+	struct pvr_mr *mr = to_pvr_mr(ibmr);
+	int n;
+
+	if (ibmr->page_size < PVR_PAGE_SIZE || ibmr->page_size > PAGE_SIZE ||
+	    !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
-	to_pvr_mr(ibmr)->npages = 0;
-	return ib_sg_to_pages(ibmr, sg, nents, offset, set_page);
+	mr->npages = 0;
+	n = ib_sg_to_pages(ibmr, sg, nents, offset, set_page);
+	/* Without the rest of the last page. */
+	if (n > 0)
+		mr->npages = ((ibmr->iova & (PVR_PAGE_SIZE - 1)) +
+			      ibmr->length + PVR_PAGE_SIZE - 1) >>
+			     PVR_PAGE_SHIFT;
+	return n;
 }
 
 int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)

@@ -27,7 +27,9 @@
 /* PVR_EXT_MR_LAYOUT: supported page sizes of a region */
 #define PVR_MR_PAGE_SIZES GENMASK(30, PVR_PAGE_SHIFT)
 
-static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
+/* The interface has pages of 4 KiB. Those of CPUs other than x86 can be larger. */
+#define PVR_PAGES_PER_CPU_PAGE (PAGE_SIZE / PVR_PAGE_SIZE)
+static_assert(PAGE_SIZE >= PVR_PAGE_SIZE);
 
 /*
  * DOC: Life of an adapter

@@ -8,6 +8,25 @@
 #define UVERBS_MODULE_NAME pvr_uverbs
 #include <rdma/uverbs_named_ioctl.h>
 
+/*
+ * Processes map whole pages of the CPU. So a context has all doorbell pages of its own, and
+ * uses the first one.
+ */
+static int uar_alloc(struct pvr_dev *dev)
+{
+	int groups = dev->num_uars / PVR_PAGES_PER_CPU_PAGE, group;
+
+	if (groups < 2)
+		return -ENOSPC;
+	group = ida_alloc_range(&dev->uars, 1, groups - 1, GFP_KERNEL);
+	return group < 0 ? group : group * (int)PVR_PAGES_PER_CPU_PAGE;
+}
+
+static void uar_free(struct pvr_dev *dev, int uar)
+{
+	ida_free(&dev->uars, uar / PVR_PAGES_PER_CPU_PAGE);
+}
+
 static u64 uar_pfn(const struct pvr_dev *dev, int uar)
 {
 	return (pci_resource_start(dev->pdev, PVR_BAR_UAR) >> PVR_PAGE_SHIFT) +
@@ -53,7 +72,7 @@ static int create_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
 static void destroy_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
 {
 	if (!pvr_cmd_destroy(dev, PVR_CMD_DESTROY_UC, ctx->handle))
-		ida_free(&dev->uars, ctx->uar);
+		uar_free(dev, ctx->uar);
 }
 
 static struct pvrdma_alloc_ucontext_resp answer(const struct pvr_ucontext *ctx)
@@ -73,15 +92,12 @@ int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	struct pvrdma_alloc_ucontext_resp resp;
 	int err;
 
-	if (dev->num_uars < 2)
-		return -ENOSPC;
-	ctx->uar =
-		ida_alloc_range(&dev->uars, 1, dev->num_uars - 1, GFP_KERNEL);
+	ctx->uar = uar_alloc(dev);
 	if (ctx->uar < 0)
 		return ctx->uar;
 	err = create_uc(dev, ctx);
 	if (err) {
-		ida_free(&dev->uars, ctx->uar);
+		uar_free(dev, ctx->uar);
 		return err;
 	}
 	ctx->features = provider_features(dev, udata);
@@ -133,8 +149,9 @@ int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 			vma->vm_end - vma->vm_start, vma->vm_pgoff, PAGE_SIZE);
 		return -EINVAL;
 	}
-	return rdma_user_mmap_io(ibuc, vma, uar_pfn(dev, ctx->uar), PAGE_SIZE,
-				 pgprot_noncached(vma->vm_page_prot), NULL);
+	return rdma_user_mmap_io(
+		ibuc, vma, uar_pfn(dev, ctx->uar) / PVR_PAGES_PER_CPU_PAGE,
+		PAGE_SIZE, pgprot_noncached(vma->vm_page_prot), NULL);
 }
 
 /*

@@ -165,21 +165,22 @@ keyring()
 apt_setup()
 {
 	local s list keyring uri max_age=${apt_max_age:-1440}
-	apt_dir=$pvr_cache/apt/$(IFS=+; printf '%s' "$*")
+	apt_dir=$pvr_cache/apt/$(IFS=+; printf '%s' "$*")${apt_arch:+-$apt_arch}
 	apt_opts=(-qq
 		-o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null
 		-o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null
 		-o "Dir::State=$apt_dir" -o "Dir::State::lists=$apt_dir/lists"
 		-o "Dir::State::status=$apt_dir/status" -o "Dir::Cache=$apt_dir/cache"
 		-o Debug::NoLocking=1 -o APT::Sandbox::User=
+		${apt_arch:+-o "APT::Architecture=$apt_arch" -o "APT::Architectures=$apt_arch"}
 		-o Acquire::Retries=3
 		-o Acquire::Languages=none -o Dir::Cache::srcpkgcache=)
 	mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial" "$pvr_cache/debs"
-	lock "apt-$(IFS=+; printf '%s' "$*")"
+	lock "apt-${apt_dir##*/}"
 	keyring=$(keyring)
 	uri=$(mirror)
 	list=$(for s; do
-		printf '%s [arch=amd64 signed-by=%s] %s %s main\n' \
+		printf '%s [arch='"${apt_arch:-amd64}"' signed-by=%s] %s %s main\n' \
 			deb "$keyring" "$uri" "$s" deb-src "$keyring" "$uri" "$s"
 	done)
 	: >"$apt_dir/status"

@@ -16,7 +16,7 @@ OURS = ["check", "demo", "deps",
          *(f"checks/{name}" for name in ("abi", "analysis", "checkpatch", "fuzz", "instructions", "layers", "names", "prose", "provider",
                                           "same-code", "style")),
         *(f"fuzz/{name}" for name in ("coverage", "minimise")),
-        *(f"fetch/{name}" for name in ("all", "checkpatch", "gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
+        *(f"fetch/{name}" for name in ("all", "arm64-kernel", "checkpatch", "gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
 
 
 def run(*argv, user=None, **env):
@@ -55,7 +55,7 @@ def test_unknown_option_is_one_clear_line(name):
 def test_fetch_kernel_names_the_versions_it_knows():
     done = run(SCRIPTS / "fetch/kernel", "5.10")
     assert done.returncode != 0
-    assert "5.10" in done.stderr and "6.1, 6.12, 7.2 or 6.1-debug" in done.stderr
+    assert "5.10" in done.stderr and "6.1, 6.12, 7.2, 6.1-debug or 6.1-arm64" in done.stderr
 
 
 # --- fetch/qemu

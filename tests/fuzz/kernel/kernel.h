@@ -34,7 +34,10 @@ typedef u64 resource_size_t;
 #define U32_MAX UINT32_MAX
 #define U64_MAX UINT64_MAX
 #define S32_MAX INT32_MAX
-#define PAGE_SIZE 4096
+#ifndef PAGE_SHIFT
+#define PAGE_SHIFT 12
+#endif
+#define PAGE_SIZE (1 << PAGE_SHIFT)
 #define NSEC_PER_USEC 1000L
 #define NSEC_PER_SEC 1000000000L
 #define HZ 100
@@ -362,10 +365,12 @@ static inline void *dev_get_drvdata(const struct device *dev)
 
 static inline void *dma_alloc_coherent(struct device *dev, size_t size, dma_addr_t *dma, int gfp)
 {
-	void *va = aligned_alloc(PAGE_SIZE, size);
+	void *va;
 
 	(void)dev;
 	(void)gfp;
+	if (posix_memalign(&va, PAGE_SIZE, size))
+		va = NULL;
 	if (va)
 		memset(va, 0, size);
 	*dma = (dma_addr_t)va;
