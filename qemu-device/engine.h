@@ -392,12 +392,12 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 
 struct pvr_fault_rule; /* fault/rule.h */
 
-/* A rule and what it has done. Tries of a message count in dropped, messages elsewhere. */
+/* A rule and what it has done. Tries of a message count in dropped and rnr, messages elsewhere. */
 struct pvr_fault_info {
 	uint32_t id;
 	const char *text; /* the words of the rule */
 	uint64_t messages; /* that the rule matched */
-	uint64_t dropped, delayed, failed;
+	uint64_t dropped, delayed, failed, rnr;
 };
 
 /**

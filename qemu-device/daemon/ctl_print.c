@@ -389,7 +389,8 @@ static void fault_cell(void *opaque, size_t row, size_t column, char *buf)
 		const char *title, *key;
 	} columns[] = {
 		{ "ID", "id" },		  { "MESSAGES", "messages" }, { "DROPPED", "dropped" },
-		{ "DELAYED", "delayed" }, { "FAILED", "failed" },     { "FAULT", "fault" },
+		{ "DELAYED", "delayed" }, { "FAILED", "failed" },     { "RNR", "rnr_naks" },
+		{ "FAULT", "fault" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
@@ -408,7 +409,7 @@ void pvr_print_fault(struct json_object *reply)
 		printf("fault %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
 	list = list_of(reply, "faults", &len);
 	if (len)
-		print_rows(len + 1, 6, fault_cell, list);
+		print_rows(len + 1, 7, fault_cell, list);
 	else if (json_object_object_get_ex(reply, "faults", NULL))
 		printf("there are no faults\n");
 	if (json_object_object_get_ex(reply, "cleared", NULL))

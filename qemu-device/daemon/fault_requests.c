@@ -208,6 +208,7 @@ static void put_fault(void *opaque, const struct pvr_fault_info *info)
 	put_number(obj, "dropped", info->dropped);
 	put_number(obj, "delayed", info->delayed);
 	put_number(obj, "failed", info->failed);
+	put_number(obj, "rnr_naks", info->rnr);
 	json_object_array_add(opaque, obj);
 }
 

@@ -8,6 +8,11 @@
 
 #define PPM 1000000u
 #define DELAY_MAX_NS 60000000000ull
+#define RATE_MIN 1000ull /* bit/s */
+#define RATE_MAX 1000000000000ull
+#define BURST_NS 100000u
+#define KINDS "drop, delay, error, rnr, rate and cq-overflow"
+#define LENGTH_MAX (1ull << 31) /* of a message */
 
 /* ------------------------------------------------------------------------- values */
 
@@ -189,6 +194,55 @@ static bool set_error(struct pvr_fault_rule *rule, const char *value, struct pvr
 	return true;
 }
 
+static bool set_rnr(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	static const char every[] = "every:";
+	const char *end = value;
+
+	rule->rnr_always = !strcmp(value, "always");
+	if (rule->rnr_always)
+		return true;
+	if (strncmp(value, every, sizeof(every) - 1) != 0 ||
+	    !read_number(value + sizeof(every) - 1, &end, &rule->rnr_every) || *end ||
+	    !rule->rnr_every)
+		return pvr_fail(err, "rnr '%.64s' is neither every:NUMBER nor always", value);
+	return true;
+}
+
+static bool set_rate(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	static const struct {
+		const char *name;
+		uint64_t bits;
+	} units[] = { { "kbit", 1000 }, { "Mbit", 1000000 }, { "Gbit", 1000000000 } };
+	uint64_t number, bits = 0;
+	const char *end = value;
+	size_t i;
+
+	if (read_number(value, &end, &number))
+		for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+			if (!strcmp(end, units[i].name))
+				bits = units[i].bits;
+	if (!bits || number < RATE_MIN / bits + (RATE_MIN % bits != 0) || number > RATE_MAX / bits)
+		return pvr_fail(err,
+				"rate '%.64s' is not a number with kbit, Mbit or Gbit, from 1kbit "
+				"to 1000Gbit",
+				value);
+	rule->rate = number * bits;
+	return true;
+}
+
+static bool set_cq_overflow(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	static const char after[] = "after:";
+	const char *end = value;
+
+	if (strncmp(value, after, sizeof(after) - 1) != 0 ||
+	    !read_number(value + sizeof(after) - 1, &end, &rule->after) || *end)
+		return pvr_fail(err, "cq-overflow '%.64s' is not after:NUMBER", value);
+	return true;
+}
+
 /* -------------------------------------------------------------------------- words */
 
 static const struct {
@@ -204,6 +258,9 @@ static const struct {
 	{ "drop", set_drop, 1u << PVR_FAULT_DROP },
 	{ "delay", set_delay, 1u << PVR_FAULT_DELAY },
 	{ "error", set_error, 1u << PVR_FAULT_ERROR },
+	{ "rnr", set_rnr, 1u << PVR_FAULT_RNR },
+	{ "rate", set_rate, 1u << PVR_FAULT_RATE },
+	{ "cq-overflow", set_cq_overflow, 1u << PVR_FAULT_CQ_OVERFLOW },
 };
 
 /* @seen: bits of the keys of earlier words */
@@ -224,22 +281,23 @@ static bool set_word(struct pvr_fault_rule *rule, char *word, uint32_t *seen, st
 		rule->kinds |= keys[i].kind;
 		return keys[i].set(rule, value, err);
 	}
-	return pvr_fail(err,
-			"unknown word '%.64s': there are fabric, from, to, qp, seed, drop, delay "
-			"and error",
+	return pvr_fail(err, "unknown word '%.64s': there are fabric, from, to, qp, seed, " KINDS,
 			word);
 }
 
 static bool check(const struct pvr_fault_rule *rule, struct pvr_error *err)
 {
 	const uint32_t drop = 1u << PVR_FAULT_DROP;
+	const uint32_t ends = 1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW;
 
 	if (!rule->kinds)
-		return pvr_fail(err, "no fault is given: there are drop, delay and error");
+		return pvr_fail(err, "no fault is given: there are " KINDS);
 	if (rule->match.qpn && !rule->match.from[0])
 		return pvr_fail(err, "qp needs from: each adapter has queue pairs of its own");
 	if (rule->drop_ppm == PPM && rule->kinds != drop)
 		return pvr_fail(err, "drop=100%% leaves no message for the other faults");
+	if ((rule->kinds & ends) == ends)
+		return pvr_fail(err, "error and cq-overflow both end the connection: give one");
 	return true;
 }
 
@@ -298,12 +356,16 @@ void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_
 {
 	state->random = rule->seed ^ (uint64_t)qpn << 32 ^ (uint64_t)rule->kinds << 56;
 	state->messages = 0;
+	state->recvs = 0;
+	state->free_at = 0;
 	(void)next_random(&state->random);
 }
 
 bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
 {
-	return state->messages++ >= rule->after && rule->kinds & 1u << PVR_FAULT_ERROR;
+	const uint32_t ends = 1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW;
+
+	return state->messages++ >= rule->after && rule->kinds & ends;
 }
 
 bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
@@ -320,4 +382,24 @@ uint64_t pvr_fault_delay(struct pvr_fault_state *state, const struct pvr_fault_r
 	if (!rule->jitter_ns)
 		return rule->delay_ns;
 	return low + next_random(&state->random) % (2 * rule->jitter_ns + 1);
+}
+
+bool pvr_fault_rnr(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+{
+	if (rule->rnr_always)
+		return true;
+	return rule->rnr_every && ++state->recvs % rule->rnr_every == 0;
+}
+
+uint64_t pvr_fault_rate(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
+			uint64_t now, uint64_t length)
+{
+	uint64_t start = state->free_at > now ? state->free_at : now;
+
+	if (!rule->rate)
+		return 0;
+	if (length > LENGTH_MAX)
+		length = LENGTH_MAX;
+	state->free_at = start + length * 8 * 1000000000 / rule->rate;
+	return start - now > BURST_NS ? start : 0;
 }

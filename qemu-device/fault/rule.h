@@ -21,6 +21,9 @@ enum pvr_fault_kind {
 	PVR_FAULT_DROP,
 	PVR_FAULT_DELAY,
 	PVR_FAULT_ERROR,
+	PVR_FAULT_RNR,
+	PVR_FAULT_RATE,
+	PVR_FAULT_CQ_OVERFLOW,
 	PVR_FAULT_KINDS,
 };
 
@@ -39,7 +42,10 @@ struct pvr_fault_rule {
 	uint32_t drop_ppm; /* of a million tries of a message, so many get lost */
 	uint64_t delay_ns, jitter_ns; /* a delay lies between delay - jitter and delay + jitter */
 	uint16_t status; /* enum pvrdma_wc_status of the error */
-	uint64_t after; /* messages of a queue pair before the error */
+	uint64_t after; /* messages of a queue pair before the error or the overflow */
+	uint64_t rnr_every; /* of so many messages with a receive, one gets an RNR NAK; 0: none */
+	bool rnr_always; /* each try of each such message gets one */
+	uint64_t rate; /* bits per second of a queue pair; 0: no limit */
 	char text[PVR_FAULT_TEXT_MAX]; /* as given, for lists */
 };
 
@@ -60,7 +66,8 @@ bool pvr_fault_match_equal(const struct pvr_fault_match *a, const struct pvr_fau
 /* The messages and random numbers of one queue pair under one rule. */
 struct pvr_fault_state {
 	uint64_t random;
-	uint64_t messages;
+	uint64_t messages, recvs;
+	uint64_t free_at; /* end of the messages so far at the rate, in ns */
 };
 
 /*
@@ -69,11 +76,19 @@ struct pvr_fault_state {
  */
 void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
 			  uint32_t qpn);
-/* Count a message. Return: whether it completes with rule->status. */
+/* Count a message. Return: whether it has the error or the overflow of the rule. */
 bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
 /* Return: whether a try of a message gets lost. */
 bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
 /* Return: the next delay in nanoseconds. */
 uint64_t pvr_fault_delay(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/* Count a message that consumes a receive request. Return: whether it gets an RNR NAK. */
+bool pvr_fault_rnr(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/*
+ * Add a message of @length bytes to those at the rate of the rule. Return: the time in ns
+ * before which it is not sent, or 0. Bursts of up to 100 us are not held.
+ */
+uint64_t pvr_fault_rate(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
+			uint64_t now, uint64_t length);
 
 #endif /* PVR_FAULT_RULE_H */

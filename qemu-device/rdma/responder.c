@@ -34,6 +34,11 @@ static const uint32_t rnr_timer[32] = {
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
+uint64_t pvr_rnr_timer_ns(const struct pvr_qp *to)
+{
+	return rnr_timer[to->attr.min_rnr_timer & 31] * 10000u;
+}
+
 static struct pvr_syndrome ack(void)
 {
 	return (struct pvr_syndrome){ .kind = PVR_SYN_ACK };

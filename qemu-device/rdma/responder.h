@@ -17,6 +17,8 @@
 struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request);
 /* The same for a fragment from another process; @in->ops move payload and replies. */
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in);
+/* Return: the time of the RNR NAKs that @to sends, in nanoseconds. */
+uint64_t pvr_rnr_timer_ns(const struct pvr_qp *to);
 /* Reply again to an executed fragment of an RDMA READ. */
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in);
 

@@ -26,6 +26,11 @@ static const struct {
 	{ "error_after",
 	  "error=RETRY_EXC_ERR,after=1000",
 	  { .status = PVRDMA_WC_RETRY_EXC_ERR, .after = 1000 } },
+	{ "rnr_every", "rnr=every:100", { .rnr_every = 100 } },
+	{ "rnr_always", "rnr=always", { .rnr_always = true } },
+	{ "rate", "rate=25Gbit", { .rate = 25000000000 } },
+	{ "rate_low", "rate=1kbit", { .rate = 1000 } },
+	{ "cq_overflow", "cq-overflow=after:12", { .after = 12 } },
 	{ "all",
 	  "fabric=f  from=vm1 to=vm2 qp=17 seed=18446744073709551615 drop=50% delay=1us",
 	  { .match = { "f", "vm1", "vm2", 17 },
@@ -48,19 +53,34 @@ TEST_CASES(host, test_rule_is_read, good)
 	assert_int_equal(rule.jitter_ns, expected->jitter_ns);
 	assert_int_equal(rule.status, expected->status);
 	assert_int_equal(rule.after, expected->after);
+	assert_int_equal(rule.rnr_every, expected->rnr_every);
+	assert_int_equal(rule.rnr_always, expected->rnr_always);
+	assert_int_equal(rule.rate, expected->rate);
 	assert_string_equal(rule.text, row->text);
 }
 
 static const struct {
 	const char *label, *text, *complaint;
 } bad[] = {
-	{ "empty", "", "no fault is given: there are drop, delay and error" },
+	{ "empty", "",
+	  "no fault is given: there are drop, delay, error, rnr, rate and cq-overflow" },
 	{ "only_match", "from=vm1", "no fault is given" },
 	{ "no_value", "drop", "'drop' is not KEY=VALUE" },
 	{ "unknown", "lose=1%", "unknown word 'lose': there are fabric, from, to, qp, seed, drop" },
 	{ "twice", "drop=1% drop=2%", "drop is given twice" },
 	{ "all_and_delay", "drop=100% delay=1ms", "drop=100% leaves no message" },
 	{ "all_and_error", "error=REM_OP_ERR drop=100.0%", "drop=100% leaves no message" },
+	{ "error_and_overflow", "error=REM_OP_ERR cq-overflow=after:2", "both end the connection" },
+	{ "rnr", "rnr=never", "rnr 'never' is neither every:NUMBER nor always" },
+	{ "rnr_zero", "rnr=every:0", "is neither every:NUMBER" },
+	{ "rnr_rest", "rnr=every:5x", "is neither every:NUMBER" },
+	{ "rate_unit", "rate=1000", "rate '1000' is not a number with kbit, Mbit or Gbit" },
+	{ "rate_zero", "rate=0Gbit", "is not a number with kbit" },
+	{ "rate_large", "rate=1001Gbit", "is not a number with kbit" },
+	{ "rate_huge", "rate=99999999999999999999Gbit", "is not a number with kbit" },
+	{ "rate_bytes", "rate=1GByte", "is not a number with kbit" },
+	{ "overflow", "cq-overflow=5", "cq-overflow '5' is not after:NUMBER" },
+	{ "overflow_rest", "cq-overflow=after:5x", "is not after:NUMBER" },
 	{ "qp_alone", "qp=3 drop=1%", "qp needs from" },
 	{ "qp_zero", "from=a qp=0 drop=1%", "qp '0' is not a number from 1 to 16777215" },
 	{ "qp_large", "from=a qp=16777216 drop=1%", "qp '16777216' is not a number" },
@@ -373,6 +393,78 @@ TEST(rc_self, test_queue_pair_that_is_its_own_peer_fails_once)
 	expect_no_cqe(&env->a.scq);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_one_event(env->g[0], PVR_EVENT_QP_ACCESS_ERR, env->a.qp.handle);
+}
+
+/* ----------------------------------------------------------------------------- RNR */
+
+TEST(connected, test_every_second_send_gets_an_rnr_nak)
+{
+	uint64_t begin = env->host->now;
+
+	add(env, "rnr=every:2");
+	post_sends(env);
+	fg_settle(env->host, FG_SEC);
+	expect_sends(env);
+	assert_int_equal(last(env).rnr, MESSAGES / 2);
+	/* Each waits for the RNR timer of fg_conn_default, 0.64 ms. */
+	assert_true(env->host->now - begin >= MESSAGES / 2 * 640 * FG_US);
+}
+
+TEST(pair, test_rnr_naks_without_end_exceed_the_rnr_retries)
+{
+	t_connect_with(env, rnr_retry, 3);
+	add(env, "rnr=always");
+	t_recv(&env->b, 1, 0, SIZE);
+	t_send(&env->a, 1, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->b, PVR_QPS_RTS);
+	assert_true(last(env).rnr >= 4);
+}
+
+TEST(connected, test_write_needs_no_receive)
+{
+	add(env, "rnr=always");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_written(&env->a, 1);
+	assert_int_equal(last(env).rnr, 0);
+}
+
+/* ---------------------------------------------------------------------------- rate */
+
+/* 20 messages of 4096 bytes at 1 Gbit/s take 655 us; the last one is not held for its own. */
+TEST(connected, test_rate_holds_messages)
+{
+	uint64_t begin = env->host->now, ns;
+
+	add(env, "rate=1Gbit");
+	for (uint32_t i = 0; i < 20; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 4096);
+	fg_settle(env->host, FG_SEC);
+	for (uint32_t i = 0; i < 20; i++)
+		expect_written(&env->a, i);
+	ns = env->host->now - begin;
+	assert_true(ns >= 500 * FG_US && ns <= 700 * FG_US);
+	assert_true(last(env).delayed > 0);
+}
+
+/* --------------------------------------------------------------------- CQ overflow */
+
+TEST(connected, test_cq_overflow_fails_cq_and_queue_pair)
+{
+	add(env, "from=vm1 cq-overflow=after:1");
+	for (uint32_t i = 0; i < 3; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 0);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	assert_int_equal(fg_events_pending(env->g[0]), 2);
+	assert_int_equal(fg_events_count(env->g[0], PVR_EVENT_CQ_ERR, env->a.scq.handle), 1);
+	assert_int_equal(last(env).failed, 1);
 }
 
 /* ------------------------------------------------------------------------ matching */

@@ -11,6 +11,7 @@
 #include "rdma/cq.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
+#include "rdma/responder.h"
 
 static const char why_failed[] = "a fault of the operator (pvrdmactl fault)";
 
@@ -31,6 +32,8 @@ struct pvr_fault_sq {
 	bool may_pass; /* this try of it is not lost */
 	uint32_t head; /* sq.head of the request */
 	uint16_t status; /* of its failure, or PVRDMA_WC_SUCCESS */
+	bool overflows; /* its completion finds a full CQ */
+	uint8_t rnr_by; /* 1 + index in uses[]: its next try gets an RNR NAK; 0: it does not */
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
 	struct rule_use uses[];
@@ -129,6 +132,7 @@ static struct pvr_fault_sq *get_sq(struct pvr_qp *qp)
 		memcpy(sq, before, sizeof(*before));
 	sq->slots = (uint8_t)num;
 	sq->num = 0;
+	sq->rnr_by = 0;
 	sq->gen = faults->gen;
 	for (i = 0; i < faults->num; i++)
 		if (pvr_fault_matches(&faults->list[i]->rule.match, &message))
@@ -162,37 +166,96 @@ static bool has_status(const struct pvr_qp *qp, uint16_t status)
 	       status == PVRDMA_WC_GENERAL_ERR;
 }
 
-/* Decide the failure and the delay of a request that is new at the head. */
-static void begin_request(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint32_t posted)
+static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, struct rule_use *use)
 {
-	uint64_t delay = 0;
+	const struct pvr_fault_rule *rule = &use->fault->rule;
+
+	if (!pvr_fault_fails(&use->state, rule) || sq->status || sq->overflows)
+		return;
+	if (rule->kinds & 1u << PVR_FAULT_CQ_OVERFLOW) {
+		sq->overflows = true;
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_CQ_OVERFLOW]);
+	} else if (has_status(qp, rule->status)) {
+		sq->status = rule->status;
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_ERROR]);
+	}
+}
+
+/* Return: the delay of the request in ns, unless it is released with another one. */
+static uint64_t decide_delay(const struct pvr_fault_sq *sq, struct rule_use *use)
+{
+	const struct pvr_fault_rule *rule = &use->fault->rule;
+
+	if (!rule->delay_ns)
+		return 0;
+	pvr_fault_count(&use->fault->injected[PVR_FAULT_DELAY]);
+	return sq->released ? 0 : pvr_fault_delay(&use->state, rule);
+}
+
+/* Return: the time before which the rate of a rule holds the request, or 0. */
+static uint64_t decide_rate(struct rule_use *use, uint64_t now, uint64_t length)
+{
+	uint64_t due = pvr_fault_rate(&use->state, &use->fault->rule, now, length);
+
+	if (due)
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_RATE]);
+	return due;
+}
+
+/* UC drops a message without a receive request, as drop= does. */
+static bool decide_rnr(const struct pvr_qp *qp, struct rule_use *use, const struct pvr_opcode *op)
+{
+	return op->recv && qp->type == PVR_QPT_RC && pvr_fault_rnr(&use->state, &use->fault->rule);
+}
+
+/* Return: bytes of the request at the head. The path behind refuses it if they are too many. */
+static uint64_t length_of(const struct pvr_qp *qp)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	uint64_t length = 0;
+	uint32_t i;
+
+	pvr_wq_fetch_send(&qp->sq, &wqe);
+	if (pvr_wqe_is_inline(&qp->sq, &wqe))
+		return wqe.hdr.total_len;
+	for (i = 0; i < wqe.hdr.num_sge && i < qp->sq.max_sge; i++)
+		length += wqe.sge[i].length;
+	return length;
+}
+
+/* Decide all but the losses of a request that is new at the head. @posted: from it on */
+static void begin_request(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
+			  uint32_t posted)
+{
+	uint64_t now = pvr_now(qp->adapter->engine), length = length_of(qp);
+	uint64_t delay = 0, due;
 	uint8_t i;
 
 	sq->is_known = true;
 	sq->may_pass = false;
 	sq->head = qp->sq.head;
 	sq->status = PVRDMA_WC_SUCCESS;
+	sq->overflows = false;
+	sq->rnr_by = 0;
+	sq->due = 0;
 	for (i = 0; i < sq->num; i++) {
 		struct rule_use *use = &sq->uses[i];
-		const struct pvr_fault_rule *rule = &use->fault->rule;
 
 		pvr_fault_count(&use->fault->messages);
-		if (pvr_fault_fails(&use->state, rule) && !sq->status &&
-		    has_status(qp, rule->status)) {
-			sq->status = rule->status;
-			pvr_fault_count(&use->fault->injected[PVR_FAULT_ERROR]);
-		}
-		if (!rule->delay_ns)
-			continue;
-		pvr_fault_count(&use->fault->injected[PVR_FAULT_DELAY]);
-		if (!sq->released)
-			delay += pvr_fault_delay(&use->state, rule);
+		decide_end(qp, sq, use);
+		delay += decide_delay(sq, use);
+		due = decide_rate(use, now, length);
+		if (due > sq->due)
+			sq->due = due;
+		if (decide_rnr(qp, use, op) && !sq->rnr_by)
+			sq->rnr_by = i + 1;
 	}
 	if (sq->released)
 		sq->released--;
 	else if (delay)
 		sq->released = posted - 1;
-	sq->due = delay ? pvr_now(qp->adapter->engine) + delay : 0;
+	if (delay && now + delay > sq->due)
+		sq->due = now + delay;
 }
 
 static bool is_lost(struct pvr_fault_sq *sq)
@@ -264,6 +327,35 @@ static enum decision fail_request(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	return STOP;
 }
 
+/* As if the completion of the request found no room. */
+static enum decision overflow_cq(struct pvr_qp *qp, struct pvr_fault_sq *sq)
+{
+	sq->is_known = false;
+	pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
+	pvr_cq_fail(qp->adapter, qp->send_cq, why_failed);
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why_failed);
+	return STOP;
+}
+
+/*
+ * The timer of an RNR NAK is the responder's, and both sides of a connection usually have the
+ * same. The own one is known for each path.
+ */
+static enum decision not_ready(struct pvr_qp *qp, struct pvr_fault_sq *sq,
+			       const struct pvr_send_wqe *wqe)
+{
+	struct pvr_fault *fault = sq->uses[sq->rnr_by - 1].fault;
+	uint64_t ns;
+
+	pvr_fault_count(&fault->injected[PVR_FAULT_RNR]);
+	if (!fault->rule.rnr_always)
+		sq->rnr_by = 0;
+	ns = pvr_requester_rnr_nak(qp, wqe, pvr_rnr_timer_ns(qp));
+	if (ns)
+		pvr_requester_wait_rnr(qp, ns);
+	return STOP;
+}
+
 /* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
 static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
 {
@@ -310,7 +402,7 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 	if (op->kind == PVR_OP_LOCAL || !pvr_may_post(qp, op))
 		return PASS;
 	if (!sq->is_known || sq->head != qp->sq.head)
-		begin_request(qp, sq, (uint32_t)posted);
+		begin_request(qp, sq, op, (uint32_t)posted);
 	now = sq->due ? pvr_now(qp->adapter->engine) : 0;
 	if (now < sq->due) {
 		pvr_requester_await(qp, sq->due - now);
@@ -318,6 +410,10 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 	}
 	if (sq->status)
 		return fail_request(qp, sq, &wqe);
+	if (sq->overflows)
+		return overflow_cq(qp, sq);
+	if (sq->rnr_by)
+		return not_ready(qp, sq, &wqe);
 	if (is_lost(sq))
 		return lose(qp, op, &wqe);
 	sq->may_pass = true;

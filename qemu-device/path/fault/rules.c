@@ -92,8 +92,11 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 				   .text = fault->rule.text,
 				   .messages = pvr_stat_get(&fault->messages),
 				   .dropped = pvr_stat_get(&fault->injected[PVR_FAULT_DROP]),
-				   .delayed = pvr_stat_get(&fault->injected[PVR_FAULT_DELAY]),
-				   .failed = pvr_stat_get(&fault->injected[PVR_FAULT_ERROR]),
+				   .delayed = pvr_stat_get(&fault->injected[PVR_FAULT_DELAY]) +
+					      pvr_stat_get(&fault->injected[PVR_FAULT_RATE]),
+				   .failed = pvr_stat_get(&fault->injected[PVR_FAULT_ERROR]) +
+					     pvr_stat_get(&fault->injected[PVR_FAULT_CQ_OVERFLOW]),
+				   .rnr = pvr_stat_get(&fault->injected[PVR_FAULT_RNR]),
 			   });
 	}
 }
