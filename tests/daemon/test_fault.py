@@ -17,8 +17,8 @@ VERIFY = Path(PVRDMAD).parent / "tests/hosts/hosts_verify"
 
 @pytest.fixture
 def faulty(start_daemon):
-    """A daemon with two adapters that allows faults."""
-    return start_daemon(args=["--faults", "allowed"])
+    """A daemon that allows faults, with two adapters on a worker each."""
+    return start_daemon(args=["--faults", "allowed", "--workers", "2"])
 
 
 @pytest.fixture
