@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The commands of the control socket. */
+#include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "daemon/control.h"
@@ -43,6 +45,34 @@ static struct pvr_attach *need_adapter(struct request *request)
 	const char *name = need_arg(request, "name");
 
 	return name ? pvr_daemon_find_adapter(request->daemon, name, &request->err) : NULL;
+}
+
+/*
+ * The loop that runs a command also serves the VMs: a client that asks for all adapters or
+ * queue pairs repeatedly gives "cursor", gets a page, and repeats with "next" of the reply.
+ */
+#define ADAPTERS_PER_PAGE 64
+#define QPS_PER_CALL 32
+#define QP_CALLS_PER_PAGE 8
+
+static bool has_cursor(const struct request *request)
+{
+	return json_object_object_get_ex(request->args, "cursor", NULL);
+}
+
+static bool need_cursor(struct request *request, uint32_t *cursor)
+{
+	struct json_object *value = NULL;
+	int64_t number = -1;
+
+	json_object_object_get_ex(request->args, "cursor", &value);
+	if (json_object_is_type(value, json_type_int))
+		number = json_object_get_int64(value);
+	if (number < 0 || number > UINT32_MAX)
+		return pvr_fail(&request->err, "cursor is no number from 0 to %" PRIu32,
+				UINT32_MAX);
+	*cursor = (uint32_t)number;
+	return true;
 }
 
 /* ------------------------------------------------------------------- adapters */
@@ -225,8 +255,31 @@ static bool run_each(struct request *request,
 	return true;
 }
 
+static bool run_stats_page(struct request *request)
+{
+	const struct pvr_daemon *daemon = request->daemon;
+	struct json_object *list;
+	uint32_t cursor;
+	size_t i, end;
+
+	if (!need_cursor(request, &cursor))
+		return false;
+	list = json_object_new_array();
+	end = daemon->num_adapters;
+	if (cursor < end && end - cursor > ADAPTERS_PER_PAGE)
+		end = cursor + ADAPTERS_PER_PAGE;
+	for (i = cursor; i < end; i++)
+		json_object_array_add(list, measure(daemon->adapters[i]));
+	put(request->reply, "adapters", list);
+	if (end < daemon->num_adapters)
+		put_number(request->reply, "next", end);
+	return true;
+}
+
 static bool run_stats(struct request *request)
 {
+	if (has_cursor(request) && !text_arg(request, "name"))
+		return run_stats_page(request);
 	return run_each(request, measure);
 }
 
@@ -263,28 +316,61 @@ static struct json_object *describe_qp(const struct pvr_qp_info *qp)
 	return obj;
 }
 
-static struct json_object *describe_qps(const struct pvr_attach *attach)
+/* Calls pvr_adapter_get_qps() up to @calls times. Return: false if there are no more. */
+static bool list_qps(struct pvr_adapter *adapter, struct json_object *list, uint32_t *cursor,
+		     unsigned int calls)
 {
-	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
-	struct json_object *obj = json_object_new_object(), *list = json_object_new_array();
-	struct pvr_qp_info infos[32];
-	uint32_t cursor = 0;
+	struct pvr_qp_info infos[QPS_PER_CALL];
+	bool more = true;
 	size_t num, i;
-	bool more;
 
-	do {
-		more = pvr_adapter_get_qps(adapter, &cursor, infos, 32, &num);
+	while (more && calls--) {
+		more = pvr_adapter_get_qps(adapter, cursor, infos, QPS_PER_CALL, &num);
 		for (i = 0; i < num; i++)
 			json_object_array_add(list, describe_qp(&infos[i]));
-	} while (more);
+	}
+	return more;
+}
+
+static struct json_object *named_qps(struct pvr_adapter *adapter, struct json_object *list)
+{
+	struct json_object *obj = json_object_new_object();
+
 	put_text(obj, "name", pvr_adapter_name(adapter));
 	put(obj, "qps", list);
 	return obj;
 }
 
+static struct json_object *describe_qps(const struct pvr_attach *attach)
+{
+	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+	struct json_object *list = json_object_new_array();
+	uint32_t cursor = 0;
+
+	list_qps(adapter, list, &cursor, UINT_MAX);
+	return named_qps(adapter, list);
+}
+
+static bool run_qps_page(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+	struct json_object *adapters, *list;
+	uint32_t cursor;
+
+	if (!attach || !need_cursor(request, &cursor))
+		return false;
+	adapters = json_object_new_array();
+	list = json_object_new_array();
+	if (list_qps(pvr_attach_adapter(attach), list, &cursor, QP_CALLS_PER_PAGE))
+		put_number(request->reply, "next", cursor);
+	json_object_array_add(adapters, named_qps(pvr_attach_adapter(attach), list));
+	put(request->reply, "adapters", adapters);
+	return true;
+}
+
 static bool run_qps(struct request *request)
 {
-	return run_each(request, describe_qps);
+	return has_cursor(request) ? run_qps_page(request) : run_each(request, describe_qps);
 }
 
 static void put_path(void *opaque, const struct pvr_flow_stats *stats)

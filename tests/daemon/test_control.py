@@ -177,6 +177,57 @@ def test_bad_request_gets_an_error(control, line):
     assert reply["ok"] is False and reply["error"]
 
 
+def pages(control, **request):
+    """All replies to a request that is answered in pages."""
+    lines, cursor = control.makefile(), 0
+    while cursor is not None:
+        control.sendall(json.dumps({**request, "cursor": cursor}).encode() + b"\n")
+        reply = json.loads(lines.readline())
+        assert reply["ok"], reply
+        yield reply
+        cursor = reply.get("next")
+
+
+def test_stats_in_pages(start_daemon):
+    """A page has at most 64 adapters. All pages have what one reply without pages has."""
+    daemon = start_daemon(adapters=70)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(str(daemon.control))
+        replies = [[adapter["name"] for adapter in reply["adapters"]] for reply in pages(sock, command="stats")]
+    assert [len(names) for names in replies] == [64, 6]
+    assert sum(replies, []) == [adapter["name"] for adapter in daemon.query("stats")["adapters"]]
+
+
+def test_qps_in_pages(daemon, client, control):
+    sender = Sender(client)
+    replies = list(pages(control, command="qps", name="node1"))
+    assert all(len(reply["adapters"]) == 1 and len(reply["adapters"][0]["qps"]) <= 256 for reply in replies)
+    qpns = [qp["qpn"] for reply in replies for qp in reply["adapters"][0]["qps"]]
+    assert qpns == [qp["qpn"] for qp in daemon.query("qps", "node1")["adapters"][0]["qps"]] and sender.qpn in qpns
+    sender.close()
+
+
+@pytest.mark.parametrize("request_of, complaint", [
+    ({"command": "stats", "cursor": -1}, "cursor is no number from 0 to 4294967295"),
+    ({"command": "stats", "cursor": "0"}, "cursor is no number from 0 to 4294967295"),
+    ({"command": "qps", "name": "node1", "cursor": 1 << 32}, "cursor is no number from 0 to 4294967295"),
+    ({"command": "qps", "cursor": 0}, 'the request has no "name"'),
+    ({"command": "qps", "cursor": 0, "name": "nix"}, "there is no adapter 'nix'"),
+], ids=["negative", "text", "too large", "no name", "unknown name"])
+def test_bad_cursor(control, request_of, complaint):
+    control.sendall(json.dumps(request_of).encode() + b"\n")
+    reply = json.loads(control.makefile().readline())
+    assert reply["ok"] is False and complaint in reply["error"]
+
+
+def test_cursor_behind_the_end_is_the_last_page(control):
+    for request, adapters in (({"command": "stats"}, []),
+                              ({"command": "qps", "name": "node1"}, [{"name": "node1", "qps": []}])):
+        control.sendall(json.dumps({**request, "cursor": (1 << 32) - 1}).encode() + b"\n")
+        assert json.loads(control.makefile().readline()) == {"adapters": adapters, "ok": True}
+
+
 def test_several_requests_in_one_connection(control):
     control.sendall(b'{"command":"version"}\n' * 50)
     lines = control.makefile()
