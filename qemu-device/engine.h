@@ -331,6 +331,7 @@ struct pvr_adapter_stats {
 	uint64_t bad_accesses; /* wrong size, alignment or address of a BAR access */
 	/* The values of QUERY_STATS, see enum pvr_stat. */
 	uint64_t tx_messages, tx_bytes, rx_messages, rx_bytes;
+	uint64_t local_bytes, verbs_bytes, tcp_bytes; /* of tx_bytes, by path */
 	uint64_t tx_reads, tx_atomics, tx_multicast, rx_multicast;
 	uint64_t ud_dropped;
 	uint64_t rnr_naks, ack_timeouts, retries_exceeded;

@@ -79,6 +79,9 @@ static void get_stats(const struct pvr_adapter *adapter, struct pvr_adapter_stat
 	stats->tx_bytes = stat[PVR_STAT_TX_BYTES];
 	stats->rx_messages = stat[PVR_STAT_RX_MSGS];
 	stats->rx_bytes = stat[PVR_STAT_RX_BYTES];
+	stats->local_bytes = stat[PVR_STAT_LOCAL_BYTES];
+	stats->verbs_bytes = stat[PVR_STAT_RDMA_BYTES];
+	stats->tcp_bytes = stat[PVR_STAT_TCP_BYTES];
 	stats->tx_reads = stat[PVR_STAT_TX_READS];
 	stats->tx_atomics = stat[PVR_STAT_TX_ATOMICS];
 	stats->tx_multicast = stat[PVR_STAT_TX_MCAST];

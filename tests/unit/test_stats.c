@@ -53,6 +53,18 @@ TEST(rc_connected, test_sends_and_writes_count_at_both_ends)
 	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 3 }, { PVR_STAT_RX_BYTES, 755 });
 }
 
+TEST(rc_connected, test_the_host_sees_the_bytes_of_each_path)
+{
+	struct pvr_adapter_stats stats;
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 50);
+	fg_run(env->host);
+	pvr_adapter_get_stats(env->a.guest->adapter, &stats);
+	assert_int_equal(stats.local_bytes, 50);
+	assert_int_equal(stats.verbs_bytes, 0);
+	assert_int_equal(stats.tcp_bytes, 0);
+}
+
 TEST(rc_connected, test_reads_and_atomics_count)
 {
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 300);
