@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* pvrdmactl: queries and controls a running pvrdmad. */
-#include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/unix_socket.h"
 #include "daemon/adapter_settings.h"
 #include "daemon/control_path.h"
+#include "daemon/ctl_client.h"
 #include "daemon/ctl_fault.h"
 #include "daemon/ctl_print.h"
+#include "daemon/ctl_top.h"
 
 #define EXIT_USAGE 2
-#define CTL_PATIENCE 10 /* seconds */
 
 static const char help[] =
 	"Usage: pvrdmactl [--control PATH] [--json] COMMAND\n"
@@ -29,6 +27,7 @@ static const char help[] =
 	"  peers                  other hosts: address, connections, TLS, RDMA NIC\n"
 	"  qps [NAME]             queue pairs of one adapter or of all\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
+	"  top [NAME]             rates of all adapters, or of the queue pairs of one, live\n"
 	"  workers                workers: CPUs, load, polling and sleep\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
 	"  remove-adapter NAME    remove an adapter: the device of its VM is unplugged\n"
@@ -48,7 +47,13 @@ static const char help[] =
 	"                         /run/pvrdma/control for root, else\n"
 	"                         $XDG_RUNTIME_DIR/pvrdma/control)\n"
 	"  --json                 print pvrdmad's JSON reply\n"
-	"  --help, --version\n";
+	"  --help, --version\n"
+	"\n"
+	"For top:\n"
+	"  -b, --batch            print without a terminal's keys and escape sequences\n"
+	"  -n, --count N          end after N outputs; 0: without end (default)\n"
+	"  -d, --delay SECONDS    time between two outputs, 0.1 to 3600 (default 2)\n"
+	"  -s, --sort COLUMN      sort by this column, such as tx_bytes_rate\n";
 
 static bool put(struct json_object *obj, const char *key, const char *value)
 {
@@ -76,27 +81,50 @@ static bool put_adapter(struct json_object *request, const char *text, struct pv
 	return pvr_adapter_words(text, put_word, request, err);
 }
 
+struct ctl_options {
+	char control[PVR_PATH_MAX];
+	bool json;
+	struct pvr_top_options top;
+	const char *top_option; /* the last one that is only for top, or NULL */
+	char words[512]; /* KEY=VALUE of the options of 'fault add' */
+};
+
 struct ctl_command {
 	const char *name;
 	int min_args, max_args;
 	const char *keys[2]; /* keys of the arguments in the request */
 	void (*print)(struct json_object *reply); /* NULL: no output on success */
+	int (*run)(const struct ctl_options *options, char **args, int num); /* or NULL */
 };
 
+static int run_top(const struct ctl_options *options, char **args, int num)
+{
+	struct pvr_top_options top = options->top;
+	struct pvr_error err;
+
+	top.control = options->control;
+	top.json = options->json;
+	top.adapter = num ? args[0] : NULL;
+	if (!pvr_top_check(&top, &err))
+		return complain(err.text, EXIT_USAGE);
+	return pvr_top_run(&top, &err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
+}
+
 static const struct ctl_command commands[] = {
-	{ "adapters", 0, 0, { NULL }, pvr_print_adapters },
-	{ "paths", 0, 0, { NULL }, pvr_print_paths },
-	{ "peers", 0, 0, { NULL }, pvr_print_peers },
-	{ "qps", 0, 1, { "name" }, pvr_print_qps },
-	{ "stats", 0, 1, { "name" }, pvr_print_stats },
-	{ "workers", 0, 0, { NULL }, pvr_print_workers },
-	{ "add-adapter", 1, 1, { NULL }, NULL },
-	{ "remove-adapter", 1, 1, { "name" }, NULL },
-	{ "link", 2, 2, { "name", "state" }, NULL },
-	{ "fault", 1, 65, { NULL }, pvr_print_fault },
-	{ "log-level", 1, 1, { "level" }, NULL },
-	{ "reload", 0, 0, { NULL }, pvr_print_reload },
-	{ "version", 0, 0, { NULL }, pvr_print_version },
+	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL },
+	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL },
+	{ "peers", 0, 0, { NULL }, pvr_print_peers, NULL },
+	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL },
+	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL },
+	{ "top", 0, 1, { "name" }, NULL, run_top },
+	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL },
+	{ "add-adapter", 1, 1, { NULL }, NULL, NULL },
+	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL },
+	{ "link", 2, 2, { "name", "state" }, NULL, NULL },
+	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL },
+	{ "log-level", 1, 1, { "level" }, NULL, NULL },
+	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL },
+	{ "version", 0, 0, { NULL }, pvr_print_version, NULL },
 };
 
 static const struct ctl_command *find_command(const char *name, int args, struct pvr_error *err)
@@ -115,6 +143,15 @@ static const struct ctl_command *find_command(const char *name, int args, struct
 	}
 	pvr_fail(err, "unknown command '%s', see pvrdmactl --help", name);
 	return NULL;
+}
+
+static bool only_for_top(const struct ctl_options *options, const struct ctl_command *command,
+			 struct pvr_error *err)
+{
+	if (!options->top_option || command->run == run_top)
+		return true;
+	return pvr_fail(err, "option %s is for the command top, see pvrdmactl --help",
+			options->top_option);
 }
 
 static bool fill_request(struct json_object *request, const struct ctl_command *command,
@@ -151,95 +188,32 @@ static struct json_object *make_request(const struct ctl_command *command, char 
 
 /* ------------------------------------------------------------- conversation */
 
-static bool no_daemon(const char *path, struct pvr_error *err)
-{
-	if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
-		return pvr_fail(err,
-				"no pvrdmad at %s: start it with 'pvrdmad --control %s "
-				"...' or 'systemctl start pvrdmad', or give --control PATH",
-				path, path);
-	if (errno == EACCES)
-		return pvr_fail(err,
-				"no access to %s: run pvrdmactl as the user that pvrdmad "
-				"runs as, or as root",
-				path);
-	if (errno == ENAMETOOLONG)
-		return pvr_fail(err, "socket path %s has %zu characters, the limit is %d", path,
-				strlen(path), PVR_SOCKET_PATH_MAX);
-	return pvr_fail(err, "cannot reach pvrdmad at %s: %s", path, strerror(errno));
-}
-
-static bool send_line(int fd, const char *text)
-{
-	size_t len = strlen(text);
-
-	return send(fd, text, len, MSG_NOSIGNAL) == (ssize_t)len &&
-	       send(fd, "\n", 1, MSG_NOSIGNAL) == 1;
-}
-
-static struct json_object *receive_reply(int fd)
-{
-	struct json_tokener *tokener = json_tokener_new();
-	struct json_object *reply = NULL;
-	char buf[4096];
-	ssize_t n;
-
-	while (tokener && (n = recv(fd, buf, sizeof(buf), 0)) > 0) {
-		reply = json_tokener_parse_ex(tokener, buf, (int)n);
-		if (reply || json_tokener_get_error(tokener) != json_tokener_continue)
-			break;
-	}
-	json_tokener_free(tokener);
-	return reply;
-}
-
 /* Return: NULL with @err filled. */
 static struct json_object *converse(const char *path, struct json_object *request,
 				    struct pvr_error *err)
 {
-	const struct timeval patience = { .tv_sec = CTL_PATIENCE };
-	struct json_object *reply = NULL;
-	int fd = pvr_unix_connect(path);
+	struct json_object *reply;
+	int fd = pvr_ctl_connect(path, err);
 
-	if (fd < 0) {
-		no_daemon(path, err);
+	if (fd < 0)
 		return NULL;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (send_line(fd, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN)))
-		reply = receive_reply(fd);
+	reply = pvr_ctl_ask(fd, path, request, err);
 	close(fd);
-	if (!reply)
-		pvr_fail(err,
-			 "no reply from pvrdmad at %s within %d s: does another "
-			 "program listen there?",
-			 path, CTL_PATIENCE);
 	return reply;
 }
 
 static int show(const struct ctl_command *command, struct json_object *reply, bool json)
 {
-	struct json_object *value;
+	struct pvr_error err;
 
 	if (json)
 		printf("%s\n", json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PRETTY));
-	if (!json_object_object_get_ex(reply, "ok", &value) || !json_object_get_boolean(value)) {
-		if (!json_object_object_get_ex(reply, "error", &value))
-			return complain("the reply of pvrdmad has neither \"ok\" nor \"error\"",
-					EXIT_FAILURE);
-		return complain(json_object_get_string(value), EXIT_FAILURE);
-	}
+	if (!pvr_ctl_is_ok(reply, &err))
+		return complain(err.text, EXIT_FAILURE);
 	if (!json && command->print)
 		command->print(reply);
 	return EXIT_SUCCESS;
 }
-
-struct ctl_options {
-	char control[PVR_PATH_MAX];
-	bool json;
-	char words[512]; /* KEY=VALUE of the options of 'fault add' */
-};
 
 static int run(const struct ctl_options *options, char **args, int num)
 {
@@ -249,7 +223,11 @@ static int run(const struct ctl_options *options, char **args, int num)
 	int status;
 
 	command = find_command(args[0], num - 1, &err);
-	request = command ? make_request(command, args + 1, num - 1, options->words, &err) : NULL;
+	if (!command || !only_for_top(options, command, &err))
+		return complain(err.text, EXIT_USAGE);
+	if (command->run)
+		return command->run(options, args + 1, num - 1);
+	request = make_request(command, args + 1, num - 1, options->words, &err);
 	if (!request)
 		return complain(err.text, EXIT_USAGE);
 	reply = converse(options->control, request, &err);
@@ -265,6 +243,8 @@ static int run(const struct ctl_options *options, char **args, int num)
 
 static const struct option long_options[] = {
 	{ "control", required_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
+	{ "batch", no_argument, NULL, 'b' },	     { "delay", required_argument, NULL, 'd' },
+	{ "count", required_argument, NULL, 'n' },   { "sort", required_argument, NULL, 's' },
 	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
 	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
 	{ "seed", required_argument, NULL, 'f' },    { "help", no_argument, NULL, 'h' },
@@ -298,13 +278,34 @@ static int add_word(struct ctl_options *options, const char *key, const char *va
 	return complain(err.text, EXIT_USAGE);
 }
 
+static int parse_top_option(int key, struct ctl_options *options)
+{
+	struct pvr_error err;
+	bool good = true;
+
+	if (key == 'b') {
+		options->top.batch = true;
+		options->top_option = "--batch";
+	} else if (key == 'd') {
+		good = pvr_top_parse_delay(optarg, &options->top.delay_ms, &err);
+		options->top_option = "--delay";
+	} else if (key == 'n') {
+		good = pvr_top_parse_count(optarg, &options->top.count, &err);
+		options->top_option = "--count";
+	} else {
+		options->top.sort = optarg;
+		options->top_option = "--sort";
+	}
+	return good ? -1 : complain(err.text, EXIT_USAGE);
+}
+
 /* Return: an exit status, or -1: continue. */
 static int parse_options(int argc, char **argv, struct ctl_options *options)
 {
 	int key, index = 0, status;
 
 	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, &index)) != -1) {
+	while ((key = getopt_long(argc, argv, ":bd:n:s:", long_options, &index)) != -1) {
 		switch (key) {
 		case 'c':
 			snprintf(options->control, sizeof(options->control), "%s", optarg);
@@ -314,6 +315,14 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 			break;
 		case 'f':
 			status = add_word(options, long_options[index].name, optarg);
+			if (status >= 0)
+				return status;
+			break;
+		case 'b':
+		case 'd':
+		case 'n':
+		case 's':
+			status = parse_top_option(key, options);
 			if (status >= 0)
 				return status;
 			break;
@@ -332,7 +341,7 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 
 int main(int argc, char **argv)
 {
-	struct ctl_options options = { .json = false };
+	struct ctl_options options = { .top.delay_ms = PVR_TOP_DELAY_MS };
 	int status = parse_options(argc, argv, &options);
 
 	if (status >= 0)

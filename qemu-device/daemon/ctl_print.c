@@ -1,49 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Tables and texts that pvrdmactl prints. */
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/ctl_print.h"
+#include "daemon/json_get.h"
 
-/* -------------------------------------------------------- fields of a reply */
-
-static const char *text_of(struct json_object *obj, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(obj, key, &value))
-		return "?";
-	return json_object_get_string(value);
-}
-
-static uint64_t number_of(struct json_object *obj, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(obj, key, &value) ? json_object_get_uint64(value) : 0;
-}
-
-static bool truth_of(struct json_object *obj, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(obj, key, &value) && json_object_get_boolean(value);
-}
-
-static struct json_object *list_of(struct json_object *obj, const char *key, size_t *len)
-{
-	struct json_object *list = NULL;
-
-	*len = 0;
-	if (json_object_object_get_ex(obj, key, &list) &&
-	    json_object_is_type(list, json_type_array))
-		*len = json_object_array_length(list);
-	return list;
-}
-
-static const char *format_bytes(uint64_t bytes, char buf[32])
+const char *pvr_print_bytes(uint64_t bytes, char buf[32])
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
 	double value = (double)bytes;
@@ -61,14 +25,12 @@ static const char *format_bytes(uint64_t bytes, char buf[32])
 
 /* All cells are built first: a column is as wide as its widest cell. */
 #define TABLE_COLUMNS 13
-#define TABLE_CELL 128
 
-static void print_rows(size_t rows, size_t columns,
-		       void (*cell)(void *opaque, size_t row, size_t column, char *buf),
-		       void *opaque)
+void pvr_print_table(size_t rows, size_t columns,
+		     void (*cell)(void *opaque, size_t row, size_t column, char *buf), void *opaque)
 {
 	size_t width[TABLE_COLUMNS] = { 0 }, row, column;
-	char buf[TABLE_CELL];
+	char buf[PVR_TABLE_CELL];
 
 	for (row = 0; row < rows; row++) {
 		for (column = 0; column < columns; column++) {
@@ -95,36 +57,37 @@ static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 	char bytes[32];
 
 	if (!row)
-		snprintf(buf, TABLE_CELL, "%s", titles[column]);
+		snprintf(buf, PVR_TABLE_CELL, "%s", titles[column]);
 	else if (column == 0)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "name"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "name"));
 	else if (column == 1)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "fabric"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "fabric"));
 	else if (column == 2)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "mac"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "mac"));
 	else if (column == 3)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "hwversion"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "hwversion"));
 	else if (column == 4)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "roce"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "roce"));
 	else if (column == 5)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "uar"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "uar"));
 	else if (column == 6)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "state"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "state"));
 	else if (column == 7)
-		snprintf(buf, TABLE_CELL, "%s", truth_of(obj, "link_up") ? "up" : "down");
+		snprintf(buf, PVR_TABLE_CELL, "%s", truth_of(obj, "link_up") ? "up" : "down");
 	else if (column == 8 && !truth_of(obj, "attached"))
-		snprintf(buf, TABLE_CELL, "none");
+		snprintf(buf, PVR_TABLE_CELL, "none");
 	else if (column == 8)
-		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "qemu_pid"));
+		snprintf(buf, PVR_TABLE_CELL, "%" PRIu64, number_of(obj, "qemu_pid"));
 	else if (column == 9)
-		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "ram_bytes"), bytes));
+		snprintf(buf, PVR_TABLE_CELL, "%s",
+			 pvr_print_bytes(number_of(obj, "ram_bytes"), bytes));
 	else if (column == 10)
-		snprintf(buf, TABLE_CELL, "%s",
-			 format_bytes(number_of(obj, "ram_limit_bytes"), bytes));
+		snprintf(buf, PVR_TABLE_CELL, "%s",
+			 pvr_print_bytes(number_of(obj, "ram_limit_bytes"), bytes));
 	else if (column == 11)
-		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "worker"));
+		snprintf(buf, PVR_TABLE_CELL, "%" PRIu64, number_of(obj, "worker"));
 	else
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "socket"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "socket"));
 }
 
 void pvr_print_adapters(struct json_object *reply)
@@ -132,7 +95,7 @@ void pvr_print_adapters(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "adapters", &len);
 
-	print_rows(len + 1, 13, adapter_cell, list);
+	pvr_print_table(len + 1, 13, adapter_cell, list);
 }
 
 static void print_stats_of(struct json_object *adapter)
@@ -177,7 +140,7 @@ static void qp_cell(void *opaque, size_t row, size_t column, char *buf)
 	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
 	bool peer = column == 3 || column == 4;
 
-	snprintf(buf, TABLE_CELL, "%s",
+	snprintf(buf, PVR_TABLE_CELL, "%s",
 		 !*text || (row && peer && !number_of(obj, "dest_qpn")) ? "-" : text);
 }
 
@@ -189,7 +152,7 @@ void pvr_print_qps(struct json_object *reply)
 	for (i = 0; i < len; i++) {
 		printf("%s:\n", text_of(json_object_array_get_idx(adapters, i), "name"));
 		qps = list_of(json_object_array_get_idx(adapters, i), "qps", &num);
-		print_rows(num + 1, 11, qp_cell, qps);
+		pvr_print_table(num + 1, 11, qp_cell, qps);
 	}
 }
 
@@ -216,7 +179,7 @@ static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
-	snprintf(buf, TABLE_CELL, "%s",
+	snprintf(buf, PVR_TABLE_CELL, "%s",
 		 row ? text_of(obj, columns[column].key) : columns[column].title);
 }
 
@@ -225,7 +188,7 @@ void pvr_print_workers(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "workers", &len);
 
-	print_rows(len + 1, 13, worker_cell, list);
+	pvr_print_table(len + 1, 13, worker_cell, list);
 }
 
 /* ---------------------------------------------------------------------- paths */
@@ -275,16 +238,18 @@ static void path_cell(void *opaque, size_t row, size_t column, char *buf)
 	char bytes[32];
 
 	if (column == 0)
-		snprintf(buf, TABLE_CELL, "%s <-> %s", text_of(obj, "from"), text_of(obj, "to"));
+		snprintf(buf, PVR_TABLE_CELL, "%s <-> %s", text_of(obj, "from"),
+			 text_of(obj, "to"));
 	else if (column == 1)
-		snprintf(buf, TABLE_CELL, "fabric %s", text_of(obj, "fabric"));
+		snprintf(buf, PVR_TABLE_CELL, "fabric %s", text_of(obj, "fabric"));
 	else if (column == 2)
-		snprintf(buf, TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
+		snprintf(buf, PVR_TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
 			 text_of(obj, "reason"));
 	else if (column == 3)
-		snprintf(buf, TABLE_CELL, "%" PRIu64 " messages", number_of(obj, "messages"));
+		snprintf(buf, PVR_TABLE_CELL, "%" PRIu64 " messages", number_of(obj, "messages"));
 	else
-		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "bytes"), bytes));
+		snprintf(buf, PVR_TABLE_CELL, "%s",
+			 pvr_print_bytes(number_of(obj, "bytes"), bytes));
 }
 
 /* Prints the bytes moved, and how many of them NICs read directly from guest memory. */
@@ -294,12 +259,12 @@ static void print_moved(char *buf, const char *how, struct json_object *obj, con
 	uint64_t some = number_of(obj, by_nics);
 	char bytes[32], straight[32];
 
-	format_bytes(number_of(obj, key), bytes);
+	pvr_print_bytes(number_of(obj, key), bytes);
 	if (some)
-		snprintf(buf, TABLE_CELL, "%s %s (%s without a copy)", how, bytes,
-			 format_bytes(some, straight));
+		snprintf(buf, PVR_TABLE_CELL, "%s %s (%s without a copy)", how, bytes,
+			 pvr_print_bytes(some, straight));
 	else
-		snprintf(buf, TABLE_CELL, "%s %s", how, bytes);
+		snprintf(buf, PVR_TABLE_CELL, "%s %s", how, bytes);
 }
 
 static void host_cell(void *opaque, size_t row, size_t column, char *buf)
@@ -307,12 +272,12 @@ static void host_cell(void *opaque, size_t row, size_t column, char *buf)
 	struct json_object *obj = json_object_array_get_idx(opaque, row);
 
 	if (column == 0)
-		snprintf(buf, TABLE_CELL, "host %s", text_of(obj, "host"));
+		snprintf(buf, PVR_TABLE_CELL, "host %s", text_of(obj, "host"));
 	else if (column == 1)
-		snprintf(buf, TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
+		snprintf(buf, PVR_TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
 			 text_of(obj, "reason"));
 	else if (column == 2)
-		snprintf(buf, TABLE_CELL, "rtt %" PRIu64 " us", number_of(obj, "rtt_us"));
+		snprintf(buf, PVR_TABLE_CELL, "rtt %" PRIu64 " us", number_of(obj, "rtt_us"));
 	else if (column == 3)
 		print_moved(buf, "sent", obj, "tx_bytes", "zerocopy_tx_bytes");
 	else
@@ -327,10 +292,10 @@ void pvr_print_paths(struct json_object *reply)
 
 	if (!len)
 		printf("no adapter has talked to another yet\n");
-	print_rows(json_object_array_length(merged), 5, path_cell, merged);
+	pvr_print_table(json_object_array_length(merged), 5, path_cell, merged);
 	json_object_put(merged);
 	list = list_of(reply, "hosts", &len);
-	print_rows(len, 5, host_cell, list);
+	pvr_print_table(len, 5, host_cell, list);
 }
 
 /* ---------------------------------------------------------------------- peers */
@@ -347,7 +312,7 @@ static void peer_cell(void *opaque, size_t row, size_t column, char *buf)
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
 
-	snprintf(buf, TABLE_CELL, "%s", *text ? text : "-");
+	snprintf(buf, PVR_TABLE_CELL, "%s", *text ? text : "-");
 }
 
 /* Prints the last error of each peer that is down, and why NICs are not used fully. */
@@ -377,7 +342,7 @@ void pvr_print_peers(struct json_object *reply)
 	}
 	printf("this host is %s, TLS: %s\n", text_of(host, "name"), text_of(host, "tls"));
 	list = list_of(reply, "peers", &len);
-	print_rows(len + 1, 8, peer_cell, list);
+	pvr_print_table(len + 1, 8, peer_cell, list);
 	print_errors(list, len);
 }
 
@@ -394,7 +359,7 @@ static void fault_cell(void *opaque, size_t row, size_t column, char *buf)
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
-	snprintf(buf, TABLE_CELL, "%s",
+	snprintf(buf, PVR_TABLE_CELL, "%s",
 		 row ? text_of(obj, columns[column].key) : columns[column].title);
 }
 
@@ -409,7 +374,7 @@ void pvr_print_fault(struct json_object *reply)
 		printf("fault %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
 	list = list_of(reply, "faults", &len);
 	if (len)
-		print_rows(len + 1, 7, fault_cell, list);
+		pvr_print_table(len + 1, 7, fault_cell, list);
 	else if (json_object_object_get_ex(reply, "faults", NULL))
 		printf("there are no faults\n");
 	if (json_object_object_get_ex(reply, "cleared", NULL))

@@ -36,6 +36,9 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
     (["--"], ["--control", "--json", "--help", "--version"]),
     (["qps", ""], ["vm1", "vm2"]),
     (["link", "vm1", ""], ["up", "down"]),
+    (["top", "-n", "3", ""], ["vm1", "vm2"]),
+    (["top", "--b"], ["--batch"]),
+    (["top", "--sort", "tx_b"], ["tx_bytes_rate"]),
     (["log-level", "w"], ["warn"]),
     (["fault", "l"], ["load", "list"]),
     (["add-adapter", "name=vm3,ma"], ["name=vm3,mac="]),
@@ -60,3 +63,11 @@ def test_pvrdmad(words, proposals):
 
 def test_zsh_has_all_commands():
     assert re.findall(r"^\t'([a-z-]+):", (ZSH / "_pvrdmactl").read_text(), re.M) == COMMANDS
+
+
+def test_columns_are_those_of_top():
+    """Bash and zsh propose each column of pvrdmactl top."""
+    columns = set(re.findall(r'\{ "[^"]+", "([a-z_]+)", [A-Z_]+,\s', (DAEMON / "ctl_top.c").read_text()))
+    assert {"tx_rate", "retry_rate", "wait", "path"} <= columns
+    assert set(complete("pvrdmactl", "top", "--sort", "")) == columns
+    assert set(re.search(r":column:\(([^)]*)\)", (ZSH / "_pvrdmactl").read_text())[1].split()) == columns

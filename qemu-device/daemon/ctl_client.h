@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A connection of pvrdmactl to pvrdmad. */
+#ifndef PVR_DAEMON_CTL_CLIENT_H
+#define PVR_DAEMON_CTL_CLIENT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* Connect to the control socket @path. Return: a socket, or -1 with @err filled. */
+int pvr_ctl_connect(const char *path, struct pvr_error *err);
+
+/*
+ * Send a request and receive its reply. @path is for the error. Return: NULL with @err filled,
+ * else the caller's.
+ */
+struct json_object *pvr_ctl_ask(int fd, const char *path, struct json_object *request,
+				struct pvr_error *err);
+
+/* Return: false with @err filled if pvrdmad has refused the request. */
+bool pvr_ctl_is_ok(struct json_object *reply, struct pvr_error *err);
+
+#endif /* PVR_DAEMON_CTL_CLIENT_H */
