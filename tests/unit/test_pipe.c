@@ -445,3 +445,16 @@ TEST(ends, test_statistics_of_both_ends)
 	assert_int_equal(b.rx_messages, 2);
 	assert_int_equal(b.rx_bytes, 51000);
 }
+
+TEST(ends, test_bytes_count_for_their_path)
+{
+	struct pvr_adapter_stats a;
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 50000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 1000);
+	fg_wire_settle(env->wire, FG_SEC);
+	a = fg_stats(env->g[0]);
+	assert_int_equal(a.tcp_bytes, 51000);
+	assert_int_equal(a.verbs_bytes, 0);
+	assert_int_equal(a.local_bytes, 0);
+}

@@ -92,7 +92,11 @@ void pvr_pipe_count(struct pvr_pipe_sq *sq, uint8_t kind, uint64_t length, bool 
 		pvr_count(qp, PVR_STAT_TX_READS, 1);
 	if (kind == PVR_OP_ATOMIC)
 		pvr_count(qp, PVR_STAT_TX_ATOMICS, 1);
-	if (!taken || !sq->flow)
+	if (!taken)
+		return;
+	pvr_count(qp, sq->route.kind == PVR_PIPE_VERBS ? PVR_STAT_RDMA_BYTES : PVR_STAT_TCP_BYTES,
+		  length);
+	if (!sq->flow)
 		return;
 	pvr_stat_add(&sq->flow->messages, 1);
 	pvr_stat_add(&sq->flow->bytes, length);
