@@ -204,11 +204,11 @@ def test_fault_of_a_queue_pair_that_exists(faulty, attached):
 
 
 def test_messages_arrive_in_spite_of_drops_and_delays(faulty):
-    faulty.must("fault", "add", "drop=1%", "delay=100us+-50us", "rnr=every:50", "rate=10Gbit")
+    faulty.must("fault", "add", "drop=10%", "delay=100us+-50us", "rnr=every:10", "rate=10Gbit")
     done = verify(faulty, "--timeout", "10")
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(faulty)
-    assert fault["messages"] > 100 and fault["dropped"] and fault["delayed"] and fault["rnr_naks"]
+    assert fault["dropped"] and fault["delayed"] and fault["rnr_naks"]
 
 
 def test_error_ends_connections(faulty):
@@ -224,12 +224,12 @@ def test_messages_to_another_host_arrive_in_spite_of_drops(start):
     one, two = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure", "--faults", "allowed"])
     for number, daemon in enumerate((one, two), 1):
         daemon.add_adapter("node1", number, socket=daemon.socket())
-    one.must("fault", "add", "--to", "h2", "drop=1%", "delay=100us")
+    one.must("fault", "add", "--to", "h2", "drop=10%", "delay=100us")
     argv = [VERIFY, "--seconds", "0.5", "--timeout", "10", f"1={one.socket(1)}", f"2={two.socket(1)}"]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(one)
-    assert fault["messages"] > 100 and fault["dropped"] and fault["delayed"]
+    assert fault["dropped"] and fault["delayed"]
 
 
 def test_faults_change_under_traffic(faulty):
