@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Runs in the root of a plain system: installs the packages of a VM, and makes its disk, /out/disk, beside its kernel and
 # initial RAM file system. The one addition of the test is a service that runs node.sh of the share and then switches the
-# VM off. The packages are installed here because TCG needs more than ten minutes to compile the driver.
+# VM off. The packages are installed here because TCG takes minutes to compile the driver.
 set -eu
 
 apt-get --yes --quiet install /debs/pvrdma-dkms_*.deb /debs/pvrdma-provider_*.deb

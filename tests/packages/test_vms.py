@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "lab"))
 from vmlab_lib import process, qemu, tsc  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
-SECONDS = 900  # of the VMs: two minutes under TCG on an idle machine
+SECONDS = 900  # of the VMs: 170 s under TCG on a busy machine
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 INSTALL = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
 RULES = {"the driver is loaded at boot instead of vmw_pvrdma", "ibv_rc_pingpong", "rping"}
