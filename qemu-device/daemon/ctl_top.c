@@ -175,7 +175,7 @@ static bool query(const struct top *top, struct sample *sample, struct pvr_error
 {
 	int fd = pvr_ctl_connect(top->options->control, err);
 	uint64_t cursor = 0, last;
-	bool ok;
+	bool ok = true;
 
 	if (fd < 0)
 		return false;

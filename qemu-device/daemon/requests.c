@@ -262,7 +262,7 @@ static bool run_stats_page(struct request *request)
 {
 	const struct pvr_daemon *daemon = request->daemon;
 	struct json_object *list;
-	uint32_t cursor;
+	uint32_t cursor = 0;
 	size_t i, end;
 
 	if (!need_cursor(request, &cursor))

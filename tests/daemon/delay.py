@@ -141,7 +141,7 @@ class Neighbour:
                 delay.sample()
                 if request == "check":
                     pipe.send("served")
-                request = pipe.recv() if pipe.poll(self.PAUSE) else None
+                request = pipe.recv() if request == "rest" or pipe.poll(self.PAUSE) else None
             sender.close()
         pipe.send((delay.longest, delay.samples))
 
@@ -149,6 +149,11 @@ class Neighbour:
         """It is served now."""
         self.pipe.send("check")
         assert self.pipe.recv() == "served"
+
+    def rest(self):
+        """It sends nothing until the next call, so that the daemon's CPU time is that of others."""
+        self.check()
+        self.pipe.send("rest")
 
     def end(self):
         self.pipe.send("end")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import vfio_user as v
+from daemon_idle import assert_idle
 from vfio_user import Client, attach
 
 COMMAND, BAR0, BAR1, BAR2, BAR3, CAPS = 0x04, 0x10, 0x14, 0x18, 0x1C, 0x34
@@ -153,6 +154,11 @@ def test_ram_is_mapped_and_unmapped(daemon, client):
     client.unmap(0, 0, flags=2)
     assert ram_of(daemon) == 0
     os.close(fd)
+
+
+def test_half_message_costs_no_cpu(daemon, client):
+    client.send_raw(client.message(v.GET_INFO, bytes(16))[:20])
+    assert_idle(daemon)
 
 
 def test_second_qemu_is_refused(daemon, client):

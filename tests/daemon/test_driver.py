@@ -153,7 +153,7 @@ def test_client_that_blocks_interrupts_again_and_again(daemon, neighbour):
             assert client.ends()
             guest.close()
         daemon.wait_for_log(f"the next QEMU is accepted in {pause} s")
-        neighbour()
+        neighbour.check()
     assert time.monotonic() - started > 0.9
 
 
@@ -162,11 +162,11 @@ def test_interrupt_that_is_not_read(daemon, guest, client, neighbour):
     guest.interrupts(0)
     os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
     assert guest.query_port()[0] == 0
-    neighbour()
+    neighbour.check()
     # A QEMU that turns its eventfd back to blocking is disconnected.
     block_interrupts(guest, client)
     time.sleep(0.1)
-    neighbour()
+    neighbour.check()
     assert client.ends()
     daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
 
@@ -180,4 +180,4 @@ def test_ram_truncated_under_a_running_driver(daemon, guest, client, neighbour, 
     client.write(v.BAR_REGS, 0x10, struct.pack("<I", 0), posted=True)
     assert client.ends()
     daemon.wait_for_log("its RAM was truncated")
-    neighbour()
+    neighbour.check()

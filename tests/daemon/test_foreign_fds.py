@@ -55,7 +55,7 @@ def test_fuse_file_as_ram(daemon, client, fuse, neighbour):
     """It is no memory: it is not mapped, and only close() makes a request of its server, outside of the worker."""
     client.map(0, 1 << 20, [fuse.fd])
     assert client.read_reg(0) == 20
-    neighbour()
+    neighbour.check()
     # No pvrdmactl here: the exec() of a child would close the file, too, and block.
     assert "/file\n" not in daemon.maps()
     wait_until(fuse.stuck, "a request of the file's server")
@@ -71,17 +71,17 @@ def test_fuse_files_without_end(daemon, client, fuse, neighbour):
                 client.map(0, 1 << 20, [fuse.fd] * 16)
     daemon.wait_for_log("is disconnected: its descriptors cannot be closed")
     assert daemon.open_files() < files + 400
-    neighbour()
+    neighbour.check()
     with Client(daemon.socket()):
         daemon.wait_for_log("cannot accept a QEMU: descriptors of an earlier one cannot be closed")
-        neighbour()
+        neighbour.check()
 
 
 def test_fuse_file_as_interrupt(client, fuse, neighbour):
     with pytest.raises(Refused) as info:
         client.set_irqs(v.MSIX, 0, 1, [fuse.fd])
     assert info.value.args[0] == errno.EINVAL
-    neighbour()
+    neighbour.check()
 
 
 @pytest.mark.usefixtures("neighbour")
@@ -106,7 +106,7 @@ def test_lingering_socket_as_ram(daemon, client, neighbour):
         daemon.child.send_signal(signal.SIGCONT)
         with pytest.raises(Refused):
             client.reply()
-        neighbour()
+        neighbour.check()
         assert closing_threads(daemon)
     finally:
         lingering.release()
@@ -154,7 +154,7 @@ def map_and_unmap(client, size, times):
 def waits(client, neighbour):
     """The neighbour is of the same worker."""
     for _ in range(3):
-        neighbour()
+        neighbour.check()
     return not select.select([client.sock], [], [], 0)[0]
 
 
@@ -180,6 +180,6 @@ def test_next_vm_waits_until_memory_is_unmapped(daemon, client, neighbour, fuse)
     client.close()
     with Client(daemon.socket()) as other:
         daemon.wait_for_log("cannot accept a QEMU: memory of an earlier one is not unmapped yet")
-        neighbour()
+        neighbour.check()
         release_closing(fuse)
         other.negotiate()

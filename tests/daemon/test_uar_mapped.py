@@ -123,7 +123,7 @@ def test_random_stores_while_the_neighbour_is_served(guest, uar, neighbour):
         for page in range(0, UAR_SIZE, 64 * PAGE):
             uar[page:page + 12] = os.urandom(12)
         if number % 50 == 0:
-            neighbour()
+            neighbour.check()
 
 
 def test_sleeps_while_there_is_no_driver(daemon, client, new_guest):
