@@ -420,6 +420,34 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 			       void (*fn)(void *opaque, const struct pvr_fault_info *info),
 			       void *opaque);
 
+/* ------------------------------------------------------------------------ capture */
+
+/* A frame on Ethernet, or its beginning. */
+struct pvr_captured {
+	const uint8_t *data;
+	uint32_t bytes; /* at @data */
+	uint32_t original; /* bytes of the whole frame, with ICRC */
+	bool outgoing; /* sent by the adapter */
+	const char *comment; /* what is not as on a network, or NULL */
+};
+
+struct pvr_capture {
+	uint32_t snaplen; /* bytes of a frame at most */
+	bool payload; /* capture it; without it payload and ICRC are zero */
+	/*
+	 * Take a frame. Context: any worker, several at a time; locks are held, and the
+	 * function does not block.
+	 */
+	void (*packet)(void *opaque, const struct pvr_captured *packet);
+	void *opaque;
+};
+
+/*
+ * Capture the packets of the adapter from now on. @capture must stay valid; NULL: end the
+ * capture. Called only while no worker runs, as pvr_adapter_create() is.
+ */
+void pvr_adapter_set_capture(struct pvr_adapter *adapter, const struct pvr_capture *capture);
+
 /* ------------------------------------------------------------ GIDs at other hosts */
 
 /* The location of a GID. An adapter of this engine that has the GID takes precedence. */

@@ -74,6 +74,7 @@ struct pvr_engine {
 	const struct pvr_path_ops *paths[PVR_PATH_FAULT + 1];
 	/* Changes only while no worker runs. NULL: there never was a rule. */
 	struct pvr_faults *faults;
+	uint32_t captures; /* adapters with a capture; changes only while no worker runs */
 	uint32_t epoch; /* of the queue pair that was connected last */
 };
 
@@ -304,6 +305,7 @@ struct pvr_adapter {
 	struct pvr_timer peers; /* until its queue pairs are checked for peers that are gone */
 	const struct pvr_adapter_ops *ops;
 	void *host;
+	const struct pvr_capture *capture; /* or NULL; changes only while no worker runs */
 	struct pvr_log_limit log_limit;
 
 	/* Set by the embedder; a reset does not change it. */

@@ -178,6 +178,7 @@ err_memory:
 
 void pvr_adapter_destroy(struct pvr_adapter *adapter)
 {
+	pvr_adapter_set_capture(adapter, NULL);
 	pvr_adapter_lock(adapter);
 	pvr_adapter_do_reset(adapter);
 	pvr_cmd_finish(adapter);

@@ -61,6 +61,13 @@ enum pvr_ud_result {
  */
 struct pvr_path_ops {
 	const char *name; /* for logs and pvrdmactl paths */
+	/*
+	 * The same path with the other value of @captures, which takes its place when the
+	 * first capture of the engine begins or the last one ends. NULL: this path checks
+	 * pvr_captures() itself.
+	 */
+	const struct pvr_path_ops *twin;
+	bool captures;
 	void (*adapter_init)(struct pvr_adapter *adapter);
 
 	/*

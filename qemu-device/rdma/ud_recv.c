@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/grh.h"
 #include "rdma/rq.h"
@@ -118,6 +119,8 @@ bool pvr_ud_receive(struct pvr_adapter *to, struct pvr_qp *qp, const struct pvr_
 {
 	bool taken;
 
+	if (pvr_captures(to))
+		pvr_capture_received_datagram(to, qp, dgram);
 	if (!qp) {
 		to->stat[PVR_STAT_UD_DROPPED]++;
 		return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Sending of unreliable datagrams, including those of the GSI. */
 
+#include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/wr.h"
 #include "rdma/completer.h"
@@ -268,6 +269,8 @@ static void finish(struct datagram *dgram)
 {
 	struct pvr_qp *qp = dgram->from;
 
+	if (pvr_captures(qp->adapter) && dgram->as_received.av)
+		pvr_capture_sent_datagram(qp, dst_qpn(dgram), &dgram->as_received);
 	dgram->taken |= qp->mcast_taken;
 	qp->mcast_next = 0;
 	qp->mcast_taken = false;

@@ -27,4 +27,7 @@ static inline bool pvr_local_can_receive(const struct pvr_qp *peer)
 	return peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE;
 }
 
+/* run_sq() that also captures, see rdma/capture.h. */
+enum pvr_quantum pvr_local_run_captured(struct pvr_qp *qp, unsigned int max);
+
 #endif /* PVR_LOCAL_H */

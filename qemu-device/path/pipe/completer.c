@@ -17,6 +17,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/completer.h"
 #include "rdma/wr.h"
@@ -24,6 +25,7 @@
 #include "rdma/sched.h"
 #include "gid/resolve.h"
 #include "core/ext_dma.h"
+#include "path/pipe/capture.h"
 #include "path/pipe/sq.h"
 #include "rdma/qp.h"
 #include "rdma/worker.h"
@@ -127,11 +129,18 @@ static bool find_inflight(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done, u
 	return psn == sq->qp->sq_psn && !done && sq->complete;
 }
 
+static void capture(struct pvr_pipe_sq *sq, const struct pvr_pipe_answer *answer)
+{
+	if (pvr_captures(sq->qp->adapter))
+		pvr_pipe_capture_answer(sq, answer);
+}
+
 static void complete_first(struct pvr_pipe_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	capture(sq, &(struct pvr_pipe_answer){ .wqe = &wqe, .syndrome = pvr_pipe_acked() });
 	pvr_pipe_complete(sq, &wqe);
 }
 
@@ -268,6 +277,10 @@ static void refused(struct pvr_pipe_sq *sq, uint8_t nak)
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	capture(sq, &(struct pvr_pipe_answer){
+			    .wqe = &wqe,
+			    .syndrome = { .kind = PVR_SYN_NAK, .status = status[nak] },
+		    });
 	pvr_requester_fail(sq->qp, &wqe, status[nak], "the responder refused a request");
 }
 
@@ -305,6 +318,7 @@ static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 	sq->probing = false;
 	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	capture(sq, &(struct pvr_pipe_answer){ .wqe = &wqe, .syndrome = { .kind = PVR_SYN_RNR } });
 	ns = pvr_requester_rnr_nak(sq->qp, &wqe, ns);
 	if (ns)
 		pvr_requester_wait_rnr(sq->qp, rnr_wait_time(sq->qp, ns));
@@ -448,6 +462,14 @@ static void answered(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe)
 	progressed(sq);
 }
 
+static void value_arrived(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
+			  const struct pvr_sg *target)
+{
+	capture(sq, &(struct pvr_pipe_answer){
+			    .wqe = wqe, .target = target, .syndrome = pvr_pipe_acked() });
+	answered(sq, wqe);
+}
+
 void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 			 const struct pvr_frame_atomic_ack *frame)
 {
@@ -466,7 +488,7 @@ void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 			pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
 					   "memory for the original value was unplugged");
 		else
-			answered(sq, &wqe);
+			value_arrived(sq, &wqe, &sg);
 	}
 	put(sq);
 }
@@ -513,8 +535,14 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 	if (ret < 0)
 		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
 				   "memory of an RDMA READ was unplugged");
-	else
+	else {
+		capture(sq, &(struct pvr_pipe_answer){ .wqe = &wqe,
+						       .target = &sg,
+						       .offset = offset,
+						       .chunk = end - offset,
+						       .syndrome = pvr_pipe_acked() });
 		fragment_read(sq, &wqe, end, length);
+	}
 	return PVR_HANDLED;
 }
 

@@ -24,6 +24,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/completer.h"
 #include "rdma/wr.h"
@@ -238,6 +239,24 @@ static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *q
 	return true;
 }
 
+static void capture(const struct pvr_qp *qp, const struct fragment *fragment)
+{
+	struct pvr_req_src from = { .qpn = qp->qpn, .psn = fragment->psn };
+	struct pvr_request request = {
+		.from = &from,
+		.wqe = fragment->wqe,
+		.op = fragment->op,
+		.local = fragment->sg,
+		.length = fragment->sg->total,
+		.offset = fragment->offset,
+		.chunk = fragment->len,
+		.psns = fragment->psns,
+		.last = fragment->last,
+	};
+
+	pvr_capture_request(qp, true, &request);
+}
+
 static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *fragment)
 {
 	const struct pvr_sg *payload = fragment->op->local ? NULL : fragment->sg;
@@ -246,12 +265,16 @@ static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *f
 	 */
 	const struct pvr_qp *expose_qp = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
 	union pvr_any_frame any;
+	enum pvr_sent sent;
 
 	if (!fill_request(&any.request, sq->qp, fragment))
 		return PVR_SENT_DOWN;
-	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request),
+	sent = pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request),
 			     expose_qp, payload, payload ? fragment->offset : 0,
 			     payload ? fragment->len : 0);
+	if (sent == PVR_SENT && pvr_captures(sq->qp->adapter))
+		capture(sq->qp, fragment);
+	return sent;
 }
 
 /* The next fragment of a message, from byte @done on. */

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/responder.h"
 #include "gid/resolve.h"
@@ -391,6 +392,18 @@ static void done(const struct pvr_rx_request *fragment)
 	ack_later(fragment);
 }
 
+/* A payload that a NIC has placed is not known here. */
+static void capture(const struct pvr_rx_request *fragment, struct pvr_syndrome answer)
+{
+	const struct pvr_request *request = &fragment->inbound.request;
+	struct pvr_sg payload;
+
+	if (fragment->payload)
+		pvr_sg_build_flat(&payload, fragment->to->adapter, fragment->payload,
+				  (uint32_t)request->chunk);
+	pvr_capture_inbound(fragment->to, request, fragment->payload ? &payload : NULL, answer);
+}
+
 static enum pvr_handled execute(struct pvr_rx_request *fragment)
 {
 	struct pvr_syndrome answer;
@@ -399,6 +412,8 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 	/* Stop the NIC of a replaced connection from writing the same fragment. */
 	pvr_ext_dma_revoke_dst(fragment->to, pvr_rsp_conn_ext_dma(fragment->conn));
 	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
+	if (pvr_captures(fragment->to->adapter) && answer.kind != PVR_SYN_PARTIAL)
+		capture(fragment, answer);
 	switch (answer.kind) {
 	case PVR_SYN_PARTIAL:
 		return PVR_HANDLED_PARTLY;
