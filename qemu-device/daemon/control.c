@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/unix_socket.h"
+#include "daemon/capture.h"
 #include "daemon/control.h"
 #include "daemon/control_path.h"
 #include "daemon/log.h"
@@ -26,6 +27,7 @@ struct control_client {
 	struct json_object *reply; /* NULL: reading a request */
 	const char *text; /* the text of reply */
 	size_t left; /* bytes of text not sent yet */
+	struct pvr_capture_session *capture; /* gets the connection after the reply */
 };
 
 struct pvr_control {
@@ -35,7 +37,8 @@ struct pvr_control {
 	struct control_client *clients[CONTROL_CLIENTS_MAX];
 };
 
-static void client_close(struct control_client *client)
+/* Forget the client, and close its connection unless a capture has it. */
+static void client_end(struct control_client *client, bool closes)
 {
 	struct pvr_control *control = client->control;
 	size_t i;
@@ -46,9 +49,27 @@ static void client_close(struct control_client *client)
 	}
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_loop_remove(&client->source);
-	close(client->source.fd);
+	if (closes)
+		close(client->source.fd);
 	json_object_put(client->reply);
 	free(client);
+}
+
+static void client_close(struct control_client *client)
+{
+	struct pvr_capture_session *capture = client->capture;
+
+	client_end(client, true);
+	pvr_capture_end(capture);
+}
+
+static void hand_over(struct control_client *client)
+{
+	struct pvr_capture_session *capture = client->capture;
+	int fd = client->source.fd;
+
+	client_end(client, false);
+	pvr_capture_stream(capture, fd);
 }
 
 static void client_expired(struct pvr_loop_timer *timer)
@@ -76,6 +97,10 @@ static bool send_reply(struct control_client *client)
 	}
 	json_object_put(client->reply);
 	client->reply = NULL;
+	if (client->capture) {
+		hand_over(client);
+		return false;
+	}
 	pvr_loop_modify(&client->source, EPOLLIN);
 	return true;
 }
@@ -84,7 +109,7 @@ static bool answer(struct control_client *client, const char *line)
 {
 	struct json_object *request = json_tokener_parse(line);
 
-	client->reply = pvr_request_run(client->control->daemon, request);
+	client->reply = pvr_request_run(client->control->daemon, request, &client->capture);
 	json_object_put(request);
 	/* An operator that has the reply finds the lines of its events in the log. */
 	pvrd_log_flush();

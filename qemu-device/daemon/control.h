@@ -23,7 +23,13 @@ struct pvr_control *pvr_control_create(struct pvr_daemon *daemon, const char *pa
 				       struct pvr_error *err);
 void pvr_control_destroy(struct pvr_control *control);
 
-/* Executes a request. Return: the reply, which the caller puts; NULL without memory. */
-struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *request);
+struct pvr_capture_session;
+
+/*
+ * Executes a request. @capture: set to a capture that gets the connection after the reply,
+ * or to NULL. Return: the reply, which the caller puts; NULL without memory.
+ */
+struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *request,
+				    struct pvr_capture_session **capture);
 
 #endif /* PVR_DAEMON_CONTROL_H */

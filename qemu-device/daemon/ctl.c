@@ -12,6 +12,7 @@
 #include "base/unix_socket.h"
 #include "daemon/adapter_settings.h"
 #include "daemon/control_path.h"
+#include "daemon/ctl_capture.h"
 #include "daemon/ctl_client.h"
 #include "daemon/ctl_fault.h"
 #include "daemon/ctl_print.h"
@@ -28,6 +29,9 @@ static const char help[] =
 	"  qps [NAME]             queue pairs of one adapter or of all\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
 	"  top [NAME]             rates of all adapters, or of the queue pairs of one, live\n"
+	"  capture [--snaplen N] [--payload] NAME FILE\n"
+	"                         packets of an adapter, as pcapng for Wireshark; '-': to\n"
+	"                         standard output; payload is zero without --payload\n"
 	"  workers                workers: CPUs, load, polling and sleep\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
 	"  remove-adapter NAME    remove an adapter: the device of its VM is unplugged\n"
@@ -85,6 +89,8 @@ struct ctl_options {
 	char control[PVR_PATH_MAX];
 	bool json;
 	struct pvr_top_options top;
+	struct pvr_capture_options capture;
+	bool has_capture_option;
 	const char *top_option; /* the last one that is only for top, or NULL */
 	char words[512]; /* KEY=VALUE of the options of 'fault add' */
 };
@@ -110,6 +116,18 @@ static int run_top(const struct ctl_options *options, char **args, int num)
 	return pvr_top_run(&top, &err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
 }
 
+static int run_capture(const struct ctl_options *options, char **args, int num)
+{
+	struct pvr_capture_options capture = options->capture;
+	struct pvr_error err;
+
+	(void)num;
+	capture.control = options->control;
+	capture.adapter = args[0];
+	capture.file = args[1];
+	return pvr_ctl_capture(&capture, &err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
+}
+
 static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL },
@@ -117,6 +135,7 @@ static const struct ctl_command commands[] = {
 	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL },
 	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL },
 	{ "top", 0, 1, { "name" }, NULL, run_top },
+	{ "capture", 2, 2, { NULL }, NULL, run_capture },
 	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL },
 	{ "add-adapter", 1, 1, { NULL }, NULL, NULL },
 	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL },
@@ -145,9 +164,12 @@ static const struct ctl_command *find_command(const char *name, int args, struct
 	return NULL;
 }
 
-static bool only_for_top(const struct ctl_options *options, const struct ctl_command *command,
-			 struct pvr_error *err)
+static bool check_options(const struct ctl_options *options, const struct ctl_command *command,
+			  struct pvr_error *err)
 {
+	if (options->has_capture_option && command->run != run_capture)
+		return pvr_fail(err, "options --snaplen and --payload are for the command capture, "
+				     "see pvrdmactl --help");
 	if (!options->top_option || command->run == run_top)
 		return true;
 	return pvr_fail(err, "option %s is for the command top, see pvrdmactl --help",
@@ -223,7 +245,7 @@ static int run(const struct ctl_options *options, char **args, int num)
 	int status;
 
 	command = find_command(args[0], num - 1, &err);
-	if (!command || !only_for_top(options, command, &err))
+	if (!command || !check_options(options, command, &err))
 		return complain(err.text, EXIT_USAGE);
 	if (command->run)
 		return command->run(options, args + 1, num - 1);
@@ -247,7 +269,8 @@ static const struct option long_options[] = {
 	{ "count", required_argument, NULL, 'n' },   { "sort", required_argument, NULL, 's' },
 	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
 	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
-	{ "seed", required_argument, NULL, 'f' },    { "help", no_argument, NULL, 'h' },
+	{ "seed", required_argument, NULL, 'f' },    { "snaplen", required_argument, NULL, 'S' },
+	{ "payload", no_argument, NULL, 'P' },	     { "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'v' },	     { NULL, 0, NULL, 0 },
 };
 
@@ -299,6 +322,18 @@ static int parse_top_option(int key, struct ctl_options *options)
 	return good ? -1 : complain(err.text, EXIT_USAGE);
 }
 
+static int parse_capture_option(int key, struct ctl_options *options)
+{
+	struct pvr_error err;
+
+	options->has_capture_option = true;
+	if (key == 'P')
+		options->capture.payload = true;
+	else if (!pvr_capture_parse_snaplen(optarg, &options->capture.snaplen, &err))
+		return complain(err.text, EXIT_USAGE);
+	return -1;
+}
+
 /* Return: an exit status, or -1: continue. */
 static int parse_options(int argc, char **argv, struct ctl_options *options)
 {
@@ -323,6 +358,12 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 		case 'n':
 		case 's':
 			status = parse_top_option(key, options);
+			if (status >= 0)
+				return status;
+			break;
+		case 'S':
+		case 'P':
+			status = parse_capture_option(key, options);
 			if (status >= 0)
 				return status;
 			break;

@@ -10,6 +10,7 @@
 #include "daemon/ctl_client.h"
 
 #define CTL_PATIENCE 10 /* seconds */
+#define RECEIVE_BYTES 4096
 
 static bool no_daemon(const char *path, struct pvr_error *err)
 {
@@ -51,14 +52,15 @@ int pvr_ctl_connect(const char *path, struct pvr_error *err)
 	return fd;
 }
 
-static struct json_object *receive_reply(int fd)
+/* @step: bytes to receive at a time */
+static struct json_object *receive_reply(int fd, size_t step)
 {
 	struct json_tokener *tokener = json_tokener_new();
 	struct json_object *reply = NULL;
-	char buf[4096];
+	char buf[RECEIVE_BYTES];
 	ssize_t n;
 
-	while (tokener && (n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+	while (tokener && (n = recv(fd, buf, step, 0)) > 0) {
 		reply = json_tokener_parse_ex(tokener, buf, (int)n);
 		if (reply || json_tokener_get_error(tokener) != json_tokener_continue)
 			break;
@@ -67,18 +69,36 @@ static struct json_object *receive_reply(int fd)
 	return reply;
 }
 
-struct json_object *pvr_ctl_ask(int fd, const char *path, struct json_object *request,
-				struct pvr_error *err)
+static struct json_object *ask(int fd, const char *path, struct json_object *request, size_t step,
+			       struct pvr_error *err)
 {
 	struct json_object *reply = NULL;
 
 	if (send_line(fd, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN)))
-		reply = receive_reply(fd);
+		reply = receive_reply(fd, step);
 	if (!reply)
 		pvr_fail(err,
 			 "no reply from pvrdmad at %s within %d s: does another "
 			 "program listen there?",
 			 path, CTL_PATIENCE);
+	return reply;
+}
+
+struct json_object *pvr_ctl_ask(int fd, const char *path, struct json_object *request,
+				struct pvr_error *err)
+{
+	return ask(fd, path, request, RECEIVE_BYTES, err);
+}
+
+struct json_object *pvr_ctl_ask_line(int fd, const char *path, struct json_object *request,
+				     struct pvr_error *err)
+{
+	struct json_object *reply = ask(fd, path, request, 1, err);
+	char newline;
+
+	/* The reply ends with its brace; the newline follows. */
+	if (reply)
+		(void)!recv(fd, &newline, sizeof(newline), 0);
 	return reply;
 }
 

@@ -18,6 +18,10 @@ int pvr_ctl_connect(const char *path, struct pvr_error *err);
 struct json_object *pvr_ctl_ask(int fd, const char *path, struct json_object *request,
 				struct pvr_error *err);
 
+/* The same, and no byte behind the line of the reply is received. */
+struct json_object *pvr_ctl_ask_line(int fd, const char *path, struct json_object *request,
+				     struct pvr_error *err);
+
 /* Return: false with @err filled if pvrdmad has refused the request. */
 bool pvr_ctl_is_ok(struct json_object *reply, struct pvr_error *err);
 

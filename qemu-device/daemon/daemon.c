@@ -13,6 +13,7 @@
 #include "attach/ram_use.h"
 #include "base/closer.h"
 #include "daemon/confine.h"
+#include "daemon/capture.h"
 #include "daemon/control.h"
 #include "daemon/cpus.h"
 #include "daemon/daemon.h"
@@ -197,6 +198,7 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 	size_t i = index_of(daemon, name);
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
+	pvr_captures_end(daemon, attach);
 	detach_vm(daemon, attach);
 	pvr_worker_pool_pause(&daemon->pool);
 	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
@@ -380,6 +382,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
+	pvr_captures_end(daemon, NULL);
 	pvr_worker_pool_stop(&daemon->pool);
 	pvr_stall_guard_exit(&daemon->guard);
 	pvr_control_destroy(daemon->control);

@@ -21,6 +21,7 @@ struct pvr_daemon {
 	unsigned int polling; /* workers that uar=mapped keeps from sleeping, at the last check */
 	struct pvr_control *control;
 	struct pvr_network *network; /* NULL: no other hosts */
+	LIST_HEAD(, pvr_capture_session) captures;
 	struct pvr_source signals;
 	struct pvr_watchdog watchdog;
 	bool faults_allowed; /* the setting "faults" */

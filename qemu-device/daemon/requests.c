@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "daemon/capture.h"
 #include "daemon/control.h"
 #include "daemon/fault_requests.h"
 #include "daemon/json_put.h"
@@ -15,6 +16,7 @@ struct request {
 	struct pvr_daemon *daemon;
 	struct json_object *args;
 	struct json_object *reply;
+	struct pvr_capture_session *capture; /* that the request has started, or NULL */
 	struct pvr_error err;
 };
 
@@ -511,6 +513,37 @@ static bool run_link(struct request *request)
 	return true;
 }
 
+/* Return: false if "snaplen" is out of range. */
+static bool get_snaplen(struct request *request, uint32_t *snaplen)
+{
+	struct json_object *value;
+	int64_t bytes = PVR_CAPTURE_SNAPLEN_MAX;
+
+	if (json_object_object_get_ex(request->args, "snaplen", &value))
+		bytes = json_object_is_type(value, json_type_int) ? json_object_get_int64(value)
+								  : -1;
+	*snaplen = (uint32_t)bytes;
+	return (bytes > 0 && bytes <= PVR_CAPTURE_SNAPLEN_MAX) ||
+	       pvr_fail(&request->err, "\"snaplen\" is no number from 1 to %u",
+			PVR_CAPTURE_SNAPLEN_MAX);
+}
+
+static bool run_capture(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+	struct json_object *value;
+	uint32_t snaplen;
+	bool payload;
+
+	payload = json_object_object_get_ex(request->args, "payload", &value) &&
+		  json_object_get_boolean(value);
+	if (!attach || !get_snaplen(request, &snaplen))
+		return false;
+	request->capture =
+		pvr_capture_start(request->daemon, attach, snaplen, payload, &request->err);
+	return request->capture != NULL;
+}
+
 static bool run_fault_add(struct request *request)
 {
 	struct json_object *texts = NULL;
@@ -579,6 +612,7 @@ static const struct {
 	{ "add-adapter", run_add_adapter },
 	{ "remove-adapter", run_remove_adapter },
 	{ "link", run_link },
+	{ "capture", run_capture },
 	{ "fault-add", run_fault_add },
 	{ "fault-list", run_fault_list },
 	{ "fault-clear", run_fault_clear },
@@ -604,7 +638,8 @@ static bool run_command(struct request *request)
 	return pvr_fail(&request->err, "unknown command '%.64s'", name);
 }
 
-struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *args)
+struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *args,
+				    struct pvr_capture_session **capture)
 {
 	struct request request = {
 		.daemon = daemon,
@@ -613,11 +648,13 @@ struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_objec
 	};
 	bool ok;
 
+	*capture = NULL;
 	if (!request.reply)
 		return NULL;
 	ok = run_command(&request);
 	put_bool(request.reply, "ok", ok);
 	if (!ok)
 		put_text(request.reply, "error", request.err.text);
+	*capture = request.capture;
 	return request.reply;
 }
