@@ -13,6 +13,7 @@ DAEMON = ROOT / "qemu-device" / "daemon"
 
 FAKE = """\
 pvrdmactl() { [[ $* == "$EXPECTED" ]] && echo '{ "adapters": [ { "name": "vm1", "fabric": "x" }, { "name": "vm2" } ] }'; }
+pvrdma-lab() { echo '  --nodes N'; echo '  --run SCRIPT   run, see --nodes'; }
 pvrdmad() { echo '  --adapter name=NAME'; echo '  --config FILE      read, see --etcd'; }
 """
 
@@ -59,6 +60,18 @@ def test_names_are_those_of_the_daemon_that_the_option_names():
 ])
 def test_pvrdmad(words, proposals):
     assert complete("pvrdmad", *words) == proposals
+
+
+@pytest.mark.parametrize("words, proposals", [
+    (["r"], ["run"]),
+    (["--"], ["--nodes", "--run"]),
+    (["run", "--n"], ["--nodes"]),
+    (["run", "--driver", "r"], ["rxe"]),
+    (["run", "/etc/host.c"], ["/etc/host.conf"]),
+    (["run", "--fault", "/etc/host.c"], ["/etc/host.conf"]),
+])
+def test_pvrdma_lab(words, proposals):
+    assert complete("pvrdma-lab", *words) == proposals
 
 
 def test_zsh_has_all_commands():

@@ -278,13 +278,20 @@ BAD = [
     (["--driver", "pvrdma", "--adapter-socket", "/nowhere"], "2 nodes need 2 times --adapter-socket"),
     (["--driver", "pvrdma", "--nodes", "1", "--adapter-socket", "/nowhere"],
      "/nowhere is no socket: is pvrdmad running?"),
+    (["--driver", "rxe", "--fault", "/etc/passwd"], "--fault acts on adapters of pvrdmad, which --driver rxe does not use"),
+    (["--driver", "pvrdma", "--fault", "/nowhere"], "--fault /nowhere: there is no such file"),
+    (["--driver", "pvrdma", "--fault", "{fault}"], "/faults: fault 'drop=200%': drop '200%' is not a percentage"),
+    (["--driver", "pvrdma", "--nodes", "1", "--adapter-socket", "/nowhere", "--fault", "{fault}"],
+     "--fault wants a pvrdmad of vmlab's own"),
     (["--frobnicate"], "unrecognized arguments: --frobnicate"),
 ]
 
 
 @pytest.mark.parametrize("args, message", BAD, ids=[" ".join(args) for args, _ in BAD])
 def test_bad_input_gets_one_clear_line(vmlab, tmp_path, args, message):
-    args = [arg.replace("{old}", str(old_qemu(tmp_path))) for arg in args]
+    fault = tmp_path / "faults"
+    fault.write_text("drop=200%\n")
+    args = [arg.replace("{old}", str(old_qemu(tmp_path))).replace("{fault}", str(fault)) for arg in args]
     command = vmlab.command("true", driver="none")
     done = subprocess.run(command + args, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -297,3 +304,9 @@ def test_nothing_to_do():
     done = subprocess.run([VMLAB, "--driver", "none"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "vmlab: error: what shall the VMs do? Give --run SCRIPT or --shell\n"
+
+
+def test_run_wants_a_script():
+    done = subprocess.run([VMLAB, "run", "--driver", "none"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "vmlab: error: the following arguments are required: SCRIPT (see scripts/vmlab --help)\n"

@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, initramfs, options, process, rundir, segment, ssh, steps, tsc
+from vmlab_lib import cache, faults, initramfs, options, process, qemu, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -294,6 +294,44 @@ def test_frequency_of_the_clock_does_not_depend_on_the_time_of_measurement():
 def test_no_frequency_where_there_is_no_such_clock(monkeypatch):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert tsc.khz() is None
+
+
+# --- accelerator --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("flags, device, reason", [
+    ("fpu vmx sse", "kvm", None),
+    ("fpu svm", "kvm", None),
+    ("fpu sse", "kvm", "the CPU has no hardware virtualization"),
+    ("fpu vmx", "nowhere", "there is no {folder}/nowhere"),
+    ("fpu vmx", "kvm", "no access to {folder}/kvm; the group kvm usually has it"),
+])
+def test_kvm_is_used_or_the_reason_not_to_is_known(tmp_path, monkeypatch, flags, device, reason):
+    (tmp_path / "kvm").touch()
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    monkeypatch.setattr(os, "access", lambda *_: not reason or "access" not in reason)
+    expected = reason.format(folder=tmp_path) if reason else None
+    assert qemu.why_no_kvm(str(tmp_path / device), str(tmp_path / "cpuinfo")) == expected
+
+
+# --- faults -------------------------------------------------------------------------------------
+
+def test_fault_acts_at_the_host_of_its_requester():
+    """Three nodes on two hosts: node1 and node3 are on host 1."""
+    lines = ["from=node1 to=node2 drop=1%", "from=node2 to=node2 drop=2%  # none", "", "delay=1ms", "to=host1 rate=1Gbit"]
+    assert faults.distribute(lines, 3, 1) == [lines]
+    assert faults.distribute(lines, 3, 2) == [
+        ["from=node1 to=host2 drop=1%", "", "", "delay=1ms", ""],
+        ["", "from=node2 to=node2 drop=2%", "", "delay=1ms", "to=host1 rate=1Gbit"]]
+
+
+@pytest.mark.parametrize("line, message", [
+    ("from=node4 drop=1%", "line 1: there is no 'node4', only node1 to node3 and host1 to host2"),
+    ("to=elsewhere drop=1%", "line 1: there is no 'elsewhere'"),
+    ("from=node2 to=node1 drop=1%", "line 1: node1 shares host1, and a fault acts on all messages from another host"),
+])
+def test_fault_of_a_wrong_node_names_its_line(line, message):
+    with pytest.raises(LabError, match=message):
+        faults.distribute([line], 3, 2)
 
 
 # --- SSH key ------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ class Fleet:
         return Daemon(options.pvrdmad, range(number, options.nodes + 1, options.hosts), self.run_dir, options.logs,
                       options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics,
                       host=number, prefix=self.hosts.enter(number),
-                      args=["--name", f"host{number}", "--listen", address(number), *secure, *peers])
+                      args=["--name", f"host{number}", "--listen", address(number), *secure, *peers, *options.daemon_args])
 
     def start(self):
         self.key.touch(mode=0o600)

@@ -6,7 +6,7 @@ import shutil
 import signal
 
 from . import options as command_line
-from . import logs, parts, rundir, shell, ssh
+from . import faults, logs, parts, qemu, rundir, shell, ssh
 from .daemon import Daemon, adapter_mac
 from .errors import Interrupted, LabError, LabFailure
 from .fleet import Fleet
@@ -64,13 +64,18 @@ def _run(options, progress):
         lab = Lab(options, make_vm, control, progress, service)
         stack.callback(lab.close)
         progress.say(f"booting {_count(options.nodes, 'VM')} "
-                     f"(kernel {options.kernel}, driver {options.driver}, {options.nic})")
+                     f"(kernel {options.kernel}, driver {options.driver}, {options.nic}, {_accelerator()})")
         lab.start()
         if options.shell:
             _serve_shell(lab, run, progress)
         else:
             lab.run()
             progress.say(f"{_count(options.nodes, 'node')} ended well; logs are in {options.logs}")
+
+
+def _accelerator():
+    reason = qemu.why_no_kvm()
+    return f"TCG: {reason}" if reason else "KVM"
 
 
 def _count(number, what):
@@ -83,15 +88,18 @@ def _start_daemon(options, run, progress, stack):
     if options.hosts > 1:
         service = Fleet(options, run)
     else:
-        service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs,
-                         options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics)
+        service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs, options.pvrdmad_log_level,
+                         options.adapter_settings, options.per_node, options.fabrics, args=options.daemon_args)
     stack.callback(_close_daemon, service)
     service.start()
     options.controls = service.controls
     options.adapters = [(path, "") for path in service.sockets.values()]
     options.more = service.more
+    if options.fault:
+        faults.load(options, run, options.fault)
     progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters" +
-                 (f" on {options.hosts} hosts" if options.hosts > 1 else ""))
+                 (f" on {options.hosts} hosts" if options.hosts > 1 else "") +
+                 (f", with the faults of {options.fault}" if options.fault else ""))
     return service
 
 

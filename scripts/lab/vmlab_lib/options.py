@@ -24,6 +24,9 @@ MAX_NODES = 250
 MAX_ADAPTERS = 16
 LEAST_MEMORY = 256 << 20
 
+COMMANDS = {
+    "run": "run SCRIPT on every node, like --run SCRIPT",
+}
 _EPILOG = """\
 On each node SCRIPT finds NODE (1..N), NODES, MY_IP, IPS, PEER_IP, MY_IP6, IPS6, PEER_IP6, RDMA_DEV,
 GID_INDEX and SHARE in its environment, and the commands `barrier NAME` and `labctl`. Details: docs/vmlab.md."""
@@ -36,7 +39,8 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(argv):
     """Return the checked options, or raise LabError."""
-    options = _parser().parse_args(argv)
+    command = argv[0] if argv and argv[0] in COMMANDS else ""
+    options = _parser(command).parse_args(argv[1:] if command else argv)
     options.mode = "shell" if options.shell else "run"
     options.binaries = pathlib.Path("/usr/sbin") if INSTALLED else BUILD / "host"
     if options.attach:
@@ -48,11 +52,22 @@ def parse(argv):
     return options
 
 
-def _parser():
-    parser = _Parser(prog=NAME, allow_abbrev=False, epilog=_EPILOG,
+def _usage(command):
+    if command:
+        return f"{NAME} {command} [OPTION...] SCRIPT"
+    lines = [f"{NAME} {name} [OPTION...] SCRIPT" for name in COMMANDS]
+    lines += [f"{NAME} [OPTION...] {what}" for what in ("--run SCRIPT", "--shell", "--build-only")]
+    return "\n       ".join(lines)
+
+
+def _parser(command):
+    parser = _Parser(prog=NAME, allow_abbrev=False, epilog=_EPILOG, usage=_usage(command),
                      description="Boot test VMs on one Ethernet segment and run a script on each.",
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
+    if command == "run":
+        add("run", metavar="SCRIPT", help="run SCRIPT on every node")
+        parser.set_defaults(shell=False, build_only=False, attach=None)
     add("--nodes", default="2", metavar="N", help="how many VMs (default 2)")
     add("--driver", default="pvrdma", metavar="|".join(DRIVERS),
         help="RDMA driver in the VMs (default pvrdma)")
@@ -69,12 +84,9 @@ def _parser():
     add("--fabrics", default="1", metavar="N", help="fabrics that the adapters of a VM are on in turns (default 1)")
     add("--hosts", default="1", metavar="H", help="hosts, each with a pvrdmad, over which the VMs are spread (default 1)")
     add("--pipe", default="tcp", metavar="|".join(PIPES), help="what joins the hosts (default tcp)")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--run", metavar="SCRIPT", help="run SCRIPT on every node")
-    what.add_argument("--shell", action="store_true", help="give a shell on node 1")
-    what.add_argument("--build-only", action="store_true",
-                      help="make what the VMs need, boot none")
-    what.add_argument("--attach", metavar="SOCKET", help="connect to another node's shell")
+    add("--fault", metavar="FILE", help="make messages fail: a file of `pvrdmactl fault load`; adapters are node1, node2 ...")
+    if not command:
+        _add_modes(parser.add_mutually_exclusive_group().add_argument)
     more = parser.add_argument_group("more options")
     add = more.add_argument
     add("--pvrdmad-control", metavar="PATH",
@@ -98,6 +110,13 @@ def _parser():
     add("--quiet", action="store_true", help="no progress lines")
     add("--version", action="version", version=f"{NAME} {(ROOT / 'VERSION').read_text().strip()}")
     return parser
+
+
+def _add_modes(add):
+    add("--run", metavar="SCRIPT", help="run SCRIPT on every node")
+    add("--shell", action="store_true", help="give a shell on node 1")
+    add("--build-only", action="store_true", help="make what the VMs need, boot none")
+    add("--attach", metavar="SOCKET", help="connect to another node's shell")
 
 
 def _check_numbers(options):
@@ -192,6 +211,10 @@ def _check_daemon(options):
     options.controls = [pathlib.Path(options.pvrdmad_control).absolute()] if options.pvrdmad_control else []
     if options.hosts > 1 and (not options.needs_daemon or options.adapters or options.controls):
         raise LabError("--hosts wants a pvrdmad of vmlab's own on each of them")
+    if options.fault and not options.needs_daemon:
+        raise LabError(f"--fault acts on adapters of pvrdmad, which --driver {options.driver} does not use")
+    if options.fault and (options.adapters or options.controls):
+        raise LabError("--fault wants a pvrdmad of vmlab's own: say `pvrdmactl fault load` to a running one")
     if not options.adapters and not options.controls:
         _check_own_daemon(options)
         return
@@ -207,6 +230,7 @@ def _check_daemon(options):
 
 
 def _check_own_daemon(options):
+    options.daemon_args = ["--faults", "allowed"] if options.fault else []
     program = options.pvrdmad = pathlib.Path(options.pvrdmad or options.binaries / "pvrdmad").absolute()
     if options.needs_daemon and not options.build_only and not os.access(program, os.X_OK):
         raise LabError(f"--driver {options.driver} needs pvrdmad, but there is no {program}: "
@@ -228,6 +252,9 @@ def _check_files(options):
             raise LabError(f"--share {options.share}: there is no such folder")
         if not os.access(options.share, os.R_OK | os.W_OK | os.X_OK):
             raise LabError(f"--share {options.share}: this user may not write there")
+    options.fault = pathlib.Path(options.fault).absolute() if options.fault else None
+    if options.fault and not os.access(options.fault, os.R_OK):
+        raise LabError(f"--fault {options.fault}: there is no such file, or this user may not read it")
     if options.module and not pathlib.Path(options.module).is_file():
         raise LabError(f"--module {options.module}: there is no such file")
     options.qmp = pathlib.Path(options.qmp).absolute() if options.qmp else None

@@ -41,13 +41,23 @@ def check_version(path):
                        f"{OLDEST[0]}.{OLDEST[1]} or newer: leave out --qemu to fetch one")
 
 
+def why_no_kvm(device="/dev/kvm", cpuinfo="/proc/cpuinfo"):
+    """Return: the reason not to use KVM, or None. Some hosts without vmx and svm have a /dev/kvm that hangs at boot."""
+    with open(cpuinfo) as file:
+        able = re.search(r"^flags\s*:.*\b(vmx|svm)\b", file.read(), re.MULTILINE)
+    if not able:
+        return "the CPU has no hardware virtualization"
+    if not os.path.exists(device):
+        return f"there is no {device}"
+    if not os.access(device, os.R_OK | os.W_OK):
+        return f"no access to {device}; the group kvm usually has it"
+    return None
+
+
 def accelerator():
-    """KVM only where it works: some hosts have a /dev/kvm that hangs at boot."""
-    with open("/proc/cpuinfo") as cpuinfo:
-        able = re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo.read(), re.MULTILINE)
-    if able and os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    if why_no_kvm():
+        return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    return ["-accel", "kvm", "-cpu", "host"]
 
 
 @functools.cache
