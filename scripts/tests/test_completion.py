@@ -13,7 +13,7 @@ DAEMON = ROOT / "qemu-device" / "daemon"
 
 FAKE = """\
 pvrdmactl() { [[ $* == "$EXPECTED" ]] && echo '{ "adapters": [ { "name": "vm1", "fabric": "x" }, { "name": "vm2" } ] }'; }
-pvrdma-lab() { echo '  --nodes N'; echo '  --run SCRIPT   run, see --nodes'; }
+pvrdma-lab() { echo '  --nodes N'; [[ $1 == run ]] && echo '  --reuse' || echo '  --run SCRIPT   run, see --nodes'; }
 pvrdmad() { echo '  --adapter name=NAME'; echo '  --config FILE      read, see --etcd'; }
 """
 
@@ -64,6 +64,8 @@ def test_pvrdmad(words, proposals):
 
 @pytest.mark.parametrize("words, proposals", [
     (["r"], ["run"]),
+    (["s"], ["stop"]),
+    (["run", "--r"], ["--reuse"]),
     (["--"], ["--nodes", "--run"]),
     (["run", "--n"], ["--nodes"]),
     (["run", "--driver", "r"], ["rxe"]),

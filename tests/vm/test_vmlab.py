@@ -310,3 +310,15 @@ def test_run_wants_a_script():
     done = subprocess.run([VMLAB, "run", "--driver", "none"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "vmlab: error: the following arguments are required: SCRIPT (see scripts/vmlab --help)\n"
+
+
+@pytest.mark.parametrize("words, message", [
+    (["stop", "0"], "there is no lab 0; see `scripts/vmlab list`"),
+    (["list", "--all"], "unrecognized arguments: --all (see scripts/vmlab --help)"),
+    (["--reuse", "--run", "/bin/true"], "unrecognized arguments: --reuse (see scripts/vmlab --help)"),
+    (["run", "--reuse", "--nodes", "1", "--adapter-socket", "/nowhere", "/bin/true"], "--reuse wants a pvrdmad of vmlab's own"),
+    (["run", "--reuse", "--idle-timeout", "soon", "/bin/true"], "--idle-timeout wants a positive number of seconds"),
+])
+def test_kept_labs_refuse_bad_input(words, message):
+    done = subprocess.run([VMLAB, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"vmlab: error: {message}\n")

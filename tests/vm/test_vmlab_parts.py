@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, faults, initramfs, options, process, qemu, rundir, segment, ssh, steps, tsc
+from vmlab_lib import cache, faults, initramfs, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -332,6 +332,26 @@ def test_fault_acts_at_the_host_of_its_requester():
 def test_fault_of_a_wrong_node_names_its_line(line, message):
     with pytest.raises(LabError, match=message):
         faults.distribute([line], 3, 2)
+
+
+# --- kept labs ----------------------------------------------------------------------------------
+
+def test_kept_vms_are_used_again_if_nothing_of_theirs_has_changed(tmp_path):
+    driver, provider = tmp_path / "pvrdma.ko", tmp_path / "provider"
+    provider.mkdir()
+
+    def key(*more, text="driver", library="provider"):
+        driver.write_text(text)
+        (provider / "lib.so").write_text(library)
+        found = parts.Parts(qemu="qemu", kernel=tmp_path, modules=tmp_path, initramfs=tmp_path, image=tmp_path,
+                            driver=driver, provider=provider)
+        return reuse.key_of(options.parse(["run", "--reuse", "--pvrdmad", sys.executable, *more, "/bin/true"]), found)
+
+    same = [key(), key("--timeout", "7"), key("--fault", "/etc/hostname"), key("--idle-timeout", "7", "--keep-logs", "/nowhere")]
+    assert len(set(same)) == 1
+    others = [key("--nodes", "3"), key("--hosts", "2"), key("--share", str(tmp_path)), key("--memory", "512M"),
+              key("--pvrdmad", "/bin/true"), key(text="changed"), key(library="changed")]
+    assert len(set(same + others)) == 1 + len(others)
 
 
 # --- SSH key ------------------------------------------------------------------------------------

@@ -3,10 +3,11 @@
 
 import contextlib
 import fcntl
+import shutil
 
 from .errors import LabError
 
-OURS = ("node*.console", "node*.out", "node*.qemu", "node*.cmdline", "pvrdmad.log", "paths.txt")
+OURS = ("node*.console", "node*.out", "node*.qemu", "node*.cmdline", "pvrdmad*.log", "paths.txt")
 
 
 def _take(path):
@@ -39,3 +40,12 @@ def log_dir(wanted):
                        "name another folder with --keep-logs") from err
     with lock:
         yield path
+
+
+def copy(folder, wanted):
+    """Copy the logs in `folder` to `wanted`, without those of an earlier run there. Return the folder, as of log_dir()."""
+    with log_dir(wanted) as path:
+        for pattern in OURS:
+            for file in folder.glob(pattern):
+                shutil.copy(file, path)
+        return path

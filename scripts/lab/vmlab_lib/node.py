@@ -66,6 +66,7 @@ class Node:
         self.name = f"node{vm.number}"
         self.program = program
         self.listener = listener
+        self.restarted = restarted
         self.state = State.BOOTING
         self.reason = None       # why the node failed
         self.exit_status = None  # its script's

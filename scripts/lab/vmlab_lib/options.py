@@ -24,9 +24,7 @@ MAX_NODES = 250
 MAX_ADAPTERS = 16
 LEAST_MEMORY = 256 << 20
 
-COMMANDS = {
-    "run": "run SCRIPT on every node, like --run SCRIPT",
-}
+COMMANDS = ("run", "list", "stop")
 _EPILOG = """\
 On each node SCRIPT finds NODE (1..N), NODES, MY_IP, IPS, PEER_IP, MY_IP6, IPS6, PEER_IP6, RDMA_DEV,
 GID_INDEX and SHARE in its environment, and the commands `barrier NAME` and `labctl`. Details: docs/vmlab.md."""
@@ -40,8 +38,11 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv):
     """Return the checked options, or raise LabError."""
     command = argv[0] if argv and argv[0] in COMMANDS else ""
+    if command in ("list", "stop"):
+        return _parse_short(command, argv[1:])
     options = _parser(command).parse_args(argv[1:] if command else argv)
-    options.mode = "shell" if options.shell else "run"
+    options.command = command
+    options.mode = "shell" if options.shell else "serve" if options.reuse else "run"
     options.binaries = pathlib.Path("/usr/sbin") if INSTALLED else BUILD / "host"
     if options.attach:
         return options
@@ -52,10 +53,22 @@ def parse(argv):
     return options
 
 
+def _parse_short(command, argv):
+    """`list` and `stop`."""
+    about = {"list": "List the labs of this user that `run --reuse` keeps.",
+             "stop": "End the VMs of these labs, or of all that `run --reuse` keeps."}
+    parser = _Parser(prog=f"{NAME} {command}", allow_abbrev=False, description=about[command])
+    if command == "stop":
+        parser.add_argument("labs", nargs="*", metavar="LAB", help=f"a number of `{NAME} list` (default: all)")
+    options = parser.parse_args(argv)
+    options.command, options.quiet = command, False
+    return options
+
+
 def _usage(command):
     if command:
         return f"{NAME} {command} [OPTION...] SCRIPT"
-    lines = [f"{NAME} {name} [OPTION...] SCRIPT" for name in COMMANDS]
+    lines = [f"{NAME} {what}" for what in ("run [OPTION...] SCRIPT", "list", "stop [LAB...]")]
     lines += [f"{NAME} [OPTION...] {what}" for what in ("--run SCRIPT", "--shell", "--build-only")]
     return "\n       ".join(lines)
 
@@ -67,7 +80,11 @@ def _parser(command):
     add = parser.add_argument
     if command == "run":
         add("run", metavar="SCRIPT", help="run SCRIPT on every node")
+        add("--reuse", action="store_true", help="use the VMs of an earlier run, and keep them for the next one")
+        add("--idle-timeout", default="3600", metavar="SECONDS", help="end kept VMs after so long without a run (default 3600)")
         parser.set_defaults(shell=False, build_only=False, attach=None)
+    else:
+        parser.set_defaults(reuse=False, idle_timeout="3600")
     add("--nodes", default="2", metavar="N", help="how many VMs (default 2)")
     add("--driver", default="pvrdma", metavar="|".join(DRIVERS),
         help="RDMA driver in the VMs (default pvrdma)")
@@ -127,12 +144,8 @@ def _check_numbers(options):
     options.hosts = _number("--hosts", options.hosts, 1, min(MAX_HOSTS, options.nodes))
     _choice("--pipe", options.pipe, PIPES)
     options.more = {}
-    try:
-        options.timeout = float(options.timeout)
-    except ValueError:
-        options.timeout = -1
-    if not 0 < options.timeout < 1e7:
-        raise LabError("--timeout wants a positive number of seconds")
+    options.timeout = _seconds("--timeout", options.timeout)
+    options.idle_timeout = _seconds("--idle-timeout", options.idle_timeout)
     options.memory = parse_size(options.memory)
 
 
@@ -140,6 +153,16 @@ def _number(name, text, least, most):
     if not text.isdecimal() or not least <= int(text) <= most:
         raise LabError(f"{name} wants a number from {least} to {most}, not '{text}'")
     return int(text)
+
+
+def _seconds(name, text):
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 < seconds < 1e7:
+        raise LabError(f"{name} wants a positive number of seconds")
+    return seconds
 
 
 def parse_size(text):
@@ -215,6 +238,8 @@ def _check_daemon(options):
         raise LabError(f"--fault acts on adapters of pvrdmad, which --driver {options.driver} does not use")
     if options.fault and (options.adapters or options.controls):
         raise LabError("--fault wants a pvrdmad of vmlab's own: say `pvrdmactl fault load` to a running one")
+    if options.reuse and (options.adapters or options.controls):
+        raise LabError("--reuse wants a pvrdmad of vmlab's own")
     if not options.adapters and not options.controls:
         _check_own_daemon(options)
         return
@@ -230,7 +255,7 @@ def _check_daemon(options):
 
 
 def _check_own_daemon(options):
-    options.daemon_args = ["--faults", "allowed"] if options.fault else []
+    options.daemon_args = ["--faults", "allowed"] if options.fault or options.reuse else []
     program = options.pvrdmad = pathlib.Path(options.pvrdmad or options.binaries / "pvrdmad").absolute()
     if options.needs_daemon and not options.build_only and not os.access(program, os.X_OK):
         raise LabError(f"--driver {options.driver} needs pvrdmad, but there is no {program}: "
@@ -263,3 +288,6 @@ def _check_files(options):
     if options.qmp and not options.qmp.is_dir():
         raise LabError(f"--qmp {options.qmp}: there is no such folder")
     options.logs = pathlib.Path(options.keep_logs or BUILD / "vmlab" / "last").absolute()
+    if options.reuse:
+        # Those of a run are copied to --keep-logs.
+        options.logs = BUILD / "vmlab" / "kept"

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A lab of given options and parts, ready to boot: its daemon, its segment, its shares."""
+
+import shutil
+
+from . import faults, parts, qemu, ssh
+from .daemon import Daemon, adapter_mac
+from .errors import LabFailure
+from .fleet import Fleet
+from .initramfs import GUEST_SCRIPTS
+from .node import Vm
+from .segment import Segment
+
+
+def make_lab(kind, options, found, run, progress, stack, *args):
+    """Return a Lab, or a `kind` of it, in the folder `run`; `stack` ends all that belongs to it."""
+    service = _start_daemon(options, run, progress, stack)
+    segment = Segment(options.nodes, run)
+    stack.callback(segment.close)
+    options.macs = {n: _mac(options, n) for n in range(1, options.nodes + 1)}
+    control = _fill_control(options, found, run)
+    lab = kind(options, _vm_maker(options, found, run, control, segment), control, progress, service, *args)
+    stack.callback(lab.close)
+    progress.say(f"booting {count(options.nodes, 'VM')} "
+                 f"(kernel {options.kernel}, driver {options.driver}, {options.nic}, {_accelerator()})")
+    return lab
+
+
+def _accelerator():
+    reason = qemu.why_no_kvm()
+    return f"TCG: {reason}" if reason else "KVM"
+
+
+def count(number, what):
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _start_daemon(options, run, progress, stack):
+    if not options.needs_daemon or options.adapters:
+        return None
+    if options.hosts > 1:
+        service = Fleet(options, run)
+    else:
+        service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs, options.pvrdmad_log_level,
+                         options.adapter_settings, options.per_node, options.fabrics, args=options.daemon_args)
+    stack.callback(_close_daemon, service)
+    service.start()
+    options.controls = service.controls
+    options.adapters = [(path, "") for path in service.sockets.values()]
+    options.more = service.more
+    if options.fault:
+        faults.load(options, run, options.fault)
+    progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters" +
+                 (f" on {options.hosts} hosts" if options.hosts > 1 else "") +
+                 (f", with the faults of {options.fault}" if options.fault else ""))
+    return service
+
+
+def _close_daemon(service):
+    failure = service.close()
+    if failure:
+        raise LabFailure(failure)
+
+
+def _mac(options, number):
+    if options.adapters:
+        return options.adapters[number - 1][1] or adapter_mac(number)
+    return adapter_mac(number)
+
+
+def _fill_control(options, found, run):
+    """The read-only share: the guest's scripts, SCRIPT, driver and provider, the nodes' key."""
+    control = run / "control"
+    control.mkdir()
+    shutil.copytree(GUEST_SCRIPTS, control / "guest")
+    if options.run:
+        shutil.copy(options.run, control / "run")
+        (control / "run").chmod(0o755)
+    if found.driver:
+        (control / "driver").mkdir()
+        shutil.copy(found.driver, control / "driver" / f"{options.driver}.ko")
+    if found.provider:
+        (control / "provider").mkdir()
+        for name in parts.PROVIDER_FILES:
+            shutil.copy(found.provider / name, control / "provider")
+    if ssh.SERVER in options.packages:
+        ssh.make_key(control / "ssh")
+    return control
+
+
+def _vm_maker(options, found, run, control, segment):
+    share = options.share or run / "share"
+    share.mkdir(exist_ok=True)
+    shares = [{"tag": "control", "path": control, "readonly": True},
+              {"tag": "modules", "path": found.modules, "readonly": True},
+              {"tag": "share", "path": share, "readonly": False}]
+
+    def make(number):
+        adapter = options.adapters[number - 1][0] if options.adapters else None
+        return Vm(
+            number=number, kernel=found.kernel, initramfs=found.initramfs, image=found.image,
+            driver=options.driver, nic=options.nic, mac=options.macs[number],
+            netdev=segment.netdev(number), adapter=adapter, posted=options.posted, shares=shares,
+            memory=options.memory, smp=options.smp, append=options.append,
+            more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
+            shell_path=run / f"shell{number}" if options.shell else None,
+            qmp=options.qmp / f"node{number}.qmp" if options.qmp else None)
+
+    return make
