@@ -35,7 +35,7 @@ FILES = {
         "usr/bin/pvrdma-lab", "usr/share/man/man1/pvrdma-lab.1.gz", "usr/share/bash-completion/completions/pvrdma-lab",
         *of_tree(LAB, *DRIVER, "rdma-core-provider/providers/**/*", "scripts/fetch/*", "scripts/guest/**/*",
                  "scripts/lab/**/*", "scripts/lib/*", "scripts/vmlab", "scripts/build/module", "scripts/build/provider",
-                 "scripts/build/libvfio-user", "scripts/build/*debug*"),
+                 "scripts/build/libvfio-user", "scripts/build/*debug*", "scripts/build/user-*"),
     },
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""`pvrdma-lab run`, as developers of RDMA programs use it in CI: faults, VMs that are used again."""
+"""`pvrdma-lab run`, as developers of RDMA programs use it in CI: faults, own modules and libraries, VMs that are used again."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from vmlab_lib.process import wait_for
-from vmlab_run import VMLAB, Result
+from vmlab_run import ROOT, VMLAB, Result
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
@@ -48,6 +48,49 @@ def test_faults_of_a_file_act_from_the_first_message(vmlab, tmp_path, hosts):
     assert f"with the faults of {fault}" in result.stderr
     assert "(kernel 6.1, driver pvrdma, virtio-net-pci, " in result.stderr
     assert ", KVM)" in result.stderr or ", TCG: " in result.stderr
+
+
+# --- modules and libraries of the user ------------------------------------------------------------
+
+CLIENT = """
+    #include <linux/module.h>
+    #include <rdma/ib_verbs.h>
+    static int add_one(struct ib_device *device) { pr_info("client sees %s\\n", dev_name(&device->dev)); return 0; }
+    static void remove_one(struct ib_device *device, void *data) { }
+    static struct ib_client client = { .name = "client", .add = add_one, .remove = remove_one };
+    static int __init start(void) { return ib_register_client(&client); }
+    static void __exit stop(void) { ib_unregister_client(&client); }
+    module_init(start);
+    module_exit(stop);
+    MODULE_LICENSE("GPL");
+    """
+
+
+def build(*words):
+    return subprocess.run([ROOT / "scripts" / words[0], *words[1:]], capture_output=True, text=True, check=True).stdout.split()[-1]
+
+
+def test_module_and_rdma_core_of_the_user(vmlab, tmp_path):
+    """A kernel client of verbs from source, the driver as a file, and another libibverbs, with our provider built into it."""
+    source = tmp_path / "client"
+    source.mkdir()
+    (source / "Kbuild").write_text("obj-m := client.o\n")
+    (source / "client.c").write_text(CLIENT)
+    driver = build("build/module", "6.1")
+    tree = build("fetch/rdma-core")
+    result = run(vmlab, """
+        dmesg | grep -o 'client sees .*'
+        readlink /usr/lib/x86_64-linux-gnu/libibverbs.so.1
+        ls /etc/libibverbs.d | grep pvrdma
+        """ + PINGPONG, module=[driver, source], rdma_core=tree).check()
+    for node in (1, 2):
+        assert result.nodes[node][:3] == ["client sees pvrdma0", "libibverbs.so.1.14.56.1", "pvrdma.driver"]
+    assert "iters in" in result.text(2)
+    (source / "client.c").write_text("not C\n")
+    broken = run(vmlab, "true", module=source, driver="none")
+    assert broken.status == 2
+    assert f"{source} does not build for kernel 6.1, see " in broken.error
+    assert "client.c:1:1: error: " in broken.stderr
 
 
 # --- --reuse --------------------------------------------------------------------------------------

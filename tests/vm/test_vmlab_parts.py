@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs, the SSH key, steps."""
 
+import argparse
 import os
 import pathlib
 import platform
@@ -11,7 +12,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, faults, initramfs, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
+from vmlab_lib import cache, faults, initramfs, modules, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -332,6 +333,41 @@ def test_fault_acts_at_the_host_of_its_requester():
 def test_fault_of_a_wrong_node_names_its_line(line, message):
     with pytest.raises(LabError, match=message):
         faults.distribute([line], 3, 2)
+
+
+# --- modules of the user ------------------------------------------------------------------------
+
+DEVICE_ALIAS = "pci:v000015ADd00000820sv*sd*bc*sc*i*"
+
+
+def of_user(monkeypatch, infos, driver="pvrdma"):
+    """infos: {name: (vermagic, aliases)} of modules."""
+    def info(path, field):
+        vermagic, aliases = infos[path.name]
+        return ([vermagic] if vermagic else []) if field == "vermagic" else aliases
+    monkeypatch.setattr(modules, "_info", info)
+    wanted = argparse.Namespace(module=[pathlib.Path("/nowhere") / name for name in infos], kernel="6.1", driver=driver)
+    return modules.of_user(wanted, "6.1.0-1", None)
+
+
+def test_module_with_the_alias_of_the_device_is_its_driver(monkeypatch):
+    found = of_user(monkeypatch, {"a.ko": ("6.1.0-1 SMP", []), "mine.ko": ("6.1.0-1 SMP", ["other", DEVICE_ALIAS]),
+                                  "b.ko": ("6.1.0-1 SMP", ["pci:v000015ADd000007B0sv*"])})
+    assert found.driver.name == "mine.ko"
+    assert [path.name for path in found.others] == ["a.ko", "b.ko"]
+
+
+@pytest.mark.parametrize("infos, driver, message", [
+    ({"a.ko": ("6.12.1 SMP", [])}, "none", "/nowhere/a.ko: is built for kernel 6.12.1, and the VMs have 6.1.0-1: name the folder"),
+    ({"a.ko": ("6.1.0-10 SMP", [])}, "none", "is built for kernel 6.1.0-10, and the VMs have 6.1.0-1"),
+    ({"a.ko": ("", [])}, "none", "/nowhere/a.ko: is no kernel module"),
+    ({"a.ko": ("6.1.0-1 SMP", [DEVICE_ALIAS]), "b.ko": ("6.1.0-1 SMP", [DEVICE_ALIAS])}, "pvrdma",
+     "/nowhere/b.ko: is a second driver of the device, after /nowhere/a.ko"),
+    ({"a.ko": ("6.1.0-1 SMP", [DEVICE_ALIAS])}, "rxe", "is a driver of a device that --driver rxe does not have"),
+])
+def test_module_that_cannot_be_loaded_is_refused(monkeypatch, infos, driver, message):
+    with pytest.raises(LabError, match=message):
+        of_user(monkeypatch, infos, driver)
 
 
 # --- kept labs ----------------------------------------------------------------------------------

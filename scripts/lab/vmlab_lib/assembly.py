@@ -79,6 +79,12 @@ def _fill_control(options, found, run):
     if found.driver:
         (control / "driver").mkdir()
         shutil.copy(found.driver, control / "driver" / f"{options.driver}.ko")
+    if found.extra:
+        (control / "modules").mkdir()
+        for number, module in enumerate(found.extra):
+            shutil.copy(module, control / "modules" / f"{number:02}-{module.name}")
+    if found.rdma_core:
+        shutil.copytree(found.rdma_core, control / "rdma-core", symlinks=True)
     if found.provider:
         (control / "provider").mkdir()
         for name in parts.PROVIDER_FILES:

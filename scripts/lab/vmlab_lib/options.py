@@ -118,7 +118,9 @@ def _parser(command):
         help="user-space provider (default auto: ours with --driver pvrdma, else Debian's)")
     add("--posted-writes", default="auto", metavar="auto|on|off",
         help="whether QEMU posts writes to the device (default auto: with our driver and provider)")
-    add("--module", metavar="FILE", help="the driver's .ko, instead of the one that is built")
+    add("--module", action="append", default=[], metavar="FILE|DIR",
+        help="load a kernel module, or build and load that of DIR; a driver of the device replaces ours; may be repeated")
+    add("--rdma-core", metavar="DIR", help="build this source tree of rdma-core, and replace the guest's by it")
     add("--append", default="", metavar="WORDS", help="more kernel parameters, as in --append 'init_on_alloc=0 nosmp'")
     add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
     add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
@@ -280,8 +282,13 @@ def _check_files(options):
     options.fault = pathlib.Path(options.fault).absolute() if options.fault else None
     if options.fault and not os.access(options.fault, os.R_OK):
         raise LabError(f"--fault {options.fault}: there is no such file, or this user may not read it")
-    if options.module and not pathlib.Path(options.module).is_file():
-        raise LabError(f"--module {options.module}: there is no such file")
+    options.module = [pathlib.Path(module).absolute() for module in options.module]
+    for module in options.module:
+        if not module.exists():
+            raise LabError(f"--module {module}: there is no such file or folder")
+    options.rdma_core = pathlib.Path(options.rdma_core).absolute() if options.rdma_core else None
+    if options.rdma_core and not options.rdma_core.is_dir():
+        raise LabError(f"--rdma-core {options.rdma_core}: there is no such folder")
     options.qmp = pathlib.Path(options.qmp).absolute() if options.qmp else None
     if options.qmp and options.driver != "pvrdma":
         raise LabError("--qmp wants --driver pvrdma")

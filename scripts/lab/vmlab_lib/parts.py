@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import struct
 
-from . import image, initramfs, process, qemu, ssh
+from . import image, initramfs, modules, process, qemu, ssh
 from .errors import LabError
 from .options import BUILD, ROOT, SCRIPTS
 
@@ -24,6 +24,8 @@ class Parts:
     image: pathlib.Path
     driver: pathlib.Path | None      # the .ko to load, if it is not the kernel's own
     provider: pathlib.Path | None    # folder with PROVIDER_FILES
+    extra: list = dataclasses.field(default_factory=list)  # further .ko files of the user
+    rdma_core: pathlib.Path | None = None  # folder with the files that replace the guest's
 
 
 def gather(options, progress):
@@ -35,11 +37,13 @@ def gather(options, progress):
     qemu.check_version(program)
     kernel = pathlib.Path(process.run_step([SCRIPTS / "fetch/kernel", options.kernel], progress))
     release = (kernel / "release").read_text().strip()
+    mine = modules.of_user(options, release, progress)
     return Parts(
         qemu=program, kernel=kernel / "vmlinuz", modules=kernel / "modules",
         initramfs=initramfs.initramfs(release, kernel / "modules"),
         image=image.root_image(options.packages, progress),
-        driver=_driver(options, progress), provider=_provider(options, progress))
+        driver=mine.driver or _driver(options, progress), extra=mine.others,
+        provider=_provider(options, progress), rdma_core=_rdma_core(options, progress))
 
 
 def _check_host_packages():
@@ -80,8 +84,6 @@ def _is_stale(results, *sources):
 def _driver(options, progress):
     if options.driver not in ("pvrdma", "vmw_pvrdma"):
         return None
-    if options.module:
-        return pathlib.Path(options.module).absolute()
     if options.driver == "vmw_pvrdma":
         return _file(process.run_step([SCRIPTS / "fetch/vmw-pvrdma", options.kernel], progress))
     path = BUILD / f"module-{options.kernel}" / "pvrdma.ko"
@@ -90,8 +92,15 @@ def _driver(options, progress):
     return _file(path)
 
 
+def _rdma_core(options, progress):
+    if not options.rdma_core:
+        return None
+    ours = ["--with-pvrdma"] if options.provider == "pvrdma" else []
+    return pathlib.Path(process.run_step([SCRIPTS / "build/user-rdma-core", *ours, options.rdma_core], progress))
+
+
 def _provider(options, progress):
-    if options.provider != "pvrdma":
+    if options.provider != "pvrdma" or options.rdma_core:
         return None
     folder = BUILD / "provider"
     if _is_stale([folder / name for name in PROVIDER_FILES], "include", "rdma-core-provider/providers"):

@@ -24,7 +24,7 @@ def _content(path):
     if path is None:
         return b""
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    return b"".join(str(file.relative_to(path)).encode() + b"\0" + file.read_bytes() for file in files)
+    return b"".join(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes() for file in files)
 
 
 def key_of(options, found):
@@ -33,7 +33,7 @@ def key_of(options, found):
     return cache.key(str(ROOT), repr([(name, str(getattr(options, name, None))) for name in VM_OPTIONS]),
                      repr((program.st_mtime_ns, program.st_size) if program else None),
                      str(found.kernel), str(found.initramfs), str(found.image),
-                     _content(found.driver), _content(found.provider), _content(GUEST_SCRIPTS))
+                     *map(_content, [found.driver, found.provider, found.rdma_core, GUEST_SCRIPTS, *found.extra]))
 
 
 class _Connection:
