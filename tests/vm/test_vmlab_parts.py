@@ -12,7 +12,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, faults, initramfs, modules, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
+from vmlab_lib import cache, faults, image, initramfs, modules, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -239,6 +239,49 @@ def test_cache_builds_once_and_leaves_nothing_of_a_failure(tmp_path, monkeypatch
     assert [path.name for path in (tmp_path / "some").iterdir()] == [".thing.lock"]
     assert cache.get("some", "thing", lambda path: path.write_text("whole")).read_text() == "whole"
     assert cache.get("some", "thing", fails).read_text() == "whole"
+
+
+@pytest.mark.parametrize("free, writable, message", [
+    (1 << 20, True, "the cache {folder}/cache/pvrdma is full, it has 1 MiB left: free 3 GiB there, or set PVRDMA_CACHE to another folder (a step failed)"),
+    (1 << 30, False, "this user may not write to the cache {folder}/cache/pvrdma: set PVRDMA_CACHE to another folder (a step failed)"),
+    (1 << 30, True, "a step failed"),
+])
+@pytest.mark.parametrize("error", [LabError("a step failed"), OSError("a step failed")])
+def test_step_that_fails_for_the_cache_says_so(tmp_path, monkeypatch, free, writable, message, error):
+    def fail(*_):
+        raise error
+    monkeypatch.setenv("PVRDMA_CACHE", str(tmp_path / "cache" / "pvrdma"))
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: argparse.Namespace(free=free))
+    monkeypatch.setattr(cache.os, "access", lambda *_: writable)
+    monkeypatch.setattr(parts, "_check_host_packages", lambda: None)
+    monkeypatch.setattr(parts, "_gather", fail)
+    with pytest.raises(LabError) as raised:
+        parts.gather(argparse.Namespace(packages=[]), None)
+    assert str(raised.value) == message.format(folder=tmp_path)
+
+
+def test_qemu_that_cannot_be_fetched_is_to_be_named(monkeypatch):
+    def fail(*_):
+        raise LabError("fetch/qemu: cannot download QEMU (see above)")
+    monkeypatch.delenv("QEMU", raising=False)
+    monkeypatch.setattr(process, "run_step", fail)
+    with pytest.raises(LabError, match=r"^no QEMU 10.1 or newer is installed, and none can be fetched \(.*\): install one, or name it with --qemu$"):
+        parts._qemu(argparse.Namespace(qemu=None), None)
+
+
+@pytest.mark.parametrize("line, message", [
+    ("E: Unable to locate package frobnicate", "--packages: Debian bookworm has no frobnicate; https://packages"),
+    ("E: Package 'frobnicate' has no installation candidate", "--packages: Debian bookworm has no frobnicate; https://packages"),
+    ("E: Package 'frobnicate' is broken", "the guest image could not be built: E: Package 'frobnicate' is broken"),
+])
+def test_unknown_package_is_named(tmp_path, monkeypatch, line, message):
+    program = tmp_path / "mmdebstrap"
+    program.write_text(f"#!/bin/sh\necho I: running apt-get update >&2\necho \"{line}\" >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(LabError) as raised:
+        image._build(tmp_path / "root.sqfs", tmp_path / "log", ["frobnicate"])
+    assert str(raised.value).startswith(message)
 
 
 def test_stopped_child_takes_its_children_along(tmp_path):

@@ -6,7 +6,11 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import shutil
 import tempfile
+
+# Below this a step that failed is taken to have filled the file system.
+FULL = 64 << 20
 
 
 def cache_dir():
@@ -15,6 +19,20 @@ def cache_dir():
         return pathlib.Path(base)
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return pathlib.Path(home) / "pvrdma"
+
+
+def trouble(reason):
+    """The cause of a failed step if it is the cache's file system, with what to do; None if it is not."""
+    folder = there = cache_dir().absolute()
+    while not there.exists():
+        there = there.parent
+    free = shutil.disk_usage(there).free
+    if free < FULL:
+        return (f"the cache {folder} is full, it has {free >> 20} MiB left: free 3 GiB there, or set PVRDMA_CACHE to another folder "
+                f"({reason})")
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return f"this user may not write to the cache {folder}: set PVRDMA_CACHE to another folder ({reason})"
+    return None
 
 
 def key(*parts):

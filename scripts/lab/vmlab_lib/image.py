@@ -3,6 +3,7 @@
 
 import os
 import platform
+import re
 import subprocess
 
 from . import cache, process
@@ -74,6 +75,11 @@ def _build(path, log, packages):
                 process.stop(squash)
         finally:
             process.stop(make)
+    unknown = re.findall(r"^E: (?:Unable to locate package|Package) '?([^\s']+)(?:$|' has no installation candidate)",
+                         log.read_text(errors="replace"), re.M)
+    if failed and unknown:
+        raise LabError(f"--packages: Debian {SUITE} has no {', '.join(sorted(set(unknown)))}; "
+                       f"https://packages.debian.org/{SUITE}/ has a search for names")
     if failed:
         raise LabError(f"the guest image could not be built: {_reason(log)} (all of it: {log})")
     log.unlink()

@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import struct
 
-from . import image, initramfs, modules, process, qemu, ssh
+from . import cache, image, initramfs, modules, process, qemu, ssh
 from .errors import LabError
 from .options import BUILD, ROOT, SCRIPTS
 
@@ -33,7 +33,29 @@ def gather(options, progress):
     _check_host_packages()
     if ssh.SERVER in options.packages:
         ssh.check_host()
-    program = options.qemu or process.run_step([SCRIPTS / "fetch/qemu"], progress)
+    try:
+        return _gather(options, progress)
+    except LabError as err:
+        raise LabError(cache.trouble(str(err)) or str(err)) from err
+    except OSError as err:
+        reason = f"{err.filename}: {err.strerror}" if err.filename else str(err)
+        raise LabError(cache.trouble(reason) or reason) from err
+
+
+def _qemu(options, progress):
+    if options.qemu:
+        return options.qemu
+    try:
+        return process.run_step([SCRIPTS / "fetch/qemu"], progress)
+    except LabError as err:
+        if os.environ.get("QEMU"):
+            raise
+        raise LabError(f"no QEMU {'.'.join(map(str, qemu.OLDEST))} or newer is installed, and none can be fetched ({err}): "
+                       "install one, or name it with --qemu") from err
+
+
+def _gather(options, progress):
+    program = _qemu(options, progress)
     qemu.check_version(program)
     kernel = pathlib.Path(process.run_step([SCRIPTS / "fetch/kernel", options.kernel], progress))
     release = (kernel / "release").read_text().strip()
