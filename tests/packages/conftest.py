@@ -43,10 +43,9 @@ def packages(request):
     return Packages(request.param)
 
 
-@pytest.fixture(scope="session")
-def in_root(packages):
+def root_runner(packages, variant):
     """Return: a function that runs a script of this folder in a clean root with the packages in /debs."""
-    tarball = output_of(ROOT / "scripts" / "fetch" / "root", packages.suite, "install")
+    tarball = output_of(ROOT / "scripts" / "fetch" / "root", packages.suite, variant)
 
     def run(script, *arguments, binds=()):
         command = [BUILD / "in-root", "--bind", f"{packages.folder}:/debs", "--bind", f"{pathlib.Path(__file__).parent}:/tests"]
@@ -55,3 +54,9 @@ def in_root(packages):
         return subprocess.run([*command, tarball, "env", f"VERSION={VERSION}", f"NEXT={NEXT}", "sh", f"/tests/{script}", *arguments],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return run
+
+
+@pytest.fixture(scope="session")
+def in_root(packages):
+    """Return: a function that runs a script of this folder in a clean root with the packages in /debs."""
+    return root_runner(packages, "install")
