@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """`pvrdma-lab run`, as developers of RDMA programs use it in CI: faults, own modules and libraries, VMs that are used again."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -214,3 +215,30 @@ def test_second_run_at_the_same_time_has_vms_of_its_own(reuse):
         assert stderr.endswith("vmlab: error: the lab was stopped\n")
     reuse("true").check()
     assert reuse.number and reuse.number != number
+
+
+def test_vms_end_when_idle_and_with_their_process(reuse):
+    reuse.options |= {"driver": "none", "nodes": 1, "idle_timeout": 1}
+    reuse("true").check()
+    assert wait_for(lambda: not kept_with(reuse), 20)
+    reuse.options["idle_timeout"] = 300
+    reuse("true").check()
+    number, = kept_with(reuse)
+    qemus = pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    assert qemus
+    os.kill(int(number), signal.SIGKILL)
+    assert wait_for(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in qemus), 20)
+    assert not kept_with(reuse)
+
+
+def kept_with(reuse):
+    """The numbers of labs whose QEMU has the kernel parameter of this test."""
+    found = []
+    for line in lab("list").stdout.splitlines():
+        number = line.split()[0]
+        with contextlib.suppress(OSError):  # it ends at this moment
+            children = pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split()
+            lines = [pathlib.Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children]
+            if any(reuse.options["append"].encode() in text for text in lines):
+                found.append(number)
+    return found
