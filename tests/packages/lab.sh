@@ -10,7 +10,7 @@ shift
 	tail -n 20 /work/setup.out
 	exit 1
 }
-# The cache is at its own path, below the home of the user who runs the tests. Builds are the ordinary user's.
+# The cache is at its own path, below the home of the tests' own user. Builds are the ordinary user's.
 folder=$cache
 while [ "$folder" != / ]; do
 	chmod o+x "$folder" 2>/dev/null || true

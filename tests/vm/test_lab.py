@@ -126,11 +126,15 @@ def used(stderr):
     return found and found[1]
 
 
+def is_kept(number):
+    return any(line.split()[0] == number for line in lab("list").stdout.splitlines())
+
+
 @pytest.fixture
 def reuse(vmlab, request):
     made = Reuse(vmlab, request.node.name)
     yield made
-    if made.number and pathlib.Path(f"/proc/{made.number}").exists():
+    if made.number and is_kept(made.number):
         assert lab("stop", made.number).returncode == 0
 
 
@@ -174,7 +178,8 @@ def test_vms_are_used_again_after_good_and_bad_runs(reuse, tmp_path):
     assert re.fullmatch(r"\d+  idle for \d+ s  runs 10  2 nodes, kernel 6.1, driver pvrdma  logs .*", listed)
     stopped = lab("stop", lab_number)
     assert (stopped.returncode, stopped.stderr) == (0, f"vmlab: lab {lab_number} is stopped\n")
-    assert not pathlib.Path(f"/proc/{lab_number}").exists()
+    assert not is_kept(lab_number)
+    assert wait_for(lambda: not pathlib.Path(f"/proc/{lab_number}").exists(), 20)  # until init has its status
     assert not list(pathlib.Path("/tmp").glob(f"vmlab-{lab_number}-*"))
 
 
