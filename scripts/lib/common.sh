@@ -102,6 +102,16 @@ recipe()
 	sed -e '/^[[:space:]]*# CONFIG_/b' -e '/^[[:space:]]*#/d' -e '/\/common\.sh"$/d' -- "$@" | sha256sum | cut -c1-12
 }
 
+# check_space: fail if the cache's file system is nearly full. Programs that meet its end report it late or not at all.
+check_space()
+{
+	local free
+	mkdir -p "$pvr_cache" 2>/dev/null || die "cannot write to the cache $pvr_cache: set PVRDMA_CACHE to another folder"
+	free=$(df --output=avail --block-size=1M -- "$pvr_cache" | tail -n 1)
+	((free >= 256)) ||
+		die "the cache $pvr_cache is full, it has $((free)) MiB left: free 3 GiB there, or set PVRDMA_CACHE to another folder"
+}
+
 # cached NAME FUNCTION: sets $result to the folder NAME of the cache. When it is not there yet, FUNCTION
 # is called with an empty temporary folder to fill and the final path; the folder then appears at once.
 # $pvr_refresh set: made anew.
@@ -111,6 +121,7 @@ cached()
 	if [[ -d $result && -z ${pvr_refresh:-} ]]; then
 		return
 	fi
+	check_space
 	lock "${1//\//_}"
 	if [[ ! -d $result || -n ${pvr_refresh:-} ]]; then
 		mkdir -p "$(dirname -- "$result")"

@@ -52,6 +52,25 @@ def test_unknown_option_is_one_clear_line(name):
     assert done.stdout == ""
 
 
+def test_full_cache_is_named_before_a_download(tmp_path):
+    program(tmp_path / "df", "printf '%s\\n' Avail 255\n")
+    done = with_library(tmp_path, f"""
+        PATH={tmp_path}:$PATH
+        fill() {{ echo "it was called"; }}
+        cached thing fill
+        """)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith(f"the cache {tmp_path}/cache is full, it has 255 MiB left: free 3 GiB there, "
+                                "or set PVRDMA_CACHE to another folder\n")
+
+
+def test_cache_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "cache").touch()
+    done = with_library(tmp_path, "cached thing false")
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"cannot write to the cache {tmp_path}/cache: set PVRDMA_CACHE to another folder\n")
+
+
 def test_fetch_kernel_names_the_versions_it_knows():
     done = run(SCRIPTS / "fetch/kernel", "5.10")
     assert done.returncode != 0

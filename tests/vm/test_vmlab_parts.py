@@ -251,7 +251,7 @@ def test_step_that_fails_for_the_cache_says_so(tmp_path, monkeypatch, free, writ
     def fail(*_):
         raise error
     monkeypatch.setenv("PVRDMA_CACHE", str(tmp_path / "cache" / "pvrdma"))
-    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: argparse.Namespace(free=free))
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: argparse.Namespace(free=free, total=1 << 40))
     monkeypatch.setattr(cache.os, "access", lambda *_: writable)
     monkeypatch.setattr(parts, "_check_host_packages", lambda: None)
     monkeypatch.setattr(parts, "_gather", fail)

@@ -11,6 +11,7 @@ import tempfile
 
 # Below this a step that failed is taken to have filled the file system.
 FULL = 64 << 20
+VARIABLE = "PVRDMA_CACHE"
 
 
 def cache_dir():
@@ -23,14 +24,17 @@ def cache_dir():
 
 def trouble(reason):
     """The cause of a failed step if it is the cache's file system, with what to do; None if it is not."""
+    if VARIABLE in reason:
+        return None
     folder = there = cache_dir().absolute()
     while not there.exists():
         there = there.parent
-    free = shutil.disk_usage(there).free
-    if free < FULL:
+    usage = shutil.disk_usage(there)
+    free = usage.free
+    if usage.total and free < FULL:
         return (f"the cache {folder} is full, it has {free >> 20} MiB left: free 3 GiB there, or set PVRDMA_CACHE to another folder "
                 f"({reason})")
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    if not usage.total or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return f"this user may not write to the cache {folder}: set PVRDMA_CACHE to another folder ({reason})"
     return None
 

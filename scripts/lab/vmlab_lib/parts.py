@@ -48,8 +48,8 @@ def _qemu(options, progress):
     try:
         return process.run_step([SCRIPTS / "fetch/qemu"], progress)
     except LabError as err:
-        if os.environ.get("QEMU"):
-            raise
+        if os.environ.get("QEMU") or cache.VARIABLE in str(err):
+            raise  # it says what to do
         raise LabError(f"no QEMU {'.'.join(map(str, qemu.OLDEST))} or newer is installed, and none can be fetched ({err}): "
                        "install one, or name it with --qemu") from err
 
