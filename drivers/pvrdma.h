@@ -88,8 +88,8 @@ struct pvr_pci {
 	bool off; /* removed, suspended, in reset or shut down: no restarts */
 	u32 restarts; /* since window */
 	unsigned long window; /* in jiffies */
-	unsigned long
-		close_timeout; /* a restart waits for consumers until then */
+	/* a restart waits for consumers until then */
+	unsigned long close_timeout;
 	bool was_used; /* by kernel consumers, at the last poll */
 	struct delayed_work restart_work;
 };
