@@ -28,7 +28,7 @@ int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata)
 {
 	const struct rdma_ah_attr *attr = init->ah_attr;
-	struct pvrdma_av *av = &to_pvr_ah(ibah)->av;
+	struct pvr_av *av = &to_pvr_ah(ibah)->av;
 	const struct ib_global_route *grh;
 	int err;
 
@@ -38,9 +38,11 @@ int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	if (err)
 		return err;
 	grh = rdma_ah_read_grh(attr);
-	av->port_pd = to_pvr_pd(ibah->pd)->handle | attr->port_num << 24;
-	av->sl_tclass_flowlabel = grh->traffic_class << 20 |
-				  (grh->flow_label & IB_GRH_FLOWLABEL_MASK);
+	av->port_pd =
+		cpu_to_le32(to_pvr_pd(ibah->pd)->handle | attr->port_num << 24);
+	av->sl_tclass_flowlabel =
+		cpu_to_le32(grh->traffic_class << 20 |
+			    (grh->flow_label & IB_GRH_FLOWLABEL_MASK));
 	memcpy(av->dgid, grh->dgid.raw, sizeof(av->dgid));
 	av->src_path_bits = rdma_ah_get_path_bits(attr) | PVR_AV_GRH;
 	av->gid_index = grh->sgid_index;
@@ -59,7 +61,7 @@ void pvr_ah_attr_to_dev(struct pvr_ah_attr *to, const struct rdma_ah_attr *from)
 	const struct ib_global_route *grh = rdma_ah_read_grh(from);
 
 	memcpy(to->dgid, grh->dgid.raw, sizeof(to->dgid));
-	to->flow_label = grh->flow_label;
+	to->flow_label = cpu_to_le32(grh->flow_label);
 	to->sgid_index = grh->sgid_index;
 	to->hop_limit = grh->hop_limit;
 	to->traffic_class = grh->traffic_class;
@@ -81,8 +83,8 @@ void pvr_ah_attr_from_dev(struct rdma_ah_attr *to,
 	rdma_ah_set_sl(to, from->sl);
 	rdma_ah_set_port_num(to, 1);
 	rdma_ah_set_static_rate(to, from->static_rate);
-	rdma_ah_set_grh(to, NULL, from->flow_label, from->sgid_index,
-			from->hop_limit, from->traffic_class);
+	rdma_ah_set_grh(to, NULL, le32_to_cpu(from->flow_label),
+			from->sgid_index, from->hop_limit, from->traffic_class);
 	rdma_ah_set_dgid_raw(to, (void *)from->dgid);
 	rdma_ah_set_ah_flags(to, from->ah_flags & PVR_AH_GRH ? IB_AH_GRH : 0);
 	memcpy(to->roce.dmac, from->dmac, sizeof(to->roce.dmac));

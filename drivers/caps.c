@@ -12,10 +12,11 @@ struct cap_range {
 	u32 max;
 };
 
-#define CAP(field, lo, hi)                                                  \
-	{                                                                   \
-		.name = #field, .offset = offsetof(struct pvr_caps, field), \
-		.min = lo, .max = hi                                        \
+#define CAP(field, lo, hi)                                                 \
+	{                                                                  \
+		.name = #field,                                            \
+		.offset = offsetof(struct pvr_dev_caps, field), .min = lo, \
+		.max = hi                                                  \
 	}
 
 /* The maxima are the limits of handles, page directories and signed ints of ib_core. */
@@ -71,7 +72,7 @@ static int check_ranges(struct pvr_dev *dev)
 
 static int check_kind(struct pvr_dev *dev)
 {
-	const struct pvr_caps *caps = &dev->caps;
+	const struct pvr_dev_caps *caps = &dev->caps;
 
 	if (caps->mode != PVR_MODE_ROCE) {
 		dev_err(&dev->pdev->dev,
@@ -106,7 +107,7 @@ static int check_gid_types(struct pvr_dev *dev)
 /* Set the fields that this device version lacks, and the limits derived from others. */
 static void settle(struct pvr_dev *dev)
 {
-	struct pvr_caps *caps = &dev->caps;
+	struct pvr_dev_caps *caps = &dev->caps;
 	u64 pages = pci_resource_len(dev->pdev, PVR_BAR_UAR) >> PVR_PAGE_SHIFT;
 
 	if (dev->version < PVR_VERSION_ROCEV2) {
@@ -125,6 +126,50 @@ static void settle(struct pvr_dev *dev)
 			min_t(u64, caps->max_mr_size,
 			      (u64)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE);
 	dev->num_uars = min_t(u64, caps->max_uar, pages);
+}
+
+void pvr_caps_read(struct pvr_dev_caps *to, const struct pvr_caps *from)
+{
+	struct pvr_caps raw;
+
+	memcpy(&raw, from, sizeof(raw));
+	to->fw_ver = le64_to_cpu(raw.fw_ver);
+	to->node_guid = raw.node_guid;
+	to->sys_image_guid = raw.sys_image_guid;
+	to->max_mr_size = le64_to_cpu(raw.max_mr_size);
+	to->vendor_id = le32_to_cpu(raw.vendor_id);
+	to->hw_ver = le32_to_cpu(raw.hw_ver);
+	to->max_qp = le32_to_cpu(raw.max_qp);
+	to->max_qp_wr = le32_to_cpu(raw.max_qp_wr);
+	to->device_cap_flags = le32_to_cpu(raw.device_cap_flags);
+	to->max_sge = le32_to_cpu(raw.max_sge);
+	to->max_sge_rd = le32_to_cpu(raw.max_sge_rd);
+	to->max_cq = le32_to_cpu(raw.max_cq);
+	to->max_cqe = le32_to_cpu(raw.max_cqe);
+	to->max_mr = le32_to_cpu(raw.max_mr);
+	to->max_pd = le32_to_cpu(raw.max_pd);
+	to->max_qp_rd_atom = le32_to_cpu(raw.max_qp_rd_atom);
+	to->max_qp_init_rd_atom = le32_to_cpu(raw.max_qp_init_rd_atom);
+	to->max_mw = le32_to_cpu(raw.max_mw);
+	to->max_mcast_grp = le32_to_cpu(raw.max_mcast_grp);
+	to->max_mcast_qp_attach = le32_to_cpu(raw.max_mcast_qp_attach);
+	to->max_total_mcast_qp_attach =
+		le32_to_cpu(raw.max_total_mcast_qp_attach);
+	to->max_ah = le32_to_cpu(raw.max_ah);
+	to->max_srq = le32_to_cpu(raw.max_srq);
+	to->max_srq_wr = le32_to_cpu(raw.max_srq_wr);
+	to->max_srq_sge = le32_to_cpu(raw.max_srq_sge);
+	to->max_uar = le32_to_cpu(raw.max_uar);
+	to->gid_tbl_len = le32_to_cpu(raw.gid_tbl_len);
+	to->max_fast_reg_page_list_len =
+		le32_to_cpu(raw.max_fast_reg_page_list_len);
+	to->max_pkeys = le16_to_cpu(raw.max_pkeys);
+	to->local_ca_ack_delay = raw.local_ca_ack_delay;
+	to->phys_port_cnt = raw.phys_port_cnt;
+	to->mode = raw.mode;
+	to->atomic_ops = raw.atomic_ops;
+	to->bmme_flags = raw.bmme_flags;
+	to->gid_types = raw.gid_types;
 }
 
 int pvr_caps_check(struct pvr_dev *dev)

@@ -97,7 +97,7 @@ static bool answered(const struct pvr_cmd_chan *chan)
 {
 	const struct pvr_resp_hdr *hdr_shm = chan->resp.va;
 
-	return READ_ONCE(hdr_shm->response) == chan->cookie;
+	return le64_to_cpu(READ_ONCE(hdr_shm->response)) == chan->cookie;
 }
 
 /* Copy the response once and use only the copy. */
@@ -105,15 +105,18 @@ static int take_response_locked(struct pvr_dev *dev, u32 cmd,
 				union pvr_cmd_resp *resp)
 {
 	struct pvr_cmd_chan *chan = &dev->cmd;
+	u64 key;
+	u32 ack;
 
 	dma_rmb(); /* the device writes the body before the key */
 	memcpy(resp, chan->resp.va, sizeof(*resp));
-	if (resp->hdr.response != chan->cookie ||
-	    resp->hdr.ack != (PVR_CMD_RESP_ACK | cmd)) {
+	key = le64_to_cpu(resp->hdr.response);
+	ack = le32_to_cpu(resp->hdr.ack);
+	if (key != chan->cookie || ack != (PVR_CMD_RESP_ACK | cmd)) {
 		dev_err(&dev->pdev->dev,
 			"%s: response has ack %#x, key %#llx, expected %#x, %#llx\n",
-			cmd_name(cmd), resp->hdr.ack, resp->hdr.response,
-			PVR_CMD_RESP_ACK | cmd, chan->cookie);
+			cmd_name(cmd), ack, key, PVR_CMD_RESP_ACK | cmd,
+			chan->cookie);
 		pvr_dev_fail(dev, "wrong response to a command");
 		return -EIO;
 	}
@@ -191,24 +194,25 @@ static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 {
 	unsigned long deadline = jiffies + CMD_TIMEOUT;
 	struct pvr_cmd_chan *chan = &dev->cmd;
+	u32 cmd = le32_to_cpu(req->hdr.cmd);
 	union pvr_cmd_resp unused;
 	int err;
 
 	if (pvr_dev_dead(dev))
 		return -EIO;
-	req->hdr.response = ++chan->cookie;
+	req->hdr.response = cpu_to_le64(++chan->cookie);
 	memcpy(chan->req.va, req, sizeof(*req));
 	memset(chan->resp.va, 0, sizeof(struct pvr_resp_hdr));
 	reinit_completion(&chan->done);
 	pvr_reg_write(dev, PVR_REG_REQUEST, 0);
 	if (poll_response_locked(dev))
-		return take_response_locked(dev, req->hdr.cmd, resp ?: &unused);
+		return take_response_locked(dev, cmd, resp ?: &unused);
 	if (pvr_dev_dead(dev))
 		return -EIO;
 	err = verdict_locked(dev);
 	if (err || !resp)
 		return err;
-	return wait_response_locked(dev, req->hdr.cmd, resp, deadline);
+	return wait_response_locked(dev, cmd, resp, deadline);
 }
 
 int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
@@ -220,8 +224,8 @@ int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
 	err = run_locked(dev, req, resp);
 	mutex_unlock(&dev->cmd.lock);
 	if (err)
-		dev_dbg(&dev->pdev->dev, "%s: %pe\n", cmd_name(req->hdr.cmd),
-			ERR_PTR(err));
+		dev_dbg(&dev->pdev->dev, "%s: %pe\n",
+			cmd_name(le32_to_cpu(req->hdr.cmd)), ERR_PTR(err));
 	return err;
 }
 
@@ -229,8 +233,8 @@ static int cmd_handle(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 {
 	union pvr_cmd_req req = {};
 
-	req.hdr.cmd = cmd;
-	req.handle.handle = handle;
+	req.hdr.cmd = cpu_to_le32(cmd);
+	req.handle.handle = cpu_to_le32(handle);
 	return pvr_cmd(dev, &req, NULL);
 }
 

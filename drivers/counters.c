@@ -76,18 +76,26 @@ void pvr_stats_exit(struct pvr_stats *stats)
 	mutex_destroy(&stats->lock);
 }
 
+static void stats_from_dev(u64 stat[PVR_STAT_NUM],
+			   const struct pvr_resp_query_stats *from)
+{
+	int i;
+
+	for (i = 0; i < PVR_STAT_NUM; i++)
+		stat[i] = le64_to_cpu(from->stat[i]);
+}
+
 int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle, u64 stat[PVR_STAT_NUM])
 {
 	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_QUERY_STATS;
-	req.query_stats.qp_handle = qp_handle;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_STATS);
+	req.query_stats.qp_handle = cpu_to_le32(qp_handle);
 	err = pvr_cmd(dev, &req, &resp);
 	if (!err)
-		memcpy(stat, resp.query_stats.stat,
-		       sizeof(resp.query_stats.stat));
+		stats_from_dev(stat, &resp.query_stats);
 	return err;
 }
 
@@ -109,21 +117,29 @@ static void subtract(u64 *sum, const u64 *less)
 
 /* Some QPs, whose counters are added to @sum. */
 struct batch {
-	struct pvr_cmd_sum_stats cmd;
+	u32 count;
+	u32 qp_handle[PVR_SUM_STATS_MAX];
 	u64 *sum;
 };
 
 static int sum_by_one_command(struct pvr_dev *dev, const struct batch *batch)
 {
-	union pvr_cmd_req req = { .sum_stats = batch->cmd };
+	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
+	u64 stat[PVR_STAT_NUM];
 	int err;
+	u32 i;
 
-	req.hdr.cmd = PVR_CMD_SUM_STATS;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_SUM_STATS);
+	req.sum_stats.count = cpu_to_le32(batch->count);
+	for (i = 0; i < batch->count; i++)
+		req.sum_stats.qp_handle[i] = cpu_to_le32(batch->qp_handle[i]);
 	err = pvr_cmd(dev, &req, &resp);
-	if (!err)
-		add(batch->sum, resp.query_stats.stat);
-	return err;
+	if (err)
+		return err;
+	stats_from_dev(stat, &resp.query_stats);
+	add(batch->sum, stat);
+	return 0;
 }
 
 static int sum_one_by_one(struct pvr_dev *dev, const struct batch *batch)
@@ -132,8 +148,8 @@ static int sum_one_by_one(struct pvr_dev *dev, const struct batch *batch)
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < batch->cmd.count && !err; i++) {
-		err = pvr_stats_query(dev, batch->cmd.qp_handle[i], stat);
+	for (i = 0; i < batch->count && !err; i++) {
+		err = pvr_stats_query(dev, batch->qp_handle[i], stat);
 		if (!err)
 			add(batch->sum, stat);
 	}
@@ -145,19 +161,18 @@ static int batch_end(struct pvr_dev *dev, struct batch *batch)
 {
 	int err;
 
-	if (batch->cmd.count && (dev->features & PVR_EXT_SUM_STATS))
+	if (batch->count && (dev->features & PVR_EXT_SUM_STATS))
 		err = sum_by_one_command(dev, batch);
 	else
 		err = sum_one_by_one(dev, batch);
-	batch->cmd.count = 0;
+	batch->count = 0;
 	return err;
 }
 
 static int batch_add(struct pvr_dev *dev, struct batch *batch, u32 qp_handle)
 {
-	batch->cmd.qp_handle[batch->cmd.count++] = qp_handle;
-	return batch->cmd.count == PVR_SUM_STATS_MAX ? batch_end(dev, batch)
-						     : 0;
+	batch->qp_handle[batch->count++] = qp_handle;
+	return batch->count == PVR_SUM_STATS_MAX ? batch_end(dev, batch) : 0;
 }
 
 /* If the device is dead, the last values stay. */

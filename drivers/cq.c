@@ -17,19 +17,19 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_CREATE_CQ;
-	req.create_cq.pdir_dma = cq->buf.pdir.dir.dma;
-	req.create_cq.ctx_handle = ctx;
-	req.create_cq.cqe = cq->buf.n;
-	req.create_cq.nchunks = cq->buf.pdir.npages;
-	req.create_cq.comp_vector = cq->vector;
-	req.create_cq.flags = cq->flags;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_CQ);
+	req.create_cq.pdir_dma = cpu_to_le64(cq->buf.pdir.dir.dma);
+	req.create_cq.ctx_handle = cpu_to_le32(ctx);
+	req.create_cq.cqe = cpu_to_le32(cq->buf.n);
+	req.create_cq.nchunks = cpu_to_le32(cq->buf.pdir.npages);
+	req.create_cq.comp_vector = cpu_to_le32(cq->vector);
+	req.create_cq.flags = cpu_to_le32(cq->flags);
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
 	pvr_pdir_was_read(dev, &cq->buf.pdir);
-	cq->handle = resp.create_cq.cq_handle;
-	if (resp.create_cq.cqe != cq->buf.n) {
+	cq->handle = le32_to_cpu(resp.create_cq.cq_handle);
+	if (le32_to_cpu(resp.create_cq.cqe) != cq->buf.n) {
 		pvr_dev_fail(dev, "it changed the size of a CQ");
 		return -EIO;
 	}
@@ -118,19 +118,24 @@ int pvr_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 {
 	union pvr_cmd_req req = {};
 
-	req.hdr.cmd = PVR_CMD_MODIFY_CQ;
-	req.modify_cq.cq_handle = to_pvr_cq(ibcq)->handle;
-	req.modify_cq.count = count;
-	req.modify_cq.period_us = period;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_MODIFY_CQ);
+	req.modify_cq.cq_handle = cpu_to_le32(to_pvr_cq(ibcq)->handle);
+	req.modify_cq.count = cpu_to_le16(count);
+	req.modify_cq.period_us = cpu_to_le16(period);
 	return pvr_cmd(to_pvr_dev(ibcq->device), &req, NULL);
 }
 
-static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
+static struct pvr_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 {
 	size_t slot = pvr_ring_slot(idx, cq->buf.n);
 
 	return pvr_pdir_at(&cq->buf.pdir,
-			   PVR_PAGE_SIZE + slot * sizeof(struct pvrdma_cqe));
+			   PVR_PAGE_SIZE + slot * sizeof(struct pvr_cqe));
+}
+
+static u32 cqe_qp(const struct pvr_cqe *cqe)
+{
+	return le64_to_cpu(cqe->qp) & 0xffff;
 }
 
 /*
@@ -142,7 +147,7 @@ static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 static u32 cq_used_locked(struct pvr_cq *cq)
 {
 	struct pvr_dev *dev = to_pvr_dev(cq->ibcq.device);
-	u32 tail = READ_ONCE(cq->buf.ring_shm->prod_tail);
+	u32 tail = le32_to_cpu(READ_ONCE(cq->buf.ring_shm->prod_tail));
 	u32 used = pvr_ring_used(tail, cq->head, cq->buf.n);
 
 	lockdep_assert_held(&cq->lock);
@@ -206,37 +211,41 @@ static u8 wc_network_type(u8 type)
 	(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE | \
 	 PVRDMA_WC_IP_CSUM_OK | PVRDMA_WC_WITH_NETWORK_HDR_TYPE)
 
-static void fill_vlan(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
+static void fill_vlan(struct ib_wc *wc, const struct pvr_cqe *cqe,
 		      const struct pvr_dev *dev)
 {
+	__le16 vlan;
+
 	if (!(dev->features & PVR_EXT_VLAN) ||
-	    !(cqe->wc_flags & PVRDMA_WC_WITH_VLAN))
+	    !(le32_to_cpu(cqe->wc_flags) & PVRDMA_WC_WITH_VLAN))
 		return;
-	memcpy(&wc->vlan_id, cqe->reserved2 + PVR_CQE_VLAN,
-	       sizeof(wc->vlan_id));
+	memcpy(&vlan, cqe->reserved2 + PVR_CQE_VLAN, sizeof(vlan));
+	wc->vlan_id = le16_to_cpu(vlan);
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
+static void fill_wc(struct ib_wc *wc, const struct pvr_cqe *cqe,
 		    struct pvr_qp *qp)
 {
+	u32 status = le32_to_cpu(cqe->status);
+
 	wc->qp = &qp->ibqp;
-	wc->status = cqe->status <= PVRDMA_WC_GENERAL_ERR ? cqe->status
-							  : IB_WC_GENERAL_ERR;
-	wc->opcode = wc_opcode(cqe->opcode);
-	wc->vendor_err = cqe->vendor_err;
-	wc->byte_len = cqe->byte_len;
-	wc->wc_flags = cqe->wc_flags & WC_FLAGS;
+	wc->status = status <= PVRDMA_WC_GENERAL_ERR ? status
+						     : IB_WC_GENERAL_ERR;
+	wc->opcode = wc_opcode(le32_to_cpu(cqe->opcode));
+	wc->vendor_err = le32_to_cpu(cqe->vendor_err);
+	wc->byte_len = le32_to_cpu(cqe->byte_len);
+	wc->wc_flags = le32_to_cpu(cqe->wc_flags) & WC_FLAGS;
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
-		wc->ex.invalidate_rkey = (__force u32)cqe->imm_data;
+		wc->ex.invalidate_rkey = le32_to_cpu(cqe->invalidated_rkey);
 	else
 		wc->ex.imm_data = cqe->imm_data;
-	wc->src_qp = cqe->src_qp;
-	wc->slid = cqe->slid;
+	wc->src_qp = le32_to_cpu(cqe->src_qp);
+	wc->slid = le16_to_cpu(cqe->slid);
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->dlid_path_bits;
 	wc->port_num = 1;
-	wc->pkey_index = cqe->pkey_index;
+	wc->pkey_index = le16_to_cpu(cqe->pkey_index);
 	wc->network_hdr_type = wc_network_type(cqe->network_hdr_type);
 	fill_vlan(wc, cqe, to_pvr_dev(qp->ibqp.device));
 }
@@ -269,17 +278,20 @@ static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp,
  */
 static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 {
-	struct pvrdma_cqe cqe;
+	struct pvr_cqe cqe;
 	struct pvr_qp *qp;
+	u32 handle;
+	u64 id;
 
 	memcpy(&cqe, cqe_at(cq, cq->head), sizeof(cqe));
 	cq->head = pvr_ring_next(cq->head, cq->buf.n);
-	qp = xa_load(&cq->qps, cqe.qp & 0xffff);
-	if (!qp || !end_request(cq, cqe.wr_id, qp, &wc->wr_id)) {
-		ibdev_dbg(
-			cq->ibcq.device,
-			"cq %u: skipped completion of qp %llu, request %#llx\n",
-			cq->handle, cqe.qp & 0xffff, cqe.wr_id);
+	handle = cqe_qp(&cqe);
+	id = le64_to_cpu(cqe.wr_id);
+	qp = xa_load(&cq->qps, handle);
+	if (!qp || !end_request(cq, id, qp, &wc->wr_id)) {
+		ibdev_dbg(cq->ibcq.device,
+			  "cq %u: skipped completion of qp %u, request %#llx\n",
+			  cq->handle, handle, id);
 		return false;
 	}
 	fill_wc(wc, &cqe, qp);
@@ -381,7 +393,7 @@ static bool arm_locked(struct pvr_cq *cq, u32 kind)
 	    (buf->arm & PVR_CQ_ARM_KIND) == PVR_CQ_ARM_ANY)
 		return false;
 	buf->arm = ((buf->arm & ~PVR_CQ_ARM_KIND) + PVR_CQ_ARM_STEP) | kind;
-	WRITE_ONCE(buf->arm_dbrec->arm, buf->arm);
+	WRITE_ONCE(buf->arm_dbrec->arm, cpu_to_le32(buf->arm));
 	/*
 	 * Pairs with the device's barrier between its store to prod_tail and its load of
 	 * the arm record: the caller sees each completion that the device did not
@@ -455,7 +467,7 @@ static void end_purged(struct pvr_cq *cq, u64 id, struct pvr_qp *qp)
 void pvr_cq_purge(struct pvr_cq *cq, struct pvr_qp *qp)
 {
 	u32 i, idx, used, mask, gone = 0;
-	struct pvrdma_cqe *cqe;
+	struct pvr_cqe *cqe;
 	unsigned long flags;
 
 	mutex_lock(&cq->resize_lock);
@@ -466,8 +478,8 @@ void pvr_cq_purge(struct pvr_cq *cq, struct pvr_qp *qp)
 	for (i = used; i-- > 0;) {
 		idx = (cq->head + i) & mask;
 		cqe = cqe_at(cq, idx);
-		if ((cqe->qp & 0xffff) == qp->handle) {
-			end_purged(cq, READ_ONCE(cqe->wr_id), qp);
+		if (cqe_qp(cqe) == qp->handle) {
+			end_purged(cq, le64_to_cpu(READ_ONCE(cqe->wr_id)), qp);
 			gone++;
 		} else if (gone) {
 			memcpy(cqe_at(cq, (idx + gone) & mask), cqe,

@@ -12,8 +12,7 @@ static_assert(sizeof(struct pvrdma_create_cq) ==
 
 static u32 num_pages(const struct pvr_cq_buf *buf)
 {
-	return 1 +
-	       DIV_ROUND_UP(buf->n * sizeof(struct pvrdma_cqe), PVR_PAGE_SIZE);
+	return 1 + DIV_ROUND_UP(buf->n * sizeof(struct pvr_cqe), PVR_PAGE_SIZE);
 }
 
 static int kernel_pages(struct pvr_dev *dev, struct pvr_cq_buf *buf)

@@ -52,13 +52,13 @@ static int resize_cq(struct pvr_dev *dev, struct pvr_cq *cq,
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_RESIZE_CQ;
-	req.resize_cq.cq_handle = cq->handle;
-	req.resize_cq.cqe = buf->n;
-	req.resize_cq.pdir_dma = buf->pdir.dir.dma;
-	req.resize_cq.nchunks = buf->pdir.npages;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_RESIZE_CQ);
+	req.resize_cq.cq_handle = cpu_to_le32(cq->handle);
+	req.resize_cq.cqe = cpu_to_le32(buf->n);
+	req.resize_cq.pdir_dma = cpu_to_le64(buf->pdir.dir.dma);
+	req.resize_cq.nchunks = cpu_to_le32(buf->pdir.npages);
 	err = pvr_cmd(dev, &req, &resp);
-	if (!err && resp.resize_cq.cqe != buf->n) {
+	if (!err && le32_to_cpu(resp.resize_cq.cqe) != buf->n) {
 		pvr_dev_fail(dev, "it changed the size of a CQ");
 		err = -EIO;
 	}

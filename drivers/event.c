@@ -30,7 +30,7 @@ void pvr_evring_exit(struct pvr_evring *ring)
 
 int pvr_evring_next(struct pvr_evring *ring, void *elem)
 {
-	u32 tail = READ_ONCE(ring->ring_shm->prod_tail);
+	u32 tail = le32_to_cpu(READ_ONCE(ring->ring_shm->prod_tail));
 	u32 used = pvr_ring_used(tail, ring->head, ring->n);
 	u32 slot = pvr_ring_slot(ring->head, ring->n);
 
@@ -136,19 +136,20 @@ void pvr_dispatch(struct pvr_dev *dev, enum ib_event_type type)
 /* enum pvr_event and enum ib_event_type have the same values. */
 static void handle_event(struct pvr_dev *dev, const struct pvr_eqe *eqe)
 {
-	enum ib_event_type type = eqe->type;
+	enum ib_event_type type = le32_to_cpu(eqe->type);
+	u32 info = le32_to_cpu(eqe->info);
 
-	switch (eqe->type) {
+	switch ((u32)type) {
 	case PVR_EVENT_CQ_ERR:
-		cq_event(dev, eqe->info, type);
+		cq_event(dev, info, type);
 		break;
 	case PVR_EVENT_QP_FATAL ... PVR_EVENT_PATH_MIG_ERR:
 	case PVR_EVENT_QP_LAST_WQE_REACHED:
-		qp_event(dev, eqe->info, type);
+		qp_event(dev, info, type);
 		break;
 	case PVR_EVENT_SRQ_ERR:
 	case PVR_EVENT_SRQ_LIMIT_REACHED:
-		srq_event(dev, eqe->info, type);
+		srq_event(dev, info, type);
 		break;
 	case PVR_EVENT_DEVICE_FATAL:
 		pvr_dev_fail(dev, "it reported a fatal error");
@@ -165,7 +166,7 @@ static void handle_event(struct pvr_dev *dev, const struct pvr_eqe *eqe)
 		pvr_dispatch(dev, type);
 		break;
 	default:
-		dev_dbg(&dev->pdev->dev, "unknown event %u\n", eqe->type);
+		dev_dbg(&dev->pdev->dev, "unknown event %u\n", type);
 	}
 }
 

@@ -25,10 +25,10 @@ int pvr_add_gid(const struct ib_gid_attr *attr, void **context)
 	union pvr_cmd_req req = {};
 	int err;
 
-	req.hdr.cmd = PVR_CMD_CREATE_BIND;
-	req.create_bind.mtu = BIND_MTU;
-	req.create_bind.vlan = vlan_of(dev, attr);
-	req.create_bind.index = attr->index;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_BIND);
+	req.create_bind.mtu = cpu_to_le32(BIND_MTU);
+	req.create_bind.vlan = cpu_to_le32(vlan_of(dev, attr));
+	req.create_bind.index = cpu_to_le32(attr->index);
 	memcpy(req.create_bind.new_gid, &attr->gid, sizeof(attr->gid));
 	req.create_bind.gid_type = attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP
 					   ? PVR_GID_TYPE_ROCE_V2
@@ -48,8 +48,8 @@ int pvr_del_gid(const struct ib_gid_attr *attr, void **context)
 	union pvr_cmd_req req = {};
 	int err;
 
-	req.hdr.cmd = PVR_CMD_DESTROY_BIND;
-	req.destroy_bind.index = attr->index;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_DESTROY_BIND);
+	req.destroy_bind.index = cpu_to_le32(attr->index);
 	memcpy(req.destroy_bind.dest_gid, &attr->gid, sizeof(attr->gid));
 	err = pvr_cmd(dev, &req, NULL);
 	if (err && !pvr_dev_dead(dev))

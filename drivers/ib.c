@@ -61,7 +61,7 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 	return pvr_umem_pin(dev, addr, size, IB_ACCESS_LOCAL_WRITE);
 }
 
-static void query_limits(const struct pvr_caps *caps,
+static void query_limits(const struct pvr_dev_caps *caps,
 			 struct ib_device_attr *attr)
 {
 	attr->max_mr_size = caps->max_mr_size;
@@ -92,7 +92,7 @@ static int pvr_query_device(struct ib_device *ibdev,
 			    struct ib_device_attr *attr, struct ib_udata *udata)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibdev);
-	const struct pvr_caps *caps = &dev->caps;
+	const struct pvr_dev_caps *caps = &dev->caps;
 
 	if (udata && (udata->inlen || udata->outlen)) /* NULL since 7.2 */
 		return -EINVAL;

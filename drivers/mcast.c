@@ -7,8 +7,8 @@ static int mcast(struct ib_qp *ibqp, const union ib_gid *gid, enum pvr_cmd cmd)
 {
 	union pvr_cmd_req req = {};
 
-	req.hdr.cmd = cmd;
-	req.mcast.qp_handle = to_pvr_qp(ibqp)->handle;
+	req.hdr.cmd = cpu_to_le32(cmd);
+	req.mcast.qp_handle = cpu_to_le32(to_pvr_qp(ibqp)->handle);
 	memcpy(req.mcast.mgid, gid->raw, sizeof(req.mcast.mgid));
 	return pvr_cmd(to_pvr_dev(ibqp->device), &req, NULL);
 }

@@ -23,14 +23,14 @@ static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	union pvr_cmd_resp resp;
 	int err;
 
-	req->hdr.cmd = PVR_CMD_CREATE_MR;
-	req->create_mr.pd_handle = to_pvr_pd(ibpd)->handle;
+	req->hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_MR);
+	req->create_mr.pd_handle = cpu_to_le32(to_pvr_pd(ibpd)->handle);
 	err = pvr_cmd(to_pvr_dev(ibpd->device), req, &resp);
 	if (err)
 		return err;
-	mr->handle = resp.create_mr.mr_handle;
-	mr->ibmr.lkey = resp.create_mr.lkey;
-	mr->ibmr.rkey = resp.create_mr.rkey;
+	mr->handle = le32_to_cpu(resp.create_mr.mr_handle);
+	mr->ibmr.lkey = le32_to_cpu(resp.create_mr.lkey);
+	mr->ibmr.rkey = le32_to_cpu(resp.create_mr.rkey);
 	return 0;
 }
 
@@ -90,8 +90,8 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	req.create_mr.access_flags = access;
-	req.create_mr.flags = PVR_MR_FLAG_DMA;
+	req.create_mr.access_flags = cpu_to_le32(access);
+	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_DMA);
 	err = create_mr(mr, ibpd, &req);
 	if (err) {
 		mr_free(mr);
@@ -197,20 +197,21 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	err = enter_pages(dev, mr);
 	if (err)
 		return err;
-	cmd->start = mr_iova(mr);
-	cmd->length = mr->umem->length;
-	cmd->pdir_dma = mr->pdir.dir.dma;
-	cmd->access_flags = mr->access & mr_access(dev);
-	cmd->nchunks = mr->pdir.npages;
+	cmd->start = cpu_to_le64(mr_iova(mr));
+	cmd->length = cpu_to_le64(mr->umem->length);
+	cmd->pdir_dma = cpu_to_le64(mr->pdir.dir.dma);
+	cmd->access_flags = cpu_to_le32(mr->access & mr_access(dev));
+	cmd->nchunks = cpu_to_le32(mr->pdir.npages);
 	if (dev->features & PVR_EXT_MR_LAYOUT) {
-		cmd->flags = PVR_MR_FLAG_LAYOUT;
-		cmd->offset = ib_umem_dma_offset(mr->umem, BIT(mr->page_shift));
-		cmd->page_shift = mr->page_shift;
-		cmd->pdir_levels = pvr_pdir_levels(&mr->pdir);
+		cmd->flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT);
+		cmd->offset = cpu_to_le64(
+			ib_umem_dma_offset(mr->umem, BIT(mr->page_shift)));
+		cmd->page_shift = cpu_to_le32(mr->page_shift);
+		cmd->pdir_levels = cpu_to_le32(pvr_pdir_levels(&mr->pdir));
 	}
 	if (old && can_replace(dev)) {
-		cmd->flags |= PVR_MR_FLAG_REPLACE;
-		cmd->mr_handle = old->handle;
+		cmd->flags |= cpu_to_le32(PVR_MR_FLAG_REPLACE);
+		cmd->mr_handle = cpu_to_le32(old->handle);
 	}
 	err = create_mr(mr, ibpd, &req);
 	if (!err)
@@ -273,8 +274,8 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	union pvr_cmd_req req = {};
 	int err;
 
-	req.create_mr.flags = PVR_MR_FLAG_LAYOUT;
-	req.create_mr.access_flags = mr->access & MR_ACCESS;
+	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT);
+	req.create_mr.access_flags = cpu_to_le32(mr->access & MR_ACCESS);
 	if (!length)
 		return create_mr(mr, ibpd, &req);
 
@@ -283,12 +284,12 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 		return err;
 	for (i = 0; i < npages; i++)
 		pvr_pdir_set(&mr->pdir, i, dma[i]);
-	req.create_mr.length = length;
-	req.create_mr.pdir_dma = mr->pdir.dir.dma;
-	req.create_mr.nchunks = npages;
-	req.create_mr.offset = offset;
-	req.create_mr.page_shift = PAGE_SHIFT;
-	req.create_mr.pdir_levels = pvr_pdir_levels(&mr->pdir);
+	req.create_mr.length = cpu_to_le64(length);
+	req.create_mr.pdir_dma = cpu_to_le64(mr->pdir.dir.dma);
+	req.create_mr.nchunks = cpu_to_le32(npages);
+	req.create_mr.offset = cpu_to_le64(offset);
+	req.create_mr.page_shift = cpu_to_le32(PAGE_SHIFT);
+	req.create_mr.pdir_levels = cpu_to_le32(pvr_pdir_levels(&mr->pdir));
 	err = create_mr(mr, ibpd, &req);
 	if (!err)
 		pvr_pdir_was_read(dev, &mr->pdir);
@@ -424,8 +425,8 @@ struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
 	if (err)
 		goto err_free;
-	req.create_mr.flags = PVR_MR_FLAG_FRMR;
-	req.create_mr.nchunks = npages;
+	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_FRMR);
+	req.create_mr.nchunks = cpu_to_le32(npages);
 	err = create_mr(mr, ibpd, &req);
 	if (err)
 		goto err_free;

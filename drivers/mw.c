@@ -22,16 +22,16 @@ int pvr_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_CREATE_MR;
-	req.create_mr.pd_handle = pd->handle;
-	req.create_mr.flags = mw_flag(ibmw->type);
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_MR);
+	req.create_mr.pd_handle = cpu_to_le32(pd->handle);
+	req.create_mr.flags = cpu_to_le32(mw_flag(ibmw->type));
 	if (!req.create_mr.flags)
 		return -EINVAL;
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
-	to_pvr_mw(ibmw)->handle = resp.create_mr.mr_handle;
-	ibmw->rkey = resp.create_mr.rkey;
+	to_pvr_mw(ibmw)->handle = le32_to_cpu(resp.create_mr.mr_handle);
+	ibmw->rkey = le32_to_cpu(resp.create_mr.rkey);
 	atomic_inc(&pd->windows);
 	return 0;
 }

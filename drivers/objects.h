@@ -9,6 +9,7 @@
 #include "event.h"
 #include "pdir.h"
 #include "pvrdma_abi_cmd.h"
+#include "pvrdma_abi_wqe.h"
 
 struct pvr_ucontext {
 	struct ib_ucontext ibuc;
@@ -52,7 +53,7 @@ struct pvr_dm {
 
 struct pvr_ah {
 	struct ib_ah ibah;
-	struct pvrdma_av av;
+	struct pvr_av av;
 };
 
 struct pvr_cq_buf {
@@ -94,7 +95,7 @@ struct pvr_srq_wr {
 struct pvr_srq_wq {
 	spinlock_t lock; /* protects this struct and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
-	const u32 *db_suppress_shm; /* see pvr_ring_waits() */
+	const __le32 *db_suppress_shm; /* see pvr_ring_waits() */
 	struct pvr_srq_wr *wrs; /* indexed by the device's wr_id */
 	u32 *slots; /* the number of the request in each slot */
 	u32 nwrs; /* entries of wrs, at least n */
@@ -132,7 +133,7 @@ struct pvr_srq {
 struct pvr_wq {
 	spinlock_t lock; /* protects tail and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
-	const u32 *db_suppress_shm; /* see pvr_ring_waits() */
+	const __le32 *db_suppress_shm; /* see pvr_ring_waits() */
 	u64 *wr_ids; /* of elements done .. tail */
 	u32 tail;
 	u32 done; /* next to complete; protected by pvr_cq.lock */

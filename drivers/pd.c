@@ -13,12 +13,12 @@ static int create_pd(struct pvr_dev *dev, struct pvr_pd *pd, u32 ctx)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_CREATE_PD;
-	req.create_pd.ctx_handle = ctx;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_PD);
+	req.create_pd.ctx_handle = cpu_to_le32(ctx);
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
-	pd->handle = resp.create_pd.pd_handle;
+	pd->handle = le32_to_cpu(resp.create_pd.pd_handle);
 	if (pd->handle & ~PVR_AV_PD_MASK) {
 		pvr_dev_fail(dev, "a PD's handle has more than 24 bits");
 		return -EIO;

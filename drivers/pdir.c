@@ -72,9 +72,9 @@ static void list_pages(struct pvr_page *pages, const struct pvr_page *next,
 	u32 i;
 
 	for (i = 0; i < n; i++) {
-		u64 *entries = pages[i / PVR_PDIR_ENTRIES].va;
+		__le64 *entries = pages[i / PVR_PDIR_ENTRIES].va;
 
-		entries[i % PVR_PDIR_ENTRIES] = next[i].dma;
+		entries[i % PVR_PDIR_ENTRIES] = cpu_to_le64(next[i].dma);
 	}
 }
 
@@ -172,9 +172,9 @@ void pvr_pdir_exit(struct pvr_pdir *pdir)
 
 void pvr_pdir_set(struct pvr_pdir *pdir, u32 idx, dma_addr_t dma)
 {
-	u64 *entries = pdir->tables[idx / PVR_PDIR_ENTRIES].va;
+	__le64 *entries = pdir->tables[idx / PVR_PDIR_ENTRIES].va;
 
-	entries[idx % PVR_PDIR_ENTRIES] = dma;
+	entries[idx % PVR_PDIR_ENTRIES] = cpu_to_le64(dma);
 }
 
 void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem,

@@ -23,7 +23,8 @@ static int query_port(struct pvr_dev *dev, struct pvr_port_attr *attr)
 static void set_state(struct pvr_dev *dev, const struct pvr_port_attr *from,
 		      struct ib_port_attr *to)
 {
-	if (from->state == PVR_PORT_ACTIVE && pvr_netdev_ready(dev)) {
+	if (le32_to_cpu(from->state) == PVR_PORT_ACTIVE &&
+	    pvr_netdev_ready(dev)) {
 		to->state = IB_PORT_ACTIVE;
 		to->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
 	} else {
@@ -32,9 +33,9 @@ static void set_state(struct pvr_dev *dev, const struct pvr_port_attr *from,
 	}
 }
 
-static enum ib_mtu checked_mtu(u32 mtu)
+static enum ib_mtu checked_mtu(__le32 mtu)
 {
-	return clamp_t(u32, mtu, IB_MTU_256, IB_MTU_4096);
+	return clamp_t(u32, le32_to_cpu(mtu), IB_MTU_256, IB_MTU_4096);
 }
 
 int pvr_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
@@ -49,16 +50,18 @@ int pvr_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 	set_state(dev, &from, attr);
 	attr->max_mtu = checked_mtu(from.max_mtu);
 	attr->active_mtu = min(checked_mtu(from.active_mtu), attr->max_mtu);
-	attr->gid_tbl_len = min(from.gid_tbl_len, dev->caps.gid_tbl_len);
+	attr->gid_tbl_len =
+		min(le32_to_cpu(from.gid_tbl_len), dev->caps.gid_tbl_len);
 	attr->ip_gids = true;
-	attr->port_cap_flags = from.port_cap_flags | IB_PORT_CM_SUP;
-	attr->max_msg_sz = from.max_msg_sz;
-	attr->bad_pkey_cntr = from.bad_pkey_cntr;
-	attr->qkey_viol_cntr = from.qkey_viol_cntr;
-	attr->pkey_tbl_len =
-		clamp_t(u16, from.pkey_tbl_len, 1, dev->caps.max_pkeys);
-	attr->lid = from.lid;
-	attr->sm_lid = from.sm_lid;
+	attr->port_cap_flags = le32_to_cpu(from.port_cap_flags) |
+			       IB_PORT_CM_SUP;
+	attr->max_msg_sz = le32_to_cpu(from.max_msg_sz);
+	attr->bad_pkey_cntr = le32_to_cpu(from.bad_pkey_cntr);
+	attr->qkey_viol_cntr = le32_to_cpu(from.qkey_viol_cntr);
+	attr->pkey_tbl_len = clamp_t(u16, le16_to_cpu(from.pkey_tbl_len), 1,
+				     dev->caps.max_pkeys);
+	attr->lid = le16_to_cpu(from.lid);
+	attr->sm_lid = le16_to_cpu(from.sm_lid);
 	attr->lmc = from.lmc;
 	attr->max_vl_num = from.max_vl_num;
 	attr->sm_sl = from.sm_sl;
@@ -78,12 +81,12 @@ int pvr_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
 
 	if (index >= dev->caps.max_pkeys || index > U8_MAX)
 		return -EINVAL;
-	req.hdr.cmd = PVR_CMD_QUERY_PKEY;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_PKEY);
 	req.query_pkey.port_num = port;
 	req.query_pkey.index = index;
 	err = pvr_cmd(dev, &req, &resp);
 	if (!err)
-		*pkey = resp.query_pkey.pkey;
+		*pkey = le16_to_cpu(resp.query_pkey.pkey);
 	return err;
 }
 

@@ -94,6 +94,45 @@ struct pvr_pci {
 	struct delayed_work restart_work;
 };
 
+/* The fields of struct pvr_caps that the driver uses, in the byte order of the CPU. */
+struct pvr_dev_caps {
+	u64 fw_ver;
+	__be64 node_guid;
+	__be64 sys_image_guid;
+	u64 max_mr_size; /* bytes */
+	u32 vendor_id;
+	u32 hw_ver;
+	u32 max_qp;
+	u32 max_qp_wr;
+	u32 device_cap_flags;
+	u32 max_sge;
+	u32 max_sge_rd;
+	u32 max_cq;
+	u32 max_cqe;
+	u32 max_mr;
+	u32 max_pd;
+	u32 max_qp_rd_atom;
+	u32 max_qp_init_rd_atom;
+	u32 max_mw;
+	u32 max_mcast_grp;
+	u32 max_mcast_qp_attach;
+	u32 max_total_mcast_qp_attach;
+	u32 max_ah;
+	u32 max_srq;
+	u32 max_srq_wr;
+	u32 max_srq_sge;
+	u32 max_uar;
+	u32 gid_tbl_len;
+	u32 max_fast_reg_page_list_len;
+	u16 max_pkeys;
+	u8 local_ca_ack_delay;
+	u8 phys_port_cnt;
+	u8 mode; /* enum pvr_device_mode */
+	u8 atomic_ops; /* PVR_ATOMIC_* */
+	u8 bmme_flags; /* PVR_BMME_* */
+	u8 gid_types; /* PVR_GID_TYPE_* */
+};
+
 struct pvr_dev {
 	struct ib_device ibdev;
 	struct pvr_pci *pci;
@@ -108,7 +147,7 @@ struct pvr_dev {
 	u8 mac[ETH_ALEN]; /* of the paired NIC; zero if unknown */
 
 	struct pvr_page dsr; /* struct pvr_dsr */
-	struct pvr_caps caps; /* capabilities, checked */
+	struct pvr_dev_caps caps; /* checked */
 	u32 num_uars;
 	struct pvr_cmd_chan cmd;
 	struct pvr_evring events;
@@ -289,6 +328,13 @@ void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir,
 void pvr_kept_free(struct pvr_dev *dev);
 
 /* caps.c */
+
+/**
+ * pvr_caps_read() - copy the capabilities, in the byte order of the CPU
+ * @to: set
+ * @from: memory of the device, which is read once
+ */
+void pvr_caps_read(struct pvr_dev_caps *to, const struct pvr_caps *from);
 
 /**
  * pvr_caps_check() - check the capabilities and limit them to those of the driver

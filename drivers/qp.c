@@ -11,18 +11,17 @@
 static u32 sq_stride(const struct ib_qp_cap *cap)
 {
 	u32 payload = max_t(u32, cap->max_inline_data,
-			    cap->max_send_sge * sizeof(struct pvrdma_sge));
+			    cap->max_send_sge * sizeof(struct pvr_sge));
 
-	return max_t(
-		u32, PVR_SQ_STRIDE_MIN,
-		roundup_pow_of_two(sizeof(struct pvrdma_sq_wqe_hdr) + payload));
+	return max_t(u32, PVR_SQ_STRIDE_MIN,
+		     roundup_pow_of_two(sizeof(struct pvr_sq_wqe) + payload));
 }
 
 static u32 rq_stride(u32 max_sge)
 {
 	return max_t(u32, PVR_RQ_STRIDE_MIN,
-		     roundup_pow_of_two(sizeof(struct pvrdma_rq_wqe_hdr) +
-					max_sge * sizeof(struct pvrdma_sge)));
+		     roundup_pow_of_two(sizeof(struct pvr_rq_wqe) +
+					max_sge * sizeof(struct pvr_sge)));
 }
 
 static u32 wq_pages(u32 n, u32 stride)
@@ -49,7 +48,8 @@ static bool type_ok(const struct pvr_dev *dev,
 }
 
 /* Sizes are rounded up to powers of two. So the limits are, too. */
-static bool caps_ok(const struct pvr_caps *caps, const struct ib_qp_cap *cap)
+static bool caps_ok(const struct pvr_dev_caps *caps,
+		    const struct ib_qp_cap *cap)
 {
 	u32 max_wr = roundup_pow_of_two(caps->max_qp_wr);
 	u32 max_sge = roundup_pow_of_two(caps->max_sge);
@@ -126,7 +126,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 		return err;
 	state_shm = pvr_pdir_at(&qp->pdir, 0);
 	set_db_suppressed(dev, qp);
-	cmd->send_chunks = sq_pages;
+	cmd->send_chunks = cpu_to_le16(sq_pages);
 	err = pvr_wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr,
 			  cap->max_send_sge, sq_stride(cap), PVR_PAGE_SIZE);
 	if (err || qp->ibqp.srq)
@@ -193,7 +193,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	pvr_pdir_set_umem(&qp->pdir, 0, qp->sbuf, PVR_PAGE_SIZE);
 	if (qp->rbuf)
 		pvr_pdir_set_umem(&qp->pdir, sbuf, qp->rbuf, PVR_PAGE_SIZE);
-	cmd->send_chunks = sbuf - 1;
+	cmd->send_chunks = cpu_to_le16(sbuf - 1);
 	return 0;
 }
 
@@ -226,23 +226,23 @@ static enum pvr_qp_type qp_type(enum ib_qp_type type)
 static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 		     u32 features, struct pvr_cmd_create_qp *cmd)
 {
-	cmd->hdr.cmd = PVR_CMD_CREATE_QP;
-	cmd->pdir_dma = qp->pdir.dir.dma;
-	cmd->pd_handle = to_pvr_pd(qp->ibqp.pd)->handle;
-	cmd->send_cq_handle = to_pvr_cq(init->send_cq)->handle;
-	cmd->recv_cq_handle = to_pvr_cq(init->recv_cq)->handle;
-	cmd->max_send_wr = init->cap.max_send_wr;
-	cmd->max_send_sge = init->cap.max_send_sge;
-	cmd->max_inline_data = init->cap.max_inline_data;
+	cmd->hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_QP);
+	cmd->pdir_dma = cpu_to_le64(qp->pdir.dir.dma);
+	cmd->pd_handle = cpu_to_le32(to_pvr_pd(qp->ibqp.pd)->handle);
+	cmd->send_cq_handle = cpu_to_le32(to_pvr_cq(init->send_cq)->handle);
+	cmd->recv_cq_handle = cpu_to_le32(to_pvr_cq(init->recv_cq)->handle);
+	cmd->max_send_wr = cpu_to_le32(init->cap.max_send_wr);
+	cmd->max_send_sge = cpu_to_le32(init->cap.max_send_sge);
+	cmd->max_inline_data = cpu_to_le32(init->cap.max_inline_data);
 	if (init->srq) {
 		cmd->is_srq = 1;
-		cmd->srq_handle = to_pvr_srq(init->srq)->handle;
+		cmd->srq_handle = cpu_to_le32(to_pvr_srq(init->srq)->handle);
 	} else {
-		cmd->max_recv_wr = init->cap.max_recv_wr;
-		cmd->max_recv_sge = init->cap.max_recv_sge;
+		cmd->max_recv_wr = cpu_to_le32(init->cap.max_recv_wr);
+		cmd->max_recv_sge = cpu_to_le32(init->cap.max_recv_sge);
 	}
-	cmd->access_flags = PVR_ACCESS_LOCAL_WRITE;
-	cmd->total_chunks = qp->pdir.npages;
+	cmd->access_flags = cpu_to_le32(PVR_ACCESS_LOCAL_WRITE);
+	cmd->total_chunks = cpu_to_le16(qp->pdir.npages);
 	cmd->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	cmd->qp_type = qp_type(init->qp_type);
 	if (features & PVR_EXT_USER_OPS)
@@ -333,11 +333,11 @@ static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (err)
 		return err;
 	if (dev->version >= PVR_VERSION_QPHANDLE) {
-		qp->ibqp.qp_num = resp.create_qp.qpn;
-		qp->handle = resp.create_qp.qp_handle;
+		qp->ibqp.qp_num = le32_to_cpu(resp.create_qp.qpn);
+		qp->handle = le32_to_cpu(resp.create_qp.qp_handle);
 	} else {
-		qp->ibqp.qp_num = resp.create_qp_v1.qpn;
-		qp->handle = resp.create_qp_v1.qpn;
+		qp->ibqp.qp_num = le32_to_cpu(resp.create_qp_v1.qpn);
+		qp->handle = le32_to_cpu(resp.create_qp_v1.qpn);
 	}
 	if (!numbers_ok(dev, qp)) {
 		dev_err(&dev->pdev->dev,

@@ -15,28 +15,34 @@ static_assert(IB_QP_DEST_QPN == PVR_QPA_DEST_QPN &&
 static void attr_to_dev(struct pvr_qp_attr *to, const struct ib_qp_attr *from,
 			int mask)
 {
-#define COPY(bit, field)                         \
-	do {                                     \
-		if (mask & (bit))                \
-			to->field = from->field; \
+#define COPY(bit, field, order)                         \
+	do {                                            \
+		if (mask & (bit))                       \
+			to->field = order(from->field); \
 	} while (0)
-	COPY(IB_QP_STATE, qp_state);
-	COPY(IB_QP_CUR_STATE, cur_qp_state);
-	COPY(IB_QP_PATH_MTU, path_mtu);
-	COPY(IB_QP_QKEY, qkey);
-	COPY(IB_QP_RQ_PSN, rq_psn);
-	COPY(IB_QP_SQ_PSN, sq_psn);
-	COPY(IB_QP_DEST_QPN, dest_qp_num);
-	COPY(IB_QP_ACCESS_FLAGS, qp_access_flags);
-	COPY(IB_QP_PKEY_INDEX, pkey_index);
-	COPY(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
-	COPY(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
-	COPY(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	COPY(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
-	COPY(IB_QP_PORT, port_num);
-	COPY(IB_QP_TIMEOUT, timeout);
-	COPY(IB_QP_RETRY_CNT, retry_cnt);
-	COPY(IB_QP_RNR_RETRY, rnr_retry);
+#define COPY8(bit, field) COPY(bit, field, (u8))
+#define COPY16(bit, field) COPY(bit, field, cpu_to_le16)
+#define COPY32(bit, field) COPY(bit, field, cpu_to_le32)
+	COPY32(IB_QP_STATE, qp_state);
+	COPY32(IB_QP_CUR_STATE, cur_qp_state);
+	COPY32(IB_QP_PATH_MTU, path_mtu);
+	COPY32(IB_QP_QKEY, qkey);
+	COPY32(IB_QP_RQ_PSN, rq_psn);
+	COPY32(IB_QP_SQ_PSN, sq_psn);
+	COPY32(IB_QP_DEST_QPN, dest_qp_num);
+	COPY32(IB_QP_ACCESS_FLAGS, qp_access_flags);
+	COPY16(IB_QP_PKEY_INDEX, pkey_index);
+	COPY8(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	COPY8(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY8(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	COPY8(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
+	COPY8(IB_QP_PORT, port_num);
+	COPY8(IB_QP_TIMEOUT, timeout);
+	COPY8(IB_QP_RETRY_CNT, retry_cnt);
+	COPY8(IB_QP_RNR_RETRY, rnr_retry);
+#undef COPY32
+#undef COPY16
+#undef COPY8
 #undef COPY
 	if (mask & IB_QP_AV)
 		pvr_ah_attr_to_dev(&to->ah_attr, &from->ah_attr);
@@ -81,11 +87,11 @@ static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
 
-	req.hdr.cmd = PVR_CMD_MODIFY_QP;
-	req.modify_qp.qp_handle = qp->handle;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_MODIFY_QP);
+	req.modify_qp.qp_handle = cpu_to_le32(qp->handle);
 	/* MIGRATED changes nothing. Older devices refuse it. */
 	mask &= ~IB_QP_PATH_MIG_STATE;
-	req.modify_qp.attr_mask = mask;
+	req.modify_qp.attr_mask = cpu_to_le32(mask);
 	attr_to_dev(&req.modify_qp.attrs, attr, mask);
 	return pvr_cmd(dev, &req, &resp);
 }
@@ -181,16 +187,16 @@ int pvr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 static void attr_from_dev(struct ib_qp_attr *to, const struct pvr_qp_attr *from)
 {
-	to->qp_state = from->qp_state;
-	to->cur_qp_state = from->qp_state;
-	to->path_mtu = from->path_mtu;
+	to->qp_state = le32_to_cpu(from->qp_state);
+	to->cur_qp_state = le32_to_cpu(from->qp_state);
+	to->path_mtu = le32_to_cpu(from->path_mtu);
 	to->path_mig_state = IB_MIG_MIGRATED;
-	to->qkey = from->qkey;
-	to->rq_psn = from->rq_psn;
-	to->sq_psn = from->sq_psn;
-	to->dest_qp_num = from->dest_qp_num;
-	to->qp_access_flags = from->qp_access_flags;
-	to->pkey_index = from->pkey_index;
+	to->qkey = le32_to_cpu(from->qkey);
+	to->rq_psn = le32_to_cpu(from->rq_psn);
+	to->sq_psn = le32_to_cpu(from->sq_psn);
+	to->dest_qp_num = le32_to_cpu(from->dest_qp_num);
+	to->qp_access_flags = le32_to_cpu(from->qp_access_flags);
+	to->pkey_index = le16_to_cpu(from->pkey_index);
 	to->en_sqd_async_notify = from->en_sqd_async_notify;
 	to->sq_draining = from->sq_draining;
 	to->max_rd_atomic = from->max_rd_atomic;
@@ -200,10 +206,10 @@ static void attr_from_dev(struct ib_qp_attr *to, const struct pvr_qp_attr *from)
 	to->timeout = from->timeout;
 	to->retry_cnt = from->retry_cnt;
 	to->rnr_retry = from->rnr_retry;
-	to->cap.max_send_wr = from->cap.max_send_wr;
-	to->cap.max_recv_wr = from->cap.max_recv_wr;
-	to->cap.max_send_sge = from->cap.max_send_sge;
-	to->cap.max_recv_sge = from->cap.max_recv_sge;
+	to->cap.max_send_wr = le32_to_cpu(from->cap.max_send_wr);
+	to->cap.max_recv_wr = le32_to_cpu(from->cap.max_recv_wr);
+	to->cap.max_send_sge = le32_to_cpu(from->cap.max_send_sge);
+	to->cap.max_recv_sge = le32_to_cpu(from->cap.max_recv_sge);
 	pvr_ah_attr_from_dev(&to->ah_attr, &from->ah_attr);
 }
 
@@ -215,13 +221,13 @@ static int query_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_QUERY_QP;
-	req.query_qp.qp_handle = qp->handle;
-	req.query_qp.attr_mask = mask & IB_QP_ATTR_STANDARD_BITS;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_QP);
+	req.query_qp.qp_handle = cpu_to_le32(qp->handle);
+	req.query_qp.attr_mask = cpu_to_le32(mask & IB_QP_ATTR_STANDARD_BITS);
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
-	if (resp.query_qp.attrs.qp_state >= PVR_QPS_NUM)
+	if (le32_to_cpu(resp.query_qp.attrs.qp_state) >= PVR_QPS_NUM)
 		return -EIO;
 	attr_from_dev(attr, &resp.query_qp.attrs);
 	set_state_locked(qp, attr->qp_state);

@@ -85,9 +85,9 @@ int pvr_fill_res_qp_raw(struct sk_buff *msg, struct ib_qp *ibqp)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_QUERY_QP;
-	req.query_qp.qp_handle = to_pvr_qp(ibqp)->handle;
-	req.query_qp.attr_mask = IB_QP_ATTR_STANDARD_BITS;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_QP);
+	req.query_qp.qp_handle = cpu_to_le32(to_pvr_qp(ibqp)->handle);
+	req.query_qp.attr_mask = cpu_to_le32(IB_QP_ATTR_STANDARD_BITS);
 	err = pvr_cmd(to_pvr_dev(ibqp->device), &req, &resp);
 	if (err)
 		return err;
@@ -102,8 +102,8 @@ int pvr_fill_res_srq_raw(struct sk_buff *msg, struct ib_srq *ibsrq)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_QUERY_SRQ;
-	req.handle.handle = to_pvr_srq(ibsrq)->handle;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_SRQ);
+	req.handle.handle = cpu_to_le32(to_pvr_srq(ibsrq)->handle);
 	err = pvr_cmd(to_pvr_dev(ibsrq->device), &req, &resp);
 	if (err)
 		return err;

@@ -4,6 +4,7 @@
 #define PVR_RING_H
 
 #include <asm/barrier.h>
+#include <asm/byteorder.h>
 #include <linux/compiler.h>
 #include <linux/types.h>
 #include "pvrdma_abi.h"
@@ -72,7 +73,7 @@ static inline void pvr_ring_publish(struct pvr_ring *ring_shm, u32 tail)
 {
 	/* Pairs with the device's acquire load of prod_tail. */
 	dma_wmb();
-	WRITE_ONCE(ring_shm->prod_tail, tail);
+	WRITE_ONCE(ring_shm->prod_tail, cpu_to_le32(tail));
 }
 
 /**
@@ -92,7 +93,7 @@ pvr_ring_db_suppress(const void *page)
  * Call after pvr_ring_publish().
  * Return: true, or false while the device polls the queue.
  */
-static inline bool pvr_ring_waits(const u32 *db_suppress_shm)
+static inline bool pvr_ring_waits(const __le32 *db_suppress_shm)
 {
 	if (!db_suppress_shm)
 		return true;
@@ -117,7 +118,7 @@ static inline void pvr_ring_release(struct pvr_ring *ring_shm, u32 head)
 	 * Orders our reads of the elements before the store: the producer may then
 	 * overwrite them.
 	 */
-	smp_store_release(&ring_shm->cons_head, head);
+	smp_store_release(&ring_shm->cons_head, cpu_to_le32(head));
 }
 
 #endif /* PVR_RING_H */

@@ -127,16 +127,17 @@ static void dsr_fill(struct pvr_dev *dev)
 {
 	struct pvr_dsr *dsr = dev->dsr.va;
 
-	dsr->driver_version = PVR_VERSION;
-	dsr->gos_info = PVR_GOS_INFO(PVR_GOS_BITS_64, PVR_GOS_TYPE_LINUX, 1);
-	dsr->cmd_slot_dma = dev->cmd.req.dma;
-	dsr->resp_slot_dma = dev->cmd.resp.dma;
-	dsr->async_ring.num_pages = PVR_EVRING_PAGES;
-	dsr->async_ring.pdir_dma = dev->events.pdir.dir.dma;
-	dsr->cq_ring.num_pages = PVR_EVRING_PAGES;
-	dsr->cq_ring.pdir_dma = dev->vectors[0].ring.pdir.dir.dma;
-	dsr->uar_pfn = pci_resource_start(dev->pdev, PVR_BAR_UAR) >>
-		       PVR_PAGE_SHIFT;
+	dsr->driver_version = cpu_to_le32(PVR_VERSION);
+	dsr->gos_info = cpu_to_le32(
+		PVR_GOS_INFO(PVR_GOS_BITS_64, PVR_GOS_TYPE_LINUX, 1));
+	dsr->cmd_slot_dma = cpu_to_le64(dev->cmd.req.dma);
+	dsr->resp_slot_dma = cpu_to_le64(dev->cmd.resp.dma);
+	dsr->async_ring.num_pages = cpu_to_le32(PVR_EVRING_PAGES);
+	dsr->async_ring.pdir_dma = cpu_to_le64(dev->events.pdir.dir.dma);
+	dsr->cq_ring.num_pages = cpu_to_le32(PVR_EVRING_PAGES);
+	dsr->cq_ring.pdir_dma = cpu_to_le64(dev->vectors[0].ring.pdir.dir.dma);
+	dsr->uar_pfn = cpu_to_le64(pci_resource_start(dev->pdev, PVR_BAR_UAR) >>
+				   PVR_PAGE_SHIFT);
 }
 
 /* Pass the region to the device and copy the capabilities once. */
@@ -153,7 +154,7 @@ static int dsr_exchange(struct pvr_dev *dev)
 	 */
 	err = pvr_reg_read(dev, PVR_REG_ERR);
 	dma_rmb();
-	memcpy(&dev->caps, &dsr->caps, sizeof(dev->caps));
+	pvr_caps_read(&dev->caps, &dsr->caps);
 	if (!dev->caps.max_uar && !dev->caps.gid_types) {
 		dev_err(&dev->pdev->dev,
 			"device did not accept the shared region (error %u): is the VM's memory shared with pvrdmad (memory-backend-memfd, share=on)?\n",

@@ -16,7 +16,7 @@ static bool max_wr_ok(struct pvr_dev *dev, u32 max_wr, bool user)
 static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
 		     bool user)
 {
-	const struct pvr_caps *caps = &dev->caps;
+	const struct pvr_dev_caps *caps = &dev->caps;
 
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
@@ -44,8 +44,8 @@ static void round_attr(struct ib_srq_attr *attr)
 static u32 srq_stride(u32 max_sge)
 {
 	return max_t(u32, PVR_RQ_STRIDE_MIN,
-		     roundup_pow_of_two(sizeof(struct pvrdma_rq_wqe_hdr) +
-					max_sge * sizeof(struct pvrdma_sge)));
+		     roundup_pow_of_two(sizeof(struct pvr_rq_wqe) +
+					max_sge * sizeof(struct pvr_sge)));
 }
 
 /* Bytes of a header page and the elements. */
@@ -100,8 +100,8 @@ static struct pvr_ring *mem_ring(struct pvr_srq_mem *mem)
 	return &state_shm->rx;
 }
 
-static const u32 *mem_db_suppressed(struct pvr_dev *dev,
-				    struct pvr_srq_mem *mem)
+static const __le32 *mem_db_suppressed(struct pvr_dev *dev,
+				       struct pvr_srq_mem *mem)
 {
 	if (!(dev->features & PVR_EXT_DB_SUPPRESS))
 		return NULL;
@@ -143,18 +143,19 @@ static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_CREATE_SRQ;
-	req.create_srq.pdir_dma = srq->mem.pdir.dir.dma;
-	req.create_srq.pd_handle = to_pvr_pd(srq->ibsrq.pd)->handle;
-	req.create_srq.nchunks = srq->mem.pdir.npages;
-	req.create_srq.attrs.max_wr = attr->max_wr;
-	req.create_srq.attrs.max_sge = attr->max_sge;
-	req.create_srq.attrs.srq_limit = attr->srq_limit;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_SRQ);
+	req.create_srq.pdir_dma = cpu_to_le64(srq->mem.pdir.dir.dma);
+	req.create_srq.pd_handle =
+		cpu_to_le32(to_pvr_pd(srq->ibsrq.pd)->handle);
+	req.create_srq.nchunks = cpu_to_le32(srq->mem.pdir.npages);
+	req.create_srq.attrs.max_wr = cpu_to_le32(attr->max_wr);
+	req.create_srq.attrs.max_sge = cpu_to_le32(attr->max_sge);
+	req.create_srq.attrs.srq_limit = cpu_to_le32(attr->srq_limit);
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
 	pvr_pdir_was_read(dev, &srq->mem.pdir);
-	srq->handle = resp.create_srq.srqn;
+	srq->handle = le32_to_cpu(resp.create_srq.srqn);
 	err = pvr_handle_insert(dev, &dev->srqs, srq->handle, srq);
 	if (err)
 		remove_srq(dev, srq);
@@ -215,15 +216,15 @@ static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 	union pvr_cmd_req req = {};
 	int err;
 
-	req.hdr.cmd = PVR_CMD_MODIFY_SRQ;
-	req.modify_srq.srq_handle = srq->handle;
-	req.modify_srq.attr_mask = mask;
-	req.modify_srq.attrs.srq_limit = attr->srq_limit;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_MODIFY_SRQ);
+	req.modify_srq.srq_handle = cpu_to_le32(srq->handle);
+	req.modify_srq.attr_mask = cpu_to_le32(mask);
+	req.modify_srq.attrs.srq_limit = cpu_to_le32(attr->srq_limit);
 	if (mask & PVR_SRQ_MAX_WR) {
-		req.modify_srq.attrs.max_wr = attr->max_wr;
-		req.modify_srq.attrs.max_sge = srq->max_sge;
-		req.modify_srq.pdir_dma = mem->pdir.dir.dma;
-		req.modify_srq.nchunks = mem->pdir.npages;
+		req.modify_srq.attrs.max_wr = cpu_to_le32(attr->max_wr);
+		req.modify_srq.attrs.max_sge = cpu_to_le32(srq->max_sge);
+		req.modify_srq.pdir_dma = cpu_to_le64(mem->pdir.dir.dma);
+		req.modify_srq.nchunks = cpu_to_le32(mem->pdir.npages);
 	}
 	err = pvr_cmd(dev, &req, NULL);
 	if (!err && mem)
@@ -255,8 +256,9 @@ static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 	 * The only load of prod_tail: it is the number of requests that the device
 	 * copied.
 	 */
-	err = pvr_srq_move_end(&srq->wq, &move,
-			       READ_ONCE(move.ring_shm->prod_tail));
+	err = pvr_srq_move_end(
+		&srq->wq, &move,
+		le32_to_cpu(READ_ONCE(move.ring_shm->prod_tail)));
 	if (err)
 		pvr_dev_fail(dev, "it moved more requests than an SRQ had");
 	return err;
@@ -315,14 +317,14 @@ int pvr_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_QUERY_SRQ;
-	req.handle.handle = to_pvr_srq(ibsrq)->handle;
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_SRQ);
+	req.handle.handle = cpu_to_le32(to_pvr_srq(ibsrq)->handle);
 	err = pvr_cmd(to_pvr_dev(ibsrq->device), &req, &resp);
 	if (err)
 		return err;
-	attr->max_wr = resp.query_srq.attrs.max_wr;
-	attr->max_sge = resp.query_srq.attrs.max_sge;
-	attr->srq_limit = resp.query_srq.attrs.srq_limit;
+	attr->max_wr = le32_to_cpu(resp.query_srq.attrs.max_wr);
+	attr->max_sge = le32_to_cpu(resp.query_srq.attrs.max_sge);
+	attr->srq_limit = le32_to_cpu(resp.query_srq.attrs.srq_limit);
 	return 0;
 }
 

@@ -129,7 +129,8 @@ bool pvr_srq_wq_flush(struct pvr_srq_wq *wq, u64 *wr_id)
 
 	spin_lock_irqsave(&wq->lock, flags);
 	if (!wq->ended)
-		mark_waiting_locked(wq, READ_ONCE(wq->ring_shm->cons_head));
+		mark_waiting_locked(
+			wq, le32_to_cpu(READ_ONCE(wq->ring_shm->cons_head)));
 	wq->ended = true;
 	found = flush_locked(wq, wr_id);
 	spin_unlock_irqrestore(&wq->lock, flags);
@@ -229,7 +230,7 @@ static int post_one_locked(struct pvr_srq *srq, const struct ib_recv_wr *wr)
 {
 	struct pvr_srq_wq *wq = &srq->wq;
 	u32 slot = pvr_ring_slot(wq->tail, wq->n);
-	struct pvrdma_rq_wqe_hdr *wqe;
+	struct pvr_rq_wqe *wqe;
 	int err;
 
 	err = check_recv_locked(wq, wr);
@@ -238,10 +239,10 @@ static int post_one_locked(struct pvr_srq *srq, const struct ib_recv_wr *wr)
 	wq->slots[slot] = take_locked(wq, wr->wr_id);
 	wqe = pvr_pdir_at(&srq->mem.pdir,
 			  PVR_PAGE_SIZE + (size_t)slot * wq->stride);
-	wqe->wr_id = wq->slots[slot] | PVR_WQ_RECV;
-	wqe->num_sge = wr->num_sge;
+	wqe->wr_id = cpu_to_le64(wq->slots[slot] | PVR_WQ_RECV);
+	wqe->num_sge = cpu_to_le32(wr->num_sge);
 	wqe->total_len = 0;
-	pvr_wqe_fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
+	pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
 			  wr->num_sge);
 	wq->tail = pvr_ring_next(wq->tail, wq->n);
 	pvr_ring_publish(wq->ring_shm, wq->tail);

@@ -18,7 +18,7 @@
 /* The queue to switch to. */
 struct pvr_srq_move {
 	struct pvr_ring *ring_shm;
-	const u32 *db_suppress_shm;
+	const __le32 *db_suppress_shm;
 	struct pvr_srq_wr *wrs;
 	u32 *slots;
 	u32 n;

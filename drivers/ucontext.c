@@ -54,12 +54,12 @@ static int create_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
 	union pvr_cmd_resp resp;
 	int err;
 
-	req.hdr.cmd = PVR_CMD_CREATE_UC;
-	req.create_uc.pfn = uar_pfn(dev, ctx->uar);
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_UC);
+	req.create_uc.pfn = cpu_to_le64(uar_pfn(dev, ctx->uar));
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
-	ctx->handle = resp.create_uc.ctx_handle;
+	ctx->handle = le32_to_cpu(resp.create_uc.ctx_handle);
 	if (!ctx->handle) {
 		pvr_dev_fail(dev,
 			     "user context got handle 0, the driver's own");

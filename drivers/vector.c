@@ -83,7 +83,7 @@ static irqreturn_t cq_irq(int irq, void *data)
 	int ret = 0;
 
 	while (quota-- && (ret = pvr_evring_next(&vec->ring, &cqne)) > 0)
-		pvr_cq_complete(vec->dev, cqne.cq_handle);
+		pvr_cq_complete(vec->dev, le32_to_cpu(cqne.cq_handle));
 	if (ret < 0) {
 		dev_err_ratelimited(
 			&vec->dev->pdev->dev,
@@ -163,11 +163,11 @@ int pvr_vectors_notify(struct pvr_dev *dev)
 	int err;
 
 	for (i = 1; i < dev->num_vectors; i++) {
-		req.hdr.cmd = PVR_CMD_SET_CQ_RING;
-		req.set_cq_ring.comp_vector = i;
-		req.set_cq_ring.ring.num_pages = PVR_EVRING_PAGES;
+		req.hdr.cmd = cpu_to_le32(PVR_CMD_SET_CQ_RING);
+		req.set_cq_ring.comp_vector = cpu_to_le32(i);
+		req.set_cq_ring.ring.num_pages = cpu_to_le32(PVR_EVRING_PAGES);
 		req.set_cq_ring.ring.pdir_dma =
-			dev->vectors[i].ring.pdir.dir.dma;
+			cpu_to_le64(dev->vectors[i].ring.pdir.dir.dma);
 		err = pvr_cmd(dev, &req, NULL);
 		if (err) {
 			dev_err(&dev->pdev->dev,

@@ -37,7 +37,8 @@ int pvr_wq_room(struct pvr_wq *wq)
 
 bool pvr_wq_index_ok(const struct pvr_wq *wq)
 {
-	return !(READ_ONCE(wq->ring_shm->cons_head) & ~(2 * wq->n - 1));
+	return !(le32_to_cpu(READ_ONCE(wq->ring_shm->cons_head)) &
+		 ~(2 * wq->n - 1));
 }
 
 void pvr_wq_push(struct pvr_wq *wq, u64 wr_id)

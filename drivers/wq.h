@@ -76,15 +76,15 @@ bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id);
  */
 void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq);
 
-static inline void pvr_wqe_fill_sges(struct pvrdma_sge *to,
+static inline void pvr_wqe_fill_sges(struct pvr_sge *to,
 				     const struct ib_sge *from, int n)
 {
 	int i;
 
 	for (i = 0; i < n; i++) {
-		to[i].addr = from[i].addr;
-		to[i].length = from[i].length;
-		to[i].lkey = from[i].lkey;
+		to[i].addr = cpu_to_le64(from[i].addr);
+		to[i].length = cpu_to_le32(from[i].length);
+		to[i].lkey = cpu_to_le32(from[i].lkey);
 	}
 }
 

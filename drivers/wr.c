@@ -15,60 +15,57 @@ struct wr_op {
 	u8 opcode; /* enum pvrdma_wr_opcode */
 	bool rc, uc, ud, gsi;
 	u8 bmme; /* PVR_BMME_* that the device must have */
-	void (*fill)(struct pvrdma_sq_wqe_hdr *wqe,
-		     const struct ib_send_wr *wr);
+	void (*fill)(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr);
 };
 
-static void fill_imm(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+static void fill_imm(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
 	wqe->ex.imm_data = wr->ex.imm_data;
 }
 
-static void fill_inv(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+static void fill_inv(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
-	wqe->ex.invalidate_rkey = wr->ex.invalidate_rkey;
+	wqe->ex.invalidate_rkey = cpu_to_le32(wr->ex.invalidate_rkey);
 }
 
-static void fill_rdma(struct pvrdma_sq_wqe_hdr *wqe,
-		      const struct ib_send_wr *wr)
+static void fill_rdma(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
-	wqe->wr.rdma.remote_addr = rdma_wr(wr)->remote_addr;
-	wqe->wr.rdma.rkey = rdma_wr(wr)->rkey;
+	wqe->wr.rdma.remote_addr = cpu_to_le64(rdma_wr(wr)->remote_addr);
+	wqe->wr.rdma.rkey = cpu_to_le32(rdma_wr(wr)->rkey);
 }
 
-static void fill_rdma_imm(struct pvrdma_sq_wqe_hdr *wqe,
-			  const struct ib_send_wr *wr)
+static void fill_rdma_imm(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
 	fill_rdma(wqe, wr);
 	fill_imm(wqe, wr);
 }
 
-static void fill_cas(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+static void fill_cas(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
-	wqe->wr.atomic.remote_addr = atomic_wr(wr)->remote_addr;
-	wqe->wr.atomic.rkey = atomic_wr(wr)->rkey;
-	wqe->wr.atomic.compare_add = atomic_wr(wr)->compare_add;
-	wqe->wr.atomic.swap = atomic_wr(wr)->swap;
+	wqe->wr.atomic.remote_addr = cpu_to_le64(atomic_wr(wr)->remote_addr);
+	wqe->wr.atomic.rkey = cpu_to_le32(atomic_wr(wr)->rkey);
+	wqe->wr.atomic.compare_add = cpu_to_le64(atomic_wr(wr)->compare_add);
+	wqe->wr.atomic.swap = cpu_to_le64(atomic_wr(wr)->swap);
 }
 
-static void fill_faa(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+static void fill_faa(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
-	wqe->wr.atomic.remote_addr = atomic_wr(wr)->remote_addr;
-	wqe->wr.atomic.rkey = atomic_wr(wr)->rkey;
-	wqe->wr.atomic.compare_add = atomic_wr(wr)->compare_add;
+	wqe->wr.atomic.remote_addr = cpu_to_le64(atomic_wr(wr)->remote_addr);
+	wqe->wr.atomic.rkey = cpu_to_le32(atomic_wr(wr)->rkey);
+	wqe->wr.atomic.compare_add = cpu_to_le64(atomic_wr(wr)->compare_add);
 }
 
-static void fill_reg(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+static void fill_reg(struct pvr_sq_wqe *wqe, const struct ib_send_wr *wr)
 {
 	struct pvr_mr *mr = to_pvr_mr(reg_wr(wr)->mr);
 
-	wqe->wr.fast_reg.iova_start = mr->ibmr.iova;
-	wqe->wr.fast_reg.pl_pdir_dma = mr->pdir.dir.dma;
-	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
-	wqe->wr.fast_reg.page_list_len = mr->npages;
-	wqe->wr.fast_reg.length = mr->ibmr.length;
-	wqe->wr.fast_reg.access_flags = reg_wr(wr)->access;
-	wqe->wr.fast_reg.rkey = reg_wr(wr)->key;
+	wqe->wr.fast_reg.iova_start = cpu_to_le64(mr->ibmr.iova);
+	wqe->wr.fast_reg.pl_pdir_dma = cpu_to_le64(mr->pdir.dir.dma);
+	wqe->wr.fast_reg.page_shift = cpu_to_le32(PVR_PAGE_SHIFT);
+	wqe->wr.fast_reg.page_list_len = cpu_to_le32(mr->npages);
+	wqe->wr.fast_reg.length = cpu_to_le32(mr->ibmr.length);
+	wqe->wr.fast_reg.access_flags = cpu_to_le32(reg_wr(wr)->access);
+	wqe->wr.fast_reg.rkey = cpu_to_le32(reg_wr(wr)->key);
 }
 
 static const struct wr_op wr_ops[] = {
@@ -133,13 +130,14 @@ static bool is_datagram(const struct pvr_qp *qp)
 }
 
 /* A qkey with the highest bit set selects the QP's own qkey. */
-static void fill_ud(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *wqe,
+static void fill_ud(struct pvr_qp *qp, struct pvr_sq_wqe *wqe,
 		    const struct ib_send_wr *wr)
 {
 	u32 qkey = ud_wr(wr)->remote_qkey;
 
-	wqe->wr.ud.remote_qpn = ud_wr(wr)->remote_qpn;
-	wqe->wr.ud.remote_qkey = qkey & BIT(31) ? READ_ONCE(qp->qkey) : qkey;
+	wqe->wr.ud.remote_qpn = cpu_to_le32(ud_wr(wr)->remote_qpn);
+	wqe->wr.ud.remote_qkey =
+		cpu_to_le32(qkey & BIT(31) ? READ_ONCE(qp->qkey) : qkey);
 	wqe->wr.ud.av = to_pvr_ah(ud_wr(wr)->ah)->av;
 }
 
@@ -161,7 +159,7 @@ static int check_send(struct pvr_qp *qp, const struct ib_send_wr *wr,
 static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 {
 	const struct wr_op *op = wr_op(qp, wr);
-	struct pvrdma_sq_wqe_hdr *wqe;
+	struct pvr_sq_wqe *wqe;
 	int err;
 
 	err = check_send(qp, wr, op);
@@ -171,12 +169,12 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 		return err;
 	wqe = wqe_at(qp, &qp->sq);
 	memset(wqe, 0, sizeof(*wqe));
-	wqe->wr_id = qp->sq.tail;
-	wqe->opcode = op->opcode;
-	wqe->send_flags = wr->send_flags & SEND_FLAGS;
+	wqe->wr_id = cpu_to_le64(qp->sq.tail);
+	wqe->opcode = cpu_to_le32(op->opcode);
+	wqe->send_flags = cpu_to_le32(wr->send_flags & SEND_FLAGS);
 	if (wr->opcode != IB_WR_REG_MR && wr->opcode != IB_WR_LOCAL_INV) {
-		wqe->num_sge = wr->num_sge;
-		pvr_wqe_fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
+		wqe->num_sge = cpu_to_le32(wr->num_sge);
+		pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
 				  wr->num_sge);
 	}
 	if (op->fill)
@@ -245,7 +243,7 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 
 static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
 {
-	struct pvrdma_rq_wqe_hdr *wqe;
+	struct pvr_rq_wqe *wqe;
 	int err;
 
 	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
@@ -254,10 +252,10 @@ static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
 	if (err)
 		return err;
 	wqe = wqe_at(qp, &qp->rq);
-	wqe->wr_id = qp->rq.tail | PVR_WQ_RECV;
-	wqe->num_sge = wr->num_sge;
+	wqe->wr_id = cpu_to_le64(qp->rq.tail | PVR_WQ_RECV);
+	wqe->num_sge = cpu_to_le32(wr->num_sge);
 	wqe->total_len = 0;
-	pvr_wqe_fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
+	pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
 			  wr->num_sge);
 	pvr_wq_push(&qp->rq, wr->wr_id);
 	return 0;

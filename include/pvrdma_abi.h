@@ -9,6 +9,7 @@
  *
  * Rules of the interface
  *  - All integers are little-endian, except fields of type __be32 and __be64, and GIDs.
+ *    Structs between provider and driver have the byte order of the CPU.
  *  - A page is 4096 bytes. The DMA address of a page is a multiple of 4096.
  *  - The guest writes "driver" fields, and the device copies them once. Only the device
  *    writes "device" fields.
@@ -31,8 +32,8 @@
 #endif
 #include <rdma/vmw_pvrdma-abi.h>
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "PVRDMA is little-endian, and so must be every side of it"
+#if !defined(__KERNEL__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "device and provider run on little-endian CPUs only"
 #endif
 
 /* The compiler checks each layout that this header declares. */
@@ -261,57 +262,57 @@ enum pvr_device_mode {
 
 /* Capabilities. Device; filled at DSRHIGH, constant until the next DSRHIGH. */
 struct pvr_caps {
-	__aligned_u64 fw_ver;
+	__aligned_le64 fw_ver;
 	__be64 node_guid; /* EUI-64 */
 	__be64 sys_image_guid;
-	__aligned_u64 max_mr_size; /* bytes */
-	__aligned_u64 page_size_cap;
-	__aligned_u64 atomic_arg_sizes;
-	__u32 ex_comp_mask;
-	__u32 device_cap_flags2;
-	__u32 max_fa_bit_boundary;
-	__u32 log_max_atomic_inline_arg;
-	__u32 vendor_id;
-	__u32 vendor_part_id;
-	__u32 hw_ver;
-	__u32 max_qp; /* also the bound of QP handles; <= 65535 */
-	__u32 max_qp_wr;
-	__u32 device_cap_flags; /* IB_DEVICE_* */
-	__u32 max_sge;
-	__u32 max_sge_rd;
-	__u32 max_cq; /* also the bound of CQ handles */
-	__u32 max_cqe;
-	__u32 max_mr;
-	__u32 max_pd;
-	__u32 max_qp_rd_atom;
-	__u32 max_ee_rd_atom;
-	__u32 max_res_rd_atom;
-	__u32 max_qp_init_rd_atom;
-	__u32 max_ee_init_rd_atom;
-	__u32 max_ee;
-	__u32 max_rdd;
-	__u32 max_mw;
-	__u32 max_raw_ipv6_qp;
-	__u32 max_raw_ethy_qp;
-	__u32 max_mcast_grp;
-	__u32 max_mcast_qp_attach;
-	__u32 max_total_mcast_qp_attach;
-	__u32 max_ah;
-	__u32 max_fmr;
-	__u32 max_map_per_fmr;
-	__u32 max_srq; /* 0: no SRQ; also the bound of SRQ handles */
-	__u32 max_srq_wr;
-	__u32 max_srq_sge;
-	__u32 max_uar; /* a power of two, <= pages of the UAR BAR */
-	__u32 gid_tbl_len; /* >= pvr_port_attr.gid_tbl_len */
-	__u16 max_pkeys;
+	__aligned_le64 max_mr_size; /* bytes */
+	__aligned_le64 page_size_cap;
+	__aligned_le64 atomic_arg_sizes;
+	__le32 ex_comp_mask;
+	__le32 device_cap_flags2;
+	__le32 max_fa_bit_boundary;
+	__le32 log_max_atomic_inline_arg;
+	__le32 vendor_id;
+	__le32 vendor_part_id;
+	__le32 hw_ver;
+	__le32 max_qp; /* also the bound of QP handles; <= 65535 */
+	__le32 max_qp_wr;
+	__le32 device_cap_flags; /* IB_DEVICE_* */
+	__le32 max_sge;
+	__le32 max_sge_rd;
+	__le32 max_cq; /* also the bound of CQ handles */
+	__le32 max_cqe;
+	__le32 max_mr;
+	__le32 max_pd;
+	__le32 max_qp_rd_atom;
+	__le32 max_ee_rd_atom;
+	__le32 max_res_rd_atom;
+	__le32 max_qp_init_rd_atom;
+	__le32 max_ee_init_rd_atom;
+	__le32 max_ee;
+	__le32 max_rdd;
+	__le32 max_mw;
+	__le32 max_raw_ipv6_qp;
+	__le32 max_raw_ethy_qp;
+	__le32 max_mcast_grp;
+	__le32 max_mcast_qp_attach;
+	__le32 max_total_mcast_qp_attach;
+	__le32 max_ah;
+	__le32 max_fmr;
+	__le32 max_map_per_fmr;
+	__le32 max_srq; /* 0: no SRQ; also the bound of SRQ handles */
+	__le32 max_srq_wr;
+	__le32 max_srq_sge;
+	__le32 max_uar; /* a power of two, <= pages of the UAR BAR */
+	__le32 gid_tbl_len; /* >= pvr_port_attr.gid_tbl_len */
+	__le16 max_pkeys;
 	__u8 local_ca_ack_delay;
 	__u8 phys_port_cnt;
 	__u8 mode; /* enum pvr_device_mode */
 	__u8 atomic_ops; /* PVR_ATOMIC_* */
 	__u8 bmme_flags; /* PVR_BMME_* */
 	__u8 gid_types; /* PVR_GID_TYPE_* */
-	__u32 max_fast_reg_page_list_len;
+	__le32 max_fast_reg_page_list_len;
 };
 PVR_ABI_SIZE(pvr_caps, 208);
 PVR_ABI_FIELD(pvr_caps, fw_ver, 0, 8);
@@ -368,9 +369,9 @@ PVR_ABI_FIELD(pvr_caps, max_fast_reg_page_list_len, 204, 4);
 
 /* A device-wide ring. Driver. num_pages includes the header page. */
 struct pvr_ring_pages {
-	__u32 num_pages;
-	__u32 reserved;
-	__aligned_u64 pdir_dma; /* page directory, see "Page directories" */
+	__le32 num_pages;
+	__le32 reserved;
+	__aligned_le64 pdir_dma; /* page directory, see "Page directories" */
 };
 PVR_ABI_SIZE(pvr_ring_pages, 16);
 PVR_ABI_FIELD(pvr_ring_pages, num_pages, 0, 4);
@@ -378,15 +379,15 @@ PVR_ABI_FIELD(pvr_ring_pages, pdir_dma, 8, 8);
 
 /* Device shared region: the first bytes of a zeroed page. */
 struct pvr_dsr {
-	__u32 driver_version; /* driver: enum pvr_version */
-	__u32 pad;
-	__u32 gos_info; /* driver: PVR_GOS_INFO() */
-	__u32 gos_pad;
-	__aligned_u64 cmd_slot_dma; /* driver: a page */
-	__aligned_u64 resp_slot_dma; /* driver: a page */
+	__le32 driver_version; /* driver: enum pvr_version */
+	__le32 pad;
+	__le32 gos_info; /* driver: PVR_GOS_INFO() */
+	__le32 gos_pad;
+	__aligned_le64 cmd_slot_dma; /* driver: a page */
+	__aligned_le64 resp_slot_dma; /* driver: a page */
 	struct pvr_ring_pages async_ring; /* driver: pvr_eqe elements */
 	struct pvr_ring_pages cq_ring; /* driver: pvr_cqne elements */
-	__aligned_u64 uar_pfn; /* driver: page 0 of BAR2; 32 bits if version < 19 */
+	__aligned_le64 uar_pfn; /* driver: page 0 of BAR2; 32 bits if version < 19 */
 	struct pvr_caps caps; /* device */
 };
 PVR_ABI_SIZE(pvr_dsr, 280);
@@ -418,8 +419,8 @@ PVR_ABI_FIELD(pvr_dsr, caps, 72, 208);
  * index % N. The ring is empty if both are equal, and full if they differ by N.
  */
 struct pvr_ring {
-	__u32 prod_tail; /* producer: next free slot */
-	__u32 cons_head; /* consumer: next slot to read */
+	__le32 prod_tail; /* producer: next free slot */
+	__le32 cons_head; /* consumer: next slot to read */
 };
 PVR_ABI_SIZE(pvr_ring, 8);
 PVR_ABI_FIELD(pvr_ring, prod_tail, 0, 4);
@@ -452,8 +453,8 @@ PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
  */
 #define PVR_DB_SUPPRESS_OFFSET 64
 struct pvr_db_suppress {
-	__u32 sq; /* send queue: not 0 while the device polls prod_tail */
-	__u32 rq; /* receive queue or SRQ: 0 while a requester waits for a receive request */
+	__le32 sq; /* send queue: not 0 while the device polls prod_tail */
+	__le32 rq; /* receive queue or SRQ: 0 while a requester waits for a receive request */
 };
 PVR_ABI_SIZE(pvr_db_suppress, 8);
 PVR_ABI_FIELD(pvr_db_suppress, sq, 0, 4);
@@ -483,8 +484,8 @@ PVR_ABI_FIELD(pvr_db_suppress, rq, 4, 4);
 #define PVR_CQ_ARM_KIND 3u /* mask */
 #define PVR_CQ_ARM_STEP 4u
 struct pvr_cq_arm_dbrec {
-	__u32 arm;
-	__u32 notified; /* device */
+	__le32 arm;
+	__le32 notified; /* device */
 };
 PVR_ABI_SIZE(pvr_cq_arm_dbrec, 8);
 PVR_ABI_FIELD(pvr_cq_arm_dbrec, arm, 0, 4);
@@ -500,8 +501,8 @@ PVR_ABI_FIELD(pvr_cq_arm_dbrec, notified, 4, 4);
 
 /* Async event. Device. */
 struct pvr_eqe {
-	__u32 type; /* enum pvr_eqe_type */
-	__u32 info; /* handle or port, by type */
+	__le32 type; /* enum pvr_eqe_type */
+	__le32 info; /* handle or port, by type */
 };
 PVR_ABI_SIZE(pvr_eqe, 8);
 PVR_ABI_FIELD(pvr_eqe, type, 0, 4);
@@ -532,7 +533,7 @@ enum pvr_eqe_type {
 
 /* CQ notification. Device. */
 struct pvr_cqne {
-	__u32 cq_handle;
+	__le32 cq_handle;
 };
 PVR_ABI_SIZE(pvr_cqne, 4);
 
@@ -597,7 +598,7 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
  * PVR_EXT_VLAN: a completion of QP1, received at a GID that is bound with a VLAN, has
  * PVRDMA_WC_WITH_VLAN, and the VLAN ID at this offset of reserved2.
  */
-#define PVR_CQE_VLAN 0 /* __u16 */
+#define PVR_CQE_VLAN 0 /* __le16 */
 
 /*
  * PVR_EXT_CQ_TIMESTAMP: the completions of a CQ with PVR_CQ_TIMESTAMP have the low
@@ -660,12 +661,12 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
  * pvrdma_sq_wqe_hdr.wr. A length of 0 unbinds a window of type 1.
  */
 struct pvr_wqe_bind_mw {
-	__aligned_u64 addr; /* of the first byte, as the region names it */
-	__aligned_u64 length;
-	__u32 mw_rkey; /* present rkey of the window; of type 2 the low byte is ignored */
-	__u32 new_rkey; /* differs from it in the low byte only */
-	__u32 mr_lkey;
-	__u32 access_flags; /* PVR_ACCESS_REMOTE_*, PVR_ACCESS_ZERO_BASED */
+	__aligned_le64 addr; /* of the first byte, as the region names it */
+	__aligned_le64 length;
+	__le32 mw_rkey; /* present rkey of the window; of type 2 the low byte is ignored */
+	__le32 new_rkey; /* differs from it in the low byte only */
+	__le32 mr_lkey;
+	__le32 access_flags; /* PVR_ACCESS_REMOTE_*, PVR_ACCESS_ZERO_BASED */
 };
 PVR_ABI_SIZE(pvr_wqe_bind_mw, 32);
 PVR_ABI_FIELD(pvr_wqe_bind_mw, length, 8, 8);
@@ -676,10 +677,10 @@ PVR_ABI_FIELD(pvr_wqe_bind_mw, access_flags, 28, 4);
 
 /* ATOMIC WRITE (IBTA annex A19): one store of 8 bytes. Needs PVR_ACCESS_REMOTE_WRITE. */
 struct pvr_wqe_atomic_write {
-	__aligned_u64 addr; /* remote; a multiple of 8 */
-	__u32 rkey;
-	__u32 reserved;
-	__aligned_u64 value;
+	__aligned_le64 addr; /* remote; a multiple of 8 */
+	__le32 rkey;
+	__le32 reserved;
+	__aligned_le64 value;
 };
 PVR_ABI_SIZE(pvr_wqe_atomic_write, 24);
 PVR_ABI_FIELD(pvr_wqe_atomic_write, rkey, 8, 4);
@@ -690,12 +691,12 @@ PVR_ABI_FIELD(pvr_wqe_atomic_write, value, 16, 8);
  * have the placement.
  */
 struct pvr_wqe_flush {
-	__aligned_u64 addr; /* remote; ignored with PVR_FLUSH_MR */
-	__aligned_u64 length; /* bytes; ignored with PVR_FLUSH_MR */
-	__u32 rkey;
+	__aligned_le64 addr; /* remote; ignored with PVR_FLUSH_MR */
+	__aligned_le64 length; /* bytes; ignored with PVR_FLUSH_MR */
+	__le32 rkey;
 	__u8 placement; /* PVR_FLUSH_*, at least one bit */
 	__u8 level; /* enum pvr_flush_level */
-	__u16 reserved;
+	__le16 reserved;
 };
 PVR_ABI_SIZE(pvr_wqe_flush, 24);
 PVR_ABI_FIELD(pvr_wqe_flush, length, 8, 8);

@@ -56,17 +56,17 @@ enum pvr_cmd {
  * command that is unknown or cannot be read stores no key, so a driver finally reads ERR.
  */
 struct pvr_cmd_hdr {
-	__aligned_u64 response; /* opaque, echoed in the response */
-	__u32 cmd; /* enum pvr_cmd */
-	__u32 reserved;
+	__aligned_le64 response; /* opaque, echoed in the response */
+	__le32 cmd; /* enum pvr_cmd */
+	__le32 reserved;
 };
 PVR_ABI_SIZE(pvr_cmd_hdr, 16);
 PVR_ABI_FIELD(pvr_cmd_hdr, response, 0, 8);
 PVR_ABI_FIELD(pvr_cmd_hdr, cmd, 8, 4);
 
 struct pvr_resp_hdr {
-	__aligned_u64 response;
-	__u32 ack;
+	__aligned_le64 response;
+	__le32 ack;
 	__u8 err;
 	__u8 reserved[3];
 };
@@ -92,17 +92,17 @@ enum pvr_mtu {
 };
 
 struct pvr_port_attr {
-	__u32 state; /* enum pvr_port_state */
-	__u32 max_mtu; /* enum pvr_mtu */
-	__u32 active_mtu; /* enum pvr_mtu */
-	__u32 gid_tbl_len;
-	__u32 port_cap_flags;
-	__u32 max_msg_sz; /* bytes */
-	__u32 bad_pkey_cntr;
-	__u32 qkey_viol_cntr;
-	__u16 pkey_tbl_len;
-	__u16 lid;
-	__u16 sm_lid;
+	__le32 state; /* enum pvr_port_state */
+	__le32 max_mtu; /* enum pvr_mtu */
+	__le32 active_mtu; /* enum pvr_mtu */
+	__le32 gid_tbl_len;
+	__le32 port_cap_flags;
+	__le32 max_msg_sz; /* bytes */
+	__le32 bad_pkey_cntr;
+	__le32 qkey_viol_cntr;
+	__le16 pkey_tbl_len;
+	__le16 lid;
+	__le16 sm_lid;
 	__u8 lmc;
 	__u8 max_vl_num;
 	__u8 sm_sl;
@@ -152,7 +152,7 @@ PVR_ABI_FIELD(pvr_cmd_query_pkey, index, 17, 1);
 
 struct pvr_resp_query_pkey {
 	struct pvr_resp_hdr hdr;
-	__u16 pkey;
+	__le16 pkey;
 	__u8 reserved[6];
 };
 PVR_ABI_SIZE(pvr_resp_query_pkey, 24);
@@ -160,14 +160,14 @@ PVR_ABI_FIELD(pvr_resp_query_pkey, pkey, 16, 2);
 
 struct pvr_cmd_create_uc {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 pfn; /* page frame of the UAR page; 32 bits if version < 19 */
+	__aligned_le64 pfn; /* page frame of the UAR page; 32 bits if version < 19 */
 };
 PVR_ABI_SIZE(pvr_cmd_create_uc, 24);
 PVR_ABI_FIELD(pvr_cmd_create_uc, pfn, 16, 8);
 
 struct pvr_resp_create_uc {
 	struct pvr_resp_hdr hdr;
-	__u32 ctx_handle; /* never 0, the driver's own context */
+	__le32 ctx_handle; /* never 0, the driver's own context */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_create_uc, 24);
@@ -175,7 +175,7 @@ PVR_ABI_FIELD(pvr_resp_create_uc, ctx_handle, 16, 4);
 
 struct pvr_cmd_create_pd {
 	struct pvr_cmd_hdr hdr;
-	__u32 ctx_handle;
+	__le32 ctx_handle;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_create_pd, 24);
@@ -183,7 +183,7 @@ PVR_ABI_FIELD(pvr_cmd_create_pd, ctx_handle, 16, 4);
 
 struct pvr_resp_create_pd {
 	struct pvr_resp_hdr hdr;
-	__u32 pd_handle; /* < 2^24 */
+	__le32 pd_handle; /* < 2^24 */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_create_pd, 24);
@@ -192,7 +192,7 @@ PVR_ABI_FIELD(pvr_resp_create_pd, pd_handle, 16, 4);
 /* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ, and QUERY_SRQ */
 struct pvr_cmd_handle {
 	struct pvr_cmd_hdr hdr;
-	__u32 handle;
+	__le32 handle;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_handle, 24);
@@ -212,22 +212,22 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 
 struct pvr_cmd_create_mr {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 start; /* address of the first byte in work requests */
-	__aligned_u64 length; /* bytes */
-	__aligned_u64 pdir_dma;
-	__u32 pd_handle;
-	__u32 access_flags; /* PVR_ACCESS_* */
-	__u32 flags; /* PVR_MR_FLAG_* */
-	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
+	__aligned_le64 start; /* address of the first byte in work requests */
+	__aligned_le64 length; /* bytes */
+	__aligned_le64 pdir_dma;
+	__le32 pd_handle;
+	__le32 access_flags; /* PVR_ACCESS_* */
+	__le32 flags; /* PVR_MR_FLAG_* */
+	__le32 nchunks; /* pages from page(start) to page(start + length - 1) */
 	/*
 	 * With PVR_MR_FLAG_LAYOUT. start is then any address, the pages hold offset + length
 	 * bytes, and are aligned to their size. A region of length 0 has no pages.
 	 */
-	__aligned_u64 offset; /* of the first byte in the first page */
-	__u32 page_shift; /* 12 .. 30 */
-	__u32 pdir_levels; /* 2 or 3 */
-	__u32 mr_handle; /* with PVR_MR_FLAG_REPLACE */
-	__u32 reserved;
+	__aligned_le64 offset; /* of the first byte in the first page */
+	__le32 page_shift; /* 12 .. 30 */
+	__le32 pdir_levels; /* 2 or 3 */
+	__le32 mr_handle; /* with PVR_MR_FLAG_REPLACE */
+	__le32 reserved;
 };
 PVR_ABI_SIZE(pvr_cmd_create_mr, 80);
 PVR_ABI_FIELD(pvr_cmd_create_mr, mr_handle, 72, 4);
@@ -244,9 +244,9 @@ PVR_ABI_FIELD(pvr_cmd_create_mr, nchunks, 52, 4);
 
 struct pvr_resp_create_mr {
 	struct pvr_resp_hdr hdr;
-	__u32 mr_handle;
-	__u32 lkey;
-	__u32 rkey;
+	__le32 mr_handle;
+	__le32 lkey;
+	__le32 rkey;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_create_mr, 32);
@@ -259,12 +259,12 @@ PVR_ABI_FIELD(pvr_resp_create_mr, rkey, 24, 4);
 
 struct pvr_cmd_create_cq {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 pdir_dma; /* header page, then CQEs */
-	__u32 ctx_handle;
-	__u32 cqe; /* a power of two */
-	__u32 nchunks; /* pages, header included */
-	__u32 comp_vector; /* PVR_EXT_CQ_VECTORS; otherwise reserved */
-	__u32 flags; /* PVR_EXT_CQ_TIMESTAMP: PVR_CQ_*; otherwise not read */
+	__aligned_le64 pdir_dma; /* header page, then CQEs */
+	__le32 ctx_handle;
+	__le32 cqe; /* a power of two */
+	__le32 nchunks; /* pages, header included */
+	__le32 comp_vector; /* PVR_EXT_CQ_VECTORS; otherwise reserved */
+	__le32 flags; /* PVR_EXT_CQ_TIMESTAMP: PVR_CQ_*; otherwise not read */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_create_cq, 48);
@@ -277,8 +277,8 @@ PVR_ABI_FIELD(pvr_cmd_create_cq, nchunks, 32, 4);
 
 struct pvr_resp_create_cq {
 	struct pvr_resp_hdr hdr;
-	__u32 cq_handle; /* < max_cq */
-	__u32 cqe; /* that of the request */
+	__le32 cq_handle; /* < max_cq */
+	__le32 cqe; /* that of the request */
 };
 PVR_ABI_SIZE(pvr_resp_create_cq, 24);
 PVR_ABI_FIELD(pvr_resp_create_cq, cq_handle, 16, 4);
@@ -292,10 +292,10 @@ PVR_ABI_FIELD(pvr_resp_create_cq, cqe, 20, 4);
  */
 struct pvr_cmd_resize_cq {
 	struct pvr_cmd_hdr hdr;
-	__u32 cq_handle;
-	__u32 cqe; /* a power of two */
-	__aligned_u64 pdir_dma; /* header page, then CQEs */
-	__u32 nchunks;
+	__le32 cq_handle;
+	__le32 cqe; /* a power of two */
+	__aligned_le64 pdir_dma; /* header page, then CQEs */
+	__le32 nchunks;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_resize_cq, 40);
@@ -306,26 +306,26 @@ PVR_ABI_FIELD(pvr_cmd_resize_cq, nchunks, 32, 4);
 
 struct pvr_resp_resize_cq {
 	struct pvr_resp_hdr hdr;
-	__u32 cqe;
+	__le32 cqe;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_resize_cq, 24);
 PVR_ABI_FIELD(pvr_resp_resize_cq, cqe, 16, 4);
 
 struct pvr_srq_attr {
-	__u32 max_wr;
-	__u32 max_sge;
-	__u32 srq_limit;
-	__u32 reserved;
+	__le32 max_wr;
+	__le32 max_sge;
+	__le32 srq_limit;
+	__le32 reserved;
 };
 PVR_ABI_SIZE(pvr_srq_attr, 16);
 PVR_ABI_FIELD(pvr_srq_attr, srq_limit, 8, 4);
 
 struct pvr_cmd_create_srq {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 pdir_dma; /* header page, then WQEs */
-	__u32 pd_handle;
-	__u32 nchunks;
+	__aligned_le64 pdir_dma; /* header page, then WQEs */
+	__le32 pd_handle;
+	__le32 nchunks;
 	struct pvr_srq_attr attrs;
 	__u8 srq_type; /* 0: basic */
 	__u8 reserved[7];
@@ -339,7 +339,7 @@ PVR_ABI_FIELD(pvr_cmd_create_srq, srq_type, 48, 1);
 
 struct pvr_resp_create_srq {
 	struct pvr_resp_hdr hdr;
-	__u32 srqn; /* also the handle; < max_srq */
+	__le32 srqn; /* also the handle; < max_srq */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_create_srq, 24);
@@ -358,11 +358,11 @@ PVR_ABI_FIELD(pvr_resp_create_srq, srqn, 16, 4);
  */
 struct pvr_cmd_modify_srq {
 	struct pvr_cmd_hdr hdr;
-	__u32 srq_handle;
-	__u32 attr_mask; /* PVR_SRQ_* */
+	__le32 srq_handle;
+	__le32 attr_mask; /* PVR_SRQ_* */
 	struct pvr_srq_attr attrs;
-	__aligned_u64 pdir_dma; /* PVR_SRQ_MAX_WR: header page, then WQEs */
-	__u32 nchunks;
+	__aligned_le64 pdir_dma; /* PVR_SRQ_MAX_WR: header page, then WQEs */
+	__le32 nchunks;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_modify_srq, 56);
@@ -397,21 +397,21 @@ enum pvr_qp_type {
 
 struct pvr_cmd_create_qp {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 pdir_dma; /* header page, SQ pages, RQ pages */
-	__u32 pd_handle;
-	__u32 send_cq_handle;
-	__u32 recv_cq_handle;
-	__u32 srq_handle; /* if is_srq */
-	__u32 max_send_wr; /* a power of two */
-	__u32 max_recv_wr; /* a power of two; 0 with an SRQ */
-	__u32 max_send_sge; /* determines the SQ stride, see PVR_SQ_STRIDE_MIN */
-	__u32 max_recv_sge; /* determines the RQ stride */
-	__u32 max_inline_data; /* PVR_EXT_INLINE; otherwise 0 */
-	__u32 lkey;
-	__u32 access_flags;
-	__u16 total_chunks; /* all pages, with the header page */
-	__u16 send_chunks; /* SQ pages */
-	__u16 max_atomic_arg;
+	__aligned_le64 pdir_dma; /* header page, SQ pages, RQ pages */
+	__le32 pd_handle;
+	__le32 send_cq_handle;
+	__le32 recv_cq_handle;
+	__le32 srq_handle; /* if is_srq */
+	__le32 max_send_wr; /* a power of two */
+	__le32 max_recv_wr; /* a power of two; 0 with an SRQ */
+	__le32 max_send_sge; /* determines the SQ stride, see PVR_SQ_STRIDE_MIN */
+	__le32 max_recv_sge; /* determines the RQ stride */
+	__le32 max_inline_data; /* PVR_EXT_INLINE; otherwise 0 */
+	__le32 lkey;
+	__le32 access_flags;
+	__le16 total_chunks; /* all pages, with the header page */
+	__le16 send_chunks; /* SQ pages */
+	__le16 max_atomic_arg;
 	__u8 sq_sig_all; /* every send work request completes with a CQE */
 	__u8 qp_type; /* enum pvr_qp_type */
 	__u8 is_srq;
@@ -440,12 +440,12 @@ PVR_ABI_FIELD(pvr_cmd_create_qp, is_srq, 76, 1);
 /* Response to drivers below version PVR_VERSION_QPHANDLE. */
 struct pvr_resp_create_qp_v1 {
 	struct pvr_resp_hdr hdr;
-	__u32 qpn; /* number and handle in one */
-	__u32 max_send_wr;
-	__u32 max_recv_wr;
-	__u32 max_send_sge;
-	__u32 max_recv_sge;
-	__u32 max_inline_data;
+	__le32 qpn; /* number and handle in one */
+	__le32 max_send_wr;
+	__le32 max_recv_wr;
+	__le32 max_send_sge;
+	__le32 max_recv_sge;
+	__le32 max_inline_data;
 };
 PVR_ABI_SIZE(pvr_resp_create_qp_v1, 40);
 PVR_ABI_FIELD(pvr_resp_create_qp_v1, qpn, 16, 4);
@@ -453,14 +453,14 @@ PVR_ABI_FIELD(pvr_resp_create_qp_v1, max_inline_data, 36, 4);
 
 struct pvr_resp_create_qp {
 	struct pvr_resp_hdr hdr;
-	__u32 qpn; /* by which peers name it */
-	__u32 qp_handle; /* doorbells, commands, CQEs, events; 1 .. max_qp - 1 */
-	__u32 max_send_wr;
-	__u32 max_recv_wr;
-	__u32 max_send_sge;
-	__u32 max_recv_sge;
-	__u32 max_inline_data;
-	__u32 reserved;
+	__le32 qpn; /* by which peers name it */
+	__le32 qp_handle; /* doorbells, commands, CQEs, events; 1 .. max_qp - 1 */
+	__le32 max_send_wr;
+	__le32 max_recv_wr;
+	__le32 max_send_sge;
+	__le32 max_recv_sge;
+	__le32 max_inline_data;
+	__le32 reserved;
 };
 PVR_ABI_SIZE(pvr_resp_create_qp, 48);
 PVR_ABI_FIELD(pvr_resp_create_qp, qpn, 16, 4);
@@ -473,13 +473,13 @@ PVR_ABI_FIELD(pvr_resp_create_qp, max_inline_data, 40, 4);
 
 struct pvr_ah_attr {
 	__u8 dgid[16];
-	__u32 flow_label;
+	__le32 flow_label;
 	__u8 sgid_index;
 	__u8 hop_limit;
 	__u8 traffic_class;
 	__u8 reserved0;
-	__u16 dlid;
-	__u16 vlan_id;
+	__le16 dlid;
+	__le16 vlan_id;
 	__u8 sl;
 	__u8 src_path_bits;
 	__u8 static_rate;
@@ -500,12 +500,12 @@ PVR_ABI_FIELD(pvr_ah_attr, port_num, 32, 1);
 PVR_ABI_FIELD(pvr_ah_attr, dmac, 33, 6);
 
 struct pvr_qp_cap {
-	__u32 max_send_wr;
-	__u32 max_recv_wr;
-	__u32 max_send_sge;
-	__u32 max_recv_sge;
-	__u32 max_inline_data;
-	__u32 reserved;
+	__le32 max_send_wr;
+	__le32 max_recv_wr;
+	__le32 max_send_sge;
+	__le32 max_recv_sge;
+	__le32 max_inline_data;
+	__le32 reserved;
 };
 PVR_ABI_SIZE(pvr_qp_cap, 24);
 
@@ -553,17 +553,17 @@ enum pvr_mig_state {
 #define PVR_QPA_ALL 0x1fffffu
 
 struct pvr_qp_attr {
-	__u32 qp_state; /* enum pvr_qp_state */
-	__u32 cur_qp_state;
-	__u32 path_mtu; /* enum pvr_mtu */
-	__u32 path_mig_state; /* enum pvr_mig_state */
-	__u32 qkey;
-	__u32 rq_psn; /* 24 bits */
-	__u32 sq_psn; /* 24 bits */
-	__u32 dest_qp_num;
-	__u32 qp_access_flags; /* PVR_ACCESS_REMOTE_* */
-	__u16 pkey_index;
-	__u16 alt_pkey_index;
+	__le32 qp_state; /* enum pvr_qp_state */
+	__le32 cur_qp_state;
+	__le32 path_mtu; /* enum pvr_mtu */
+	__le32 path_mig_state; /* enum pvr_mig_state */
+	__le32 qkey;
+	__le32 rq_psn; /* 24 bits */
+	__le32 sq_psn; /* 24 bits */
+	__le32 dest_qp_num;
+	__le32 qp_access_flags; /* PVR_ACCESS_REMOTE_* */
+	__le16 pkey_index;
+	__le16 alt_pkey_index;
 	__u8 en_sqd_async_notify;
 	__u8 sq_draining;
 	__u8 max_rd_atomic;
@@ -603,8 +603,8 @@ PVR_ABI_FIELD(pvr_qp_attr, alt_ah_attr, 120, 40);
 
 struct pvr_cmd_modify_qp {
 	struct pvr_cmd_hdr hdr;
-	__u32 qp_handle;
-	__u32 attr_mask; /* PVR_QPA_* */
+	__le32 qp_handle;
+	__le32 attr_mask; /* PVR_QPA_* */
 	struct pvr_qp_attr attrs;
 };
 PVR_ABI_SIZE(pvr_cmd_modify_qp, 184);
@@ -614,8 +614,8 @@ PVR_ABI_FIELD(pvr_cmd_modify_qp, attrs, 24, 160);
 
 struct pvr_cmd_query_qp {
 	struct pvr_cmd_hdr hdr;
-	__u32 qp_handle;
-	__u32 attr_mask;
+	__le32 qp_handle;
+	__le32 attr_mask;
 };
 PVR_ABI_SIZE(pvr_cmd_query_qp, 24);
 PVR_ABI_FIELD(pvr_cmd_query_qp, qp_handle, 16, 4);
@@ -629,16 +629,16 @@ PVR_ABI_FIELD(pvr_resp_query_qp, attrs, 16, 160);
 
 struct pvr_resp_destroy_qp {
 	struct pvr_resp_hdr hdr;
-	__u32 events_reported;
+	__le32 events_reported;
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_destroy_qp, 24);
 
 struct pvr_cmd_create_bind {
 	struct pvr_cmd_hdr hdr;
-	__u32 mtu; /* bytes */
-	__u32 vlan; /* PVR_VLAN_NONE; PVR_EXT_VLAN: or a VLAN ID */
-	__u32 index; /* GID table index */
+	__le32 mtu; /* bytes */
+	__le32 vlan; /* PVR_VLAN_NONE; PVR_EXT_VLAN: or a VLAN ID */
+	__le32 index; /* GID table index */
 	__u8 new_gid[16];
 	__u8 gid_type; /* PVR_GID_TYPE_* */
 	__u8 reserved[3];
@@ -654,7 +654,7 @@ PVR_ABI_FIELD(pvr_cmd_create_bind, gid_type, 44, 1);
 
 struct pvr_cmd_destroy_bind {
 	struct pvr_cmd_hdr hdr;
-	__u32 index;
+	__le32 index;
 	__u8 dest_gid[16];
 	__u8 reserved[4];
 };
@@ -665,7 +665,7 @@ PVR_ABI_FIELD(pvr_cmd_destroy_bind, dest_gid, 20, 16);
 /* Notification ring of a completion vector: set once, before CREATE_CQ. No response. */
 struct pvr_cmd_set_cq_ring {
 	struct pvr_cmd_hdr hdr;
-	__u32 comp_vector; /* 1 .. CQ_VECTORS - 1 */
+	__le32 comp_vector; /* 1 .. CQ_VECTORS - 1 */
 	__u8 reserved[4];
 	struct pvr_ring_pages ring; /* as pvr_dsr.cq_ring */
 };
@@ -676,7 +676,7 @@ PVR_ABI_FIELD(pvr_cmd_set_cq_ring, ring, 24, 16);
 /* ATTACH_MCAST, DETACH_MCAST: a UD QP and a multicast group (IBTA 10.5.2). No response. */
 struct pvr_cmd_mcast {
 	struct pvr_cmd_hdr hdr;
-	__u32 qp_handle;
+	__le32 qp_handle;
 	__u8 reserved[4];
 	__u8 mgid[16];
 };
@@ -711,7 +711,7 @@ enum pvr_stat {
 
 struct pvr_cmd_query_stats {
 	struct pvr_cmd_hdr hdr;
-	__u32 qp_handle; /* 0: the adapter */
+	__le32 qp_handle; /* 0: the adapter */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_query_stats, 24);
@@ -719,7 +719,7 @@ PVR_ABI_FIELD(pvr_cmd_query_stats, qp_handle, 16, 4);
 
 struct pvr_resp_query_stats {
 	struct pvr_resp_hdr hdr;
-	__aligned_u64 stat[PVR_STAT_NUM]; /* by enum pvr_stat; 0 if a QP has no such counter */
+	__aligned_le64 stat[PVR_STAT_NUM]; /* by enum pvr_stat; 0 if a QP has no such counter */
 };
 PVR_ABI_SIZE(pvr_resp_query_stats, 176);
 PVR_ABI_FIELD(pvr_resp_query_stats, stat, 16, 160);
@@ -728,9 +728,9 @@ PVR_ABI_FIELD(pvr_resp_query_stats, stat, 16, 160);
 
 struct pvr_cmd_sum_stats {
 	struct pvr_cmd_hdr hdr;
-	__u32 count; /* 1 .. PVR_SUM_STATS_MAX */
+	__le32 count; /* 1 .. PVR_SUM_STATS_MAX */
 	__u8 reserved[4];
-	__u32 qp_handle[PVR_SUM_STATS_MAX];
+	__le32 qp_handle[PVR_SUM_STATS_MAX];
 };
 PVR_ABI_SIZE(pvr_cmd_sum_stats, 184);
 PVR_ABI_FIELD(pvr_cmd_sum_stats, count, 16, 4);
@@ -743,9 +743,9 @@ PVR_ABI_FIELD(pvr_cmd_sum_stats, qp_handle, 24, 160);
  */
 struct pvr_cmd_modify_cq {
 	struct pvr_cmd_hdr hdr;
-	__u32 cq_handle;
-	__u16 count; /* 0: only the period counts */
-	__u16 period_us; /* 0: no moderation */
+	__le32 cq_handle;
+	__le16 count; /* 0: only the period counts */
+	__le16 period_us; /* 0: no moderation */
 };
 PVR_ABI_SIZE(pvr_cmd_modify_cq, 24);
 PVR_ABI_FIELD(pvr_cmd_modify_cq, cq_handle, 16, 4);

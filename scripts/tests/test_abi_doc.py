@@ -12,7 +12,9 @@ from conftest import ROOT
 DOC = ROOT / "docs" / "abi.rst"
 INCLUDE = ROOT / "include"
 OURS = ["pvrdma_abi.h", "pvrdma_abi_cmd.h"]
+WQE = "pvrdma_abi_wqe.h"  # layouts of the uapi header, which the header itself asserts
 UAPI = "rdma/vmw_pvrdma-abi.h"
+UVERBS = {"pvr_alloc_ucontext", "pvr_dm_query_resp", "pvr_clock_query_resp"}  # between provider and driver
 
 TABLE = re.compile(r"^\.\. csv-table::(?: (.*))?\n((?:   :.*\n)+)\n((?:   .*\n)+)", re.M)
 LAYOUT = re.compile(r"``((?:struct|union) \w+)``, (\d+) bytes")
@@ -97,6 +99,24 @@ def test_headers_assert_each_size(headers):
     assert {name: headers[1][name][0] for name in asserted} == asserted
 
 
+def host_words(name, text):
+    """Members in the byte order of the CPU, of the structs that the device reads or writes."""
+    wrong = []
+    for struct, body in re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.M | re.S):
+        if struct not in UVERBS:
+            wrong += [f"{name}: {struct}: {member}"
+                      for member in re.findall(r"^\s+((?:__u(?:16|32|64)|__aligned_u64)\b.*?;)", body, re.M)]
+    return wrong
+
+
+def test_words_of_the_device_have_a_byte_order():
+    """sparse then finds each missing conversion of the driver."""
+    texts = {name: (INCLUDE / name).read_text() for name in [*OURS, WQE]}
+    assert [wrong for name, text in texts.items() for wrong in host_words(name, text)] == []
+    assert UVERBS <= set(re.findall(r"^struct (\w+) \{", texts[OURS[0]], re.M))
+    assert host_words("x", "struct pvr_x {\n\t__le32 a;\n\t__u32 b; /* b */\n};\n") == ["x: pvr_x: __u32 b;"]
+
+
 def test_rows_have_a_cell_per_column(text):
     assert text.count(".. csv-table::") == len(list(tables(text)))
     for caption, columns, rows in tables(text):
@@ -139,7 +159,7 @@ def test_a_wrong_number_in_the_document_is_seen(text, headers, number_before, nu
     ("pvrdma_abi.h", "#define PVR_MAX_INLINE 944", "#define PVR_MAX_INLINE 944\n#define PVR_NEW 1"),
     ("pvrdma_abi.h", "PVR_EVENT_NUM,", "PVR_EVENT_NEW,\n\tPVR_EVENT_NUM,"),
     ("pvrdma_abi_cmd.h", "#define PVR_MR_FLAG_DMA (1u << 0)", "#define PVR_MR_FLAG_DMA (1u << 7)"),
-    ("pvrdma_abi_cmd.h", "__u16 max_atomic_arg;", "__u16 max_other_arg;"),
+    ("pvrdma_abi_cmd.h", "__le16 max_atomic_arg;", "__le16 max_other_arg;"),
     ("pvrdma_abi_cmd.h", "/* Contents of the slots. */", "struct pvr_new {\n\t__u32 word;\n};"),
 ])
 def test_a_change_of_a_header_is_seen(text, tmp_path, header, before, after):

@@ -8,6 +8,7 @@
 #define FUZZ_KERNEL_H
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/types.h>
@@ -29,6 +30,12 @@ typedef u64 dma_addr_t;
 typedef u64 resource_size_t;
 
 #define __force
+#define cpu_to_le16(x) ((__le16)htole16(x))
+#define cpu_to_le32(x) ((__le32)htole32(x))
+#define cpu_to_le64(x) ((__le64)htole64(x))
+#define le16_to_cpu(x) ((u16)le16toh(x))
+#define le32_to_cpu(x) ((u32)le32toh(x))
+#define le64_to_cpu(x) ((u64)le64toh(x))
 #define __iomem
 #define U8_MAX UINT8_MAX
 #define U32_MAX UINT32_MAX
