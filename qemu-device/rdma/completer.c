@@ -16,7 +16,6 @@
 
 #define RNR_RETRY_FOREVER 7
 #define RNR_GRACE_MIN_NS 1000000u
-#define RNR_GRACE_MAX_NS 100000000u
 
 /*
  * Without PVR_EXT_MW the opcode BIND_MW is unknown, and its CQE has the default opcode.
@@ -155,12 +154,9 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
 /* Return: nanoseconds that are left of the grace, see completer.h. */
 static uint64_t rnr_grace_left(const struct pvr_qp *qp, uint64_t rnr_timer, uint64_t now)
 {
-	uint64_t past = now - qp->rnr_since, grace = rnr_timer;
+	uint64_t past = now - qp->rnr_since;
+	uint64_t grace = rnr_timer < RNR_GRACE_MIN_NS ? RNR_GRACE_MIN_NS : rnr_timer;
 
-	if (grace < RNR_GRACE_MIN_NS)
-		grace = RNR_GRACE_MIN_NS;
-	if (grace > RNR_GRACE_MAX_NS)
-		grace = RNR_GRACE_MAX_NS;
 	return past < grace ? grace - past : 0;
 }
 

@@ -46,7 +46,8 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
  *   the next message arrives at once, so a sender without RNR retries would fail where it
  *   works with NICs.
  * * So a request fails at the earliest one grace after its first RNR NAK: the responder's
- *   RNR timer, at least 1 ms and at most 100 ms. To the requester the responder is slow.
+ *   RNR timer, at least 1 ms. To the requester the responder is slow. The timer states how
+ *   late the responder's guest may post; that of Linux's CM is the longest, 655.36 ms.
  * * If a receive is posted within the grace, the message is delivered. The next request
  *   has a grace of its own.
  * * On one host, the posted receive resumes the requester at once. To another host, a
