@@ -355,7 +355,7 @@ static void fault_cell(void *opaque, size_t row, size_t column, char *buf)
 	} columns[] = {
 		{ "ID", "id" },		  { "MESSAGES", "messages" }, { "DROPPED", "dropped" },
 		{ "DELAYED", "delayed" }, { "FAILED", "failed" },     { "RNR", "rnr_naks" },
-		{ "FAULT", "fault" },
+		{ "SEQ", "seq_naks" },	  { "FAULT", "fault" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
@@ -374,7 +374,7 @@ void pvr_print_fault(struct json_object *reply)
 		printf("fault %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
 	list = list_of(reply, "faults", &len);
 	if (len)
-		pvr_print_table(len + 1, 7, fault_cell, list);
+		pvr_print_table(len + 1, 8, fault_cell, list);
 	else if (json_object_object_get_ex(reply, "faults", NULL))
 		printf("there are no faults\n");
 	if (json_object_object_get_ex(reply, "cleared", NULL))

@@ -11,7 +11,7 @@
 #define RATE_MIN 1000ull /* bit/s */
 #define RATE_MAX 1000000000000ull
 #define BURST_NS 100000u
-#define KINDS "drop, delay, error, rnr, rate and cq-overflow"
+#define KINDS "drop, delay, error, rnr, nak, rate and cq-overflow"
 #define LENGTH_MAX (1ull << 31) /* of a message */
 
 /* ------------------------------------------------------------------------- values */
@@ -209,6 +209,36 @@ static bool set_rnr(struct pvr_fault_rule *rule, const char *value, struct pvr_e
 	return true;
 }
 
+/* The other NAKs end the connection, as an error does. */
+static const struct {
+	const char *name, *error;
+} fatal_naks[] = {
+	{ "invalid-request", "REM_INV_REQ_ERR" },
+	{ "remote-access", "REM_ACCESS_ERR" },
+	{ "remote-operational", "REM_OP_ERR" },
+};
+
+static bool set_nak(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	static const char every[] = "sequence,every=";
+	const char *end = value;
+	size_t i;
+
+	rule->nak_always = !strcmp(value, "sequence");
+	if (rule->nak_always)
+		return true;
+	for (i = 0; i < sizeof(fatal_naks) / sizeof(fatal_naks[0]); i++)
+		if (!strcmp(value, fatal_naks[i].name))
+			return pvr_fail(err, "nak '%s' ends the connection: give error=%s", value,
+					fatal_naks[i].error);
+	if (strncmp(value, every, sizeof(every) - 1) != 0 ||
+	    !read_number(value + sizeof(every) - 1, &end, &rule->nak_every) || *end ||
+	    !rule->nak_every)
+		return pvr_fail(err, "nak '%.64s' is neither sequence nor sequence,every=NUMBER",
+				value);
+	return true;
+}
+
 static bool set_rate(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
 {
 	static const struct {
@@ -259,6 +289,7 @@ static const struct {
 	{ "delay", set_delay, 1u << PVR_FAULT_DELAY },
 	{ "error", set_error, 1u << PVR_FAULT_ERROR },
 	{ "rnr", set_rnr, 1u << PVR_FAULT_RNR },
+	{ "nak", set_nak, 1u << PVR_FAULT_NAK },
 	{ "rate", set_rate, 1u << PVR_FAULT_RATE },
 	{ "cq-overflow", set_cq_overflow, 1u << PVR_FAULT_CQ_OVERFLOW },
 };
@@ -296,6 +327,9 @@ static bool check(const struct pvr_fault_rule *rule, struct pvr_error *err)
 		return pvr_fail(err, "qp needs from: each adapter has queue pairs of its own");
 	if (rule->drop_ppm == PPM && rule->kinds != drop)
 		return pvr_fail(err, "drop=100%% leaves no message for the other faults");
+	if (rule->nak_always && rule->kinds != 1u << PVR_FAULT_NAK)
+		return pvr_fail(err, "nak=sequence leaves no message for the other faults: "
+				     "give nak=sequence,every=NUMBER");
 	if ((rule->kinds & ends) == ends)
 		return pvr_fail(err, "error and cq-overflow both end the connection: give one");
 	return true;
@@ -357,6 +391,7 @@ void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_
 	state->random = rule->seed ^ (uint64_t)qpn << 32 ^ (uint64_t)rule->kinds << 56;
 	state->messages = 0;
 	state->recvs = 0;
+	state->requests = 0;
 	state->free_at = 0;
 	(void)next_random(&state->random);
 }
@@ -389,6 +424,13 @@ bool pvr_fault_rnr(struct pvr_fault_state *state, const struct pvr_fault_rule *r
 	if (rule->rnr_always)
 		return true;
 	return rule->rnr_every && ++state->recvs % rule->rnr_every == 0;
+}
+
+bool pvr_fault_seq_nak(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+{
+	if (rule->nak_always)
+		return true;
+	return rule->nak_every && ++state->requests % rule->nak_every == 0;
 }
 
 uint64_t pvr_fault_rate(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,

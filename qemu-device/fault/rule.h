@@ -24,6 +24,7 @@ enum pvr_fault_kind {
 	PVR_FAULT_RNR,
 	PVR_FAULT_RATE,
 	PVR_FAULT_CQ_OVERFLOW,
+	PVR_FAULT_NAK,
 	PVR_FAULT_KINDS,
 };
 
@@ -45,6 +46,8 @@ struct pvr_fault_rule {
 	uint64_t after; /* messages of a queue pair before the error or the overflow */
 	uint64_t rnr_every; /* of so many messages with a receive, one gets an RNR NAK; 0: none */
 	bool rnr_always; /* each try of each such message gets one */
+	uint64_t nak_every; /* of so many messages, one gets a sequence NAK; 0: none */
+	bool nak_always; /* each try of each message gets one */
 	uint64_t rate; /* bits per second of a queue pair; 0: no limit */
 	char text[PVR_FAULT_TEXT_MAX]; /* as given, for lists */
 };
@@ -66,7 +69,7 @@ bool pvr_fault_match_equal(const struct pvr_fault_match *a, const struct pvr_fau
 /* The messages and random numbers of one queue pair under one rule. */
 struct pvr_fault_state {
 	uint64_t random;
-	uint64_t messages, recvs;
+	uint64_t messages, recvs, requests;
 	uint64_t free_at; /* end of the messages so far at the rate, in ns */
 };
 
@@ -84,6 +87,8 @@ bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule 
 uint64_t pvr_fault_delay(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
 /* Count a message that consumes a receive request. Return: whether it gets an RNR NAK. */
 bool pvr_fault_rnr(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/* Count a message of RC. Return: whether its next try gets a NAK for a sequence error. */
+bool pvr_fault_seq_nak(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
 /*
  * Add a message of @length bytes to those at the rate of the rule. Return: the time in ns
  * before which it is not sent, or 0. Bursts of up to 100 us are not held.

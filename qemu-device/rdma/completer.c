@@ -193,16 +193,28 @@ void pvr_requester_wait(struct pvr_qp *qp)
 	pvr_requester_await(qp, NO_TIMEOUT_POLL_NS);
 }
 
-bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+static bool count_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, const char *why)
 {
-	pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
 	if (qp->retry_left) {
 		qp->retry_left--;
 		return true;
 	}
 	pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
-	pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, "the peer does not answer");
+	pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, why);
 	return false;
+}
+
+bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
+	return count_retry(qp, wqe, "the peer does not answer");
+}
+
+/* IBTA 9.9.2.1: the retry counter is that of timeouts. */
+bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	qp->unanswered = false; /* the NAK is a response: the next timeout is a first one */
+	return count_retry(qp, wqe, "the responder reports a sequence error each time");
 }
 
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)

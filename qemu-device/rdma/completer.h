@@ -73,6 +73,11 @@ void pvr_requester_wait(struct pvr_qp *qp);
  */
 bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 /*
+ * Count a retry for a NAK for a sequence error; the caller sends the request again at once.
+ * Return: false if the retry count is exhausted and the request has failed.
+ */
+bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+/*
  * Handle a missing response: the first call starts the ACK timeout, later calls count
  * retries.
  */

@@ -71,9 +71,9 @@ def test_add_list_and_clear(faulty):
     assert faulty.must("fault", "add", "--from", "node1", "--to=node2", "drop=1%", "delay=5ms±2ms") == "fault 1\n"
     assert faulty.must("fault", "add", "--fabric", "default", "--seed", "7", "error=REM_ACCESS_ERR,after=1000") == "fault 2\n"
     assert [row.split() for row in faulty.must("fault", "list").splitlines()] == [
-        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "FAULT"],
-        ["1", "0", "0", "0", "0", "0", "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
-        ["2", "0", "0", "0", "0", "0", "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
+        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "FAULT"],
+        ["1", "0", "0", "0", "0", "0", "0", "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
+        ["2", "0", "0", "0", "0", "0", "0", "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
     assert faulty.must("fault", "clear", "1") == "1 cleared\n"
     assert [fault["id"] for fault in faults_of(faulty)] == [2]
     assert faulty.must("fault", "add", "drop=2%") == "fault 3\n"
@@ -117,7 +117,9 @@ def test_file_that_is_no_list_of_faults(tmp_path, content, complaint):
 
 
 BAD_FAULTS = [
-    ([], "fault '': no fault is given: there are drop, delay, error, rnr, rate and cq-overflow"),
+    ([], "fault '': no fault is given: there are drop, delay, error, rnr, nak, rate and cq-overflow"),
+    (["nak=remote-access"], "nak 'remote-access' ends the connection: give error=REM_ACCESS_ERR"),
+    (["nak=sequence", "drop=1%"], "nak=sequence leaves no message for the other faults"),
     (["lose=1%"], "unknown word 'lose'"),
     (["drop=200%"], "drop '200%' is not a percentage"),
     (["drop=100%", "delay=1ms"], "drop=100% leaves no message for the other faults"),
@@ -204,11 +206,11 @@ def test_fault_of_a_queue_pair_that_exists(faulty, attached):
 
 
 def test_messages_arrive_in_spite_of_drops_and_delays(faulty):
-    faulty.must("fault", "add", "drop=10%", "delay=100us+-50us", "rnr=every:10", "rate=10Gbit")
+    faulty.must("fault", "add", "drop=10%", "delay=100us+-50us", "rnr=every:10", "nak=sequence,every=7", "rate=10Gbit")
     done = verify(faulty, "--timeout", "10")
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(faulty)
-    assert fault["dropped"] and fault["delayed"] and fault["rnr_naks"]
+    assert fault["dropped"] and fault["delayed"] and fault["rnr_naks"] and fault["seq_naks"]
 
 
 def test_error_ends_connections(faulty):

@@ -28,6 +28,8 @@ static const struct {
 	  { .status = PVRDMA_WC_RETRY_EXC_ERR, .after = 1000 } },
 	{ "rnr_every", "rnr=every:100", { .rnr_every = 100 } },
 	{ "rnr_always", "rnr=always", { .rnr_always = true } },
+	{ "nak_every", "nak=sequence,every=3", { .nak_every = 3 } },
+	{ "nak_always", "nak=sequence", { .nak_always = true } },
 	{ "rate", "rate=25Gbit", { .rate = 25000000000 } },
 	{ "rate_low", "rate=1kbit", { .rate = 1000 } },
 	{ "cq_overflow", "cq-overflow=after:12", { .after = 12 } },
@@ -55,6 +57,8 @@ TEST_CASES(host, test_rule_is_read, good)
 	assert_int_equal(rule.after, expected->after);
 	assert_int_equal(rule.rnr_every, expected->rnr_every);
 	assert_int_equal(rule.rnr_always, expected->rnr_always);
+	assert_int_equal(rule.nak_every, expected->nak_every);
+	assert_int_equal(rule.nak_always, expected->nak_always);
 	assert_int_equal(rule.rate, expected->rate);
 	assert_string_equal(rule.text, row->text);
 }
@@ -63,7 +67,7 @@ static const struct {
 	const char *label, *text, *complaint;
 } bad[] = {
 	{ "empty", "",
-	  "no fault is given: there are drop, delay, error, rnr, rate and cq-overflow" },
+	  "no fault is given: there are drop, delay, error, rnr, nak, rate and cq-overflow" },
 	{ "only_match", "from=vm1", "no fault is given" },
 	{ "no_value", "drop", "'drop' is not KEY=VALUE" },
 	{ "unknown", "lose=1%", "unknown word 'lose': there are fabric, from, to, qp, seed, drop" },
@@ -74,6 +78,18 @@ static const struct {
 	{ "rnr", "rnr=never", "rnr 'never' is neither every:NUMBER nor always" },
 	{ "rnr_zero", "rnr=every:0", "is neither every:NUMBER" },
 	{ "rnr_rest", "rnr=every:5x", "is neither every:NUMBER" },
+	{ "nak", "nak=maybe", "nak 'maybe' is neither sequence nor sequence,every=NUMBER" },
+	{ "nak_empty", "nak=", "nak '' is neither sequence" },
+	{ "nak_zero", "nak=sequence,every=0", "is neither sequence" },
+	{ "nak_rest", "nak=sequence,every=5x", "is neither sequence" },
+	{ "nak_huge", "nak=sequence,every=99999999999999999999", "is neither sequence" },
+	{ "nak_after", "nak=sequence,after=5", "is neither sequence" },
+	{ "nak_access", "nak=remote-access",
+	  "nak 'remote-access' ends the connection: give error=" },
+	{ "nak_request", "nak=invalid-request", "give error=REM_INV_REQ_ERR" },
+	{ "nak_operation", "nak=remote-operational", "give error=REM_OP_ERR" },
+	{ "nak_and_error", "nak=sequence error=GENERAL_ERR", "leaves no message for the other" },
+	{ "nak_and_drop", "nak=sequence drop=1%", "nak=sequence leaves no message" },
 	{ "rate_unit", "rate=1000", "rate '1000' is not a number with kbit, Mbit or Gbit" },
 	{ "rate_zero", "rate=0Gbit", "is not a number with kbit" },
 	{ "rate_large", "rate=1001Gbit", "is not a number with kbit" },
@@ -432,6 +448,58 @@ TEST(connected, test_write_needs_no_receive)
 	assert_int_equal(last(env).rnr, 0);
 }
 
+/* -------------------------------------------------------------------- sequence errors */
+
+/* The requester sends it again at once, without the ACK timeout. */
+TEST(connected, test_every_second_message_gets_a_sequence_nak)
+{
+	uint64_t begin = env->host->now;
+
+	add(env, "from=vm1 nak=sequence,every=2");
+	post_sends(env);
+	fg_run(env->host);
+	expect_sends(env);
+	assert_int_equal(last(env).seq_naks, MESSAGES / 2);
+	assert_int_equal(last(env).messages, MESSAGES);
+	assert_int_equal(env->g[0]->adapter->stat[PVR_STAT_ACK_TIMEOUTS], 0);
+	assert_int_equal(env->host->now, begin);
+}
+
+TEST(connected, test_sequence_naks_without_end_exceed_the_retries)
+{
+	add(env, "from=vm1 nak=sequence");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	assert_int_equal(last(env).seq_naks, 1 + fg_conn_default.retry_cnt);
+	assert_int_equal(env->g[0]->adapter->stat[PVR_STAT_RETRIES_EXCEEDED], 1);
+}
+
+TEST(pair, test_sequence_nak_without_a_retry_fails_the_request)
+{
+	t_connect_with(env, retry_cnt, 0);
+	add(env, "from=vm1 nak=sequence,every=2");
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, SIZE);
+	fg_run(env->host);
+	expect_written(&env->a, 1);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
+}
+
+/* UC has no responses. */
+TEST(uc_pair, test_sequence_nak_has_no_effect_on_uc)
+{
+	add(env, "nak=sequence");
+	t_message(env, PVR_SEND_SIGNALED);
+	fg_settle(env->host, FG_SEC);
+	expect_sent(&env->a, 7);
+	assert_int_equal(last(env).seq_naks, 0);
+}
+
 /* ---------------------------------------------------------------------------- rate */
 
 /* 20 messages of 4096 bytes at 1 Gbit/s take 655 us; the last one is not held for its own. */
@@ -730,6 +798,15 @@ TEST(hosts, test_dropped_messages_to_another_host_arrive_once_in_order)
 	assert_int_equal(last(env).messages, MESSAGES);
 	assert_true(last(env).dropped >= MESSAGES / 20 && last(env).dropped <= MESSAGES / 2);
 	expect_path(env, "fault");
+}
+
+TEST(hosts, test_sequence_naks_to_another_host_keep_order)
+{
+	add(env, "to=host2 nak=sequence,every=3");
+	post_sends(env);
+	fg_settle(env->host, FG_SEC);
+	expect_sends(env);
+	assert_int_equal(last(env).seq_naks, MESSAGES / 3);
 }
 
 TEST(hosts, test_total_loss_to_another_host_ends_with_retry_exceeded)

@@ -34,6 +34,7 @@ struct pvr_fault_sq {
 	uint16_t status; /* of its failure, or PVRDMA_WC_SUCCESS */
 	bool overflows; /* its completion finds a full CQ */
 	uint8_t rnr_by; /* 1 + index in uses[]: its next try gets an RNR NAK; 0: it does not */
+	uint8_t nak_by; /* likewise for a NAK for a sequence error */
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
 	struct rule_use uses[];
@@ -42,7 +43,7 @@ struct pvr_fault_sq {
 /* What to do with the request at the head. */
 enum decision {
 	PASS, /* the path behind sends it */
-	SKIP, /* it has completed */
+	SKIP, /* it has completed, or is decided again */
 	STOP, /* the send queue waits or has failed */
 	BUSY, /* the peer's adapter is locked */
 };
@@ -133,6 +134,7 @@ static struct pvr_fault_sq *get_sq(struct pvr_qp *qp)
 	sq->slots = (uint8_t)num;
 	sq->num = 0;
 	sq->rnr_by = 0;
+	sq->nak_by = 0;
 	sq->gen = faults->gen;
 	for (i = 0; i < faults->num; i++)
 		if (pvr_fault_matches(&faults->list[i]->rule.match, &message))
@@ -208,6 +210,12 @@ static bool decide_rnr(const struct pvr_qp *qp, struct rule_use *use, const stru
 	return op->recv && qp->type == PVR_QPT_RC && pvr_fault_rnr(&use->state, &use->fault->rule);
 }
 
+/* UC has no responses. */
+static bool decide_nak(const struct pvr_qp *qp, struct rule_use *use)
+{
+	return qp->type == PVR_QPT_RC && pvr_fault_seq_nak(&use->state, &use->fault->rule);
+}
+
 /* Return: bytes of the request at the head. The path behind refuses it if they are too many. */
 static uint64_t length_of(const struct pvr_qp *qp)
 {
@@ -237,6 +245,7 @@ static void begin_request(struct pvr_qp *qp, struct pvr_fault_sq *sq, const stru
 	sq->status = PVRDMA_WC_SUCCESS;
 	sq->overflows = false;
 	sq->rnr_by = 0;
+	sq->nak_by = 0;
 	sq->due = 0;
 	for (i = 0; i < sq->num; i++) {
 		struct rule_use *use = &sq->uses[i];
@@ -249,6 +258,8 @@ static void begin_request(struct pvr_qp *qp, struct pvr_fault_sq *sq, const stru
 			sq->due = due;
 		if (decide_rnr(qp, use, op) && !sq->rnr_by)
 			sq->rnr_by = i + 1;
+		if (decide_nak(qp, use) && !sq->nak_by)
+			sq->nak_by = i + 1;
 	}
 	if (sq->released)
 		sq->released--;
@@ -356,6 +367,18 @@ static enum decision not_ready(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	return STOP;
 }
 
+/* The responder has a hole before the request, and executes nothing. */
+static enum decision out_of_sequence(struct pvr_qp *qp, struct pvr_fault_sq *sq,
+				     const struct pvr_send_wqe *wqe)
+{
+	struct pvr_fault *fault = sq->uses[sq->nak_by - 1].fault;
+
+	pvr_fault_count(&fault->injected[PVR_FAULT_NAK]);
+	if (!fault->rule.nak_always)
+		sq->nak_by = 0;
+	return pvr_requester_seq_nak(qp, wqe) ? SKIP : STOP;
+}
+
 /* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
 static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
 {
@@ -412,6 +435,8 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 		return fail_request(qp, sq, &wqe);
 	if (sq->overflows)
 		return overflow_cq(qp, sq);
+	if (sq->nak_by)
+		return out_of_sequence(qp, sq, &wqe);
 	if (sq->rnr_by)
 		return not_ready(qp, sq, &wqe);
 	if (is_lost(sq))

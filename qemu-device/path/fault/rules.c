@@ -97,6 +97,7 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 				   .failed = pvr_stat_get(&fault->injected[PVR_FAULT_ERROR]) +
 					     pvr_stat_get(&fault->injected[PVR_FAULT_CQ_OVERFLOW]),
 				   .rnr = pvr_stat_get(&fault->injected[PVR_FAULT_RNR]),
+				   .seq_naks = pvr_stat_get(&fault->injected[PVR_FAULT_NAK]),
 			   });
 	}
 }
