@@ -53,14 +53,18 @@ int pvr_unix_connect(const char *path)
 	return connect_to(&addr, 0);
 }
 
+bool pvr_unix_peer(int fd, struct ucred *cred)
+{
+	socklen_t len = sizeof(*cred);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, cred, &len);
+}
+
 pid_t pvr_unix_peer_pid(int fd)
 {
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof(cred);
+	struct ucred cred;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return 0;
-	return cred.pid;
+	return pvr_unix_peer(fd, &cred) ? cred.pid : 0;
 }
 
 static bool in_use(const char *path, int fd, struct pvr_error *err)

@@ -4,6 +4,7 @@
 #define PVR_BASE_UNIX_SOCKET_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -22,6 +23,11 @@ int pvr_unix_listen(const char *path, bool *replaced, struct pvr_error *err);
 
 /* Return: a connected blocking socket, or -1 with errno set. */
 int pvr_unix_connect(const char *path);
+
+/*
+ * The user and process that connected @fd, as of then. Return: false if @fd is no connected socket.
+ */
+bool pvr_unix_peer(int fd, struct ucred *cred);
 
 /* Return: the PID of the peer, or 0 if it is unknown. */
 pid_t pvr_unix_peer_pid(int fd);

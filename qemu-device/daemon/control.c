@@ -105,11 +105,29 @@ static bool send_reply(struct control_client *client)
 	return true;
 }
 
+/* Log a change and its author: JSON escapes all that could look like another line. */
+static void audit(const struct control_client *client, struct json_object *request)
+{
+	struct json_object *error = NULL;
+	struct ucred author;
+
+	if (!pvr_unix_peer(client->source.fd, &author))
+		return;
+	json_object_object_get_ex(client->reply, "error", &error);
+	pvrd_log(PVR_LOG_INFO, NULL, "control: uid %u, pid %d: %.500s: %s%s", author.uid,
+		 (int)author.pid, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN),
+		 error ? "refused: " : "done", error ? json_object_get_string(error) : "");
+}
+
 static bool answer(struct control_client *client, const char *line)
 {
 	struct json_object *request = json_tokener_parse(line);
+	struct pvr_request_effect effect;
 
-	client->reply = pvr_request_run(client->control->daemon, request, &client->capture);
+	client->reply = pvr_request_run(client->control->daemon, request, &effect);
+	client->capture = effect.capture;
+	if (client->reply && effect.is_change)
+		audit(client, request);
 	json_object_put(request);
 	/* An operator that has the reply finds the lines of its events in the log. */
 	pvrd_log_flush();

@@ -25,11 +25,13 @@ void pvr_control_destroy(struct pvr_control *control);
 
 struct pvr_capture_session;
 
-/*
- * Executes a request. @capture: set to a capture that gets the connection after the reply,
- * or to NULL. Return: the reply, which the caller puts; NULL without memory.
- */
+struct pvr_request_effect {
+	struct pvr_capture_session *capture; /* gets the connection after the reply; or NULL */
+	bool is_change; /* the command is one that changes something, done or refused */
+};
+
+/* Executes a request. Return: the reply, which the caller puts; NULL without memory. */
 struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *request,
-				    struct pvr_capture_session **capture);
+				    struct pvr_request_effect *effect);
 
 #endif /* PVR_DAEMON_CONTROL_H */

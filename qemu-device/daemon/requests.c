@@ -16,7 +16,7 @@ struct request {
 	struct pvr_daemon *daemon;
 	struct json_object *args;
 	struct json_object *reply;
-	struct pvr_capture_session *capture; /* that the request has started, or NULL */
+	struct pvr_request_effect *effect;
 	struct pvr_error err;
 };
 
@@ -539,9 +539,9 @@ static bool run_capture(struct request *request)
 		  json_object_get_boolean(value);
 	if (!attach || !get_snaplen(request, &snaplen))
 		return false;
-	request->capture =
+	request->effect->capture =
 		pvr_capture_start(request->daemon, attach, snaplen, payload, &request->err);
-	return request->capture != NULL;
+	return request->effect->capture != NULL;
 }
 
 static bool run_fault_add(struct request *request)
@@ -602,23 +602,24 @@ static bool run_version(struct request *request)
 static const struct {
 	const char *name;
 	bool (*run)(struct request *request);
+	bool is_change;
 } commands[] = {
-	{ "adapters", run_adapters },
-	{ "paths", run_paths },
-	{ "peers", run_peers },
-	{ "qps", run_qps },
-	{ "stats", run_stats },
-	{ "workers", run_workers },
-	{ "add-adapter", run_add_adapter },
-	{ "remove-adapter", run_remove_adapter },
-	{ "link", run_link },
-	{ "capture", run_capture },
-	{ "fault-add", run_fault_add },
-	{ "fault-list", run_fault_list },
-	{ "fault-clear", run_fault_clear },
-	{ "log-level", run_log_level },
-	{ "reload", run_reload },
-	{ "version", run_version },
+	{ "adapters", run_adapters, false },
+	{ "paths", run_paths, false },
+	{ "peers", run_peers, false },
+	{ "qps", run_qps, false },
+	{ "stats", run_stats, false },
+	{ "workers", run_workers, false },
+	{ "add-adapter", run_add_adapter, true },
+	{ "remove-adapter", run_remove_adapter, true },
+	{ "link", run_link, true },
+	{ "capture", run_capture, true },
+	{ "fault-add", run_fault_add, true },
+	{ "fault-list", run_fault_list, false },
+	{ "fault-clear", run_fault_clear, true },
+	{ "log-level", run_log_level, true },
+	{ "reload", run_reload, true },
+	{ "version", run_version, false },
 };
 
 static bool run_command(struct request *request)
@@ -632,29 +633,31 @@ static bool run_command(struct request *request)
 	if (!name)
 		return false;
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (!strcmp(name, commands[i].name))
-			return commands[i].run(request);
+		if (strcmp(name, commands[i].name))
+			continue;
+		request->effect->is_change = commands[i].is_change;
+		return commands[i].run(request);
 	}
 	return pvr_fail(&request->err, "unknown command '%.64s'", name);
 }
 
 struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *args,
-				    struct pvr_capture_session **capture)
+				    struct pvr_request_effect *effect)
 {
 	struct request request = {
 		.daemon = daemon,
 		.args = args,
 		.reply = json_object_new_object(),
+		.effect = effect,
 	};
 	bool ok;
 
-	*capture = NULL;
+	*effect = (struct pvr_request_effect){ .capture = NULL };
 	if (!request.reply)
 		return NULL;
 	ok = run_command(&request);
 	put_bool(request.reply, "ok", ok);
 	if (!ok)
 		put_text(request.reply, "error", request.err.text);
-	*capture = request.capture;
 	return request.reply;
 }

@@ -274,3 +274,40 @@ def test_qps(daemon, client):
     assert rows[0] == ["node1:"] and rows[1][:4] == ["QPN", "TYPE", "STATE", "PEER"]
     assert any(row[:5] == [str(sender.qpn), "UD", "RTS", "-", "-"] for row in rows)
     sender.close()
+
+
+# ------------------------------------------------------------------- authors of changes
+
+
+def change(control, **request):
+    control.sendall(json.dumps(request).encode() + b"\n")
+    return json.loads(control.makefile().readline())
+
+
+def test_log_has_the_author_of_a_change(daemon):
+    daemon.must("link", "node1", "down")
+    line = next(line for line in daemon.log().splitlines() if "control: uid" in line)
+    assert re.search(rf'control: uid {os.getuid()}, pid \d+: {{"command":"link","name":"node1","state":"down"}}: done$', line)
+
+
+def test_log_has_the_author_of_a_refused_change(daemon, control):
+    assert not change(control, command="remove-adapter", name="vm9")["ok"]
+    daemon.wait_for_log(f'control: uid {os.getuid()}, pid {os.getpid()}: {{"command":"remove-adapter","name":"vm9"}}: refused: ')
+
+
+@pytest.mark.parametrize("command", ["adapters", "paths", "peers", "qps", "stats", "workers", "fault-list", "version"])
+def test_query_is_not_logged(daemon, control, command):
+    assert change(control, command=command)["ok"]
+    assert "control: uid" not in daemon.log()
+
+
+def test_change_cannot_look_like_another_line(daemon, control):
+    change(control, command="log-level", level="x\npvrdmad: node1: removed\x1b[2J")
+    line, = (line for line in daemon.log().splitlines() if "control: uid" in line)
+    assert r"x\npvrdmad: node1: removed\u001b[2J" in line
+
+
+def test_long_change_is_cut(daemon, control):
+    change(control, command="log-level", level="x" * 3000)
+    line, = (line for line in daemon.log().splitlines() if "control: uid" in line)
+    assert len(line) < 1000 and "refused: " in line
