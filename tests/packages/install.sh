@@ -95,7 +95,8 @@ rule "removal keeps the configuration only"
 
 $apt purge pvrdmad pvrdma-dkms pvrdma-provider
 if [ "${1:-}" = upgrade ]; then
-	$apt purge 'linux-headers-*cloud-amd64'
+	# In Debian 13 the headers depend on the kernel itself.
+	for deb in /opt/kernel/*.deb; do dpkg-deb --field "$deb" Package; done | xargs $apt purge
 fi
 snapshot /tmp/after
 diff /tmp/before /tmp/after || fail "a purge leaves files (see above)"
