@@ -40,6 +40,8 @@ static const char *const cmd_names[] = {
 	[PVR_CMD_QUERY_STATS] = "QUERY_STATS",
 	[PVR_CMD_SUM_STATS] = "SUM_STATS",
 	[PVR_CMD_MODIFY_CQ] = "MODIFY_CQ",
+	[PVR_CMD_CREATE_XRCD] = "CREATE_XRCD",
+	[PVR_CMD_DESTROY_XRCD] = "DESTROY_XRCD",
 };
 
 static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");

@@ -157,7 +157,8 @@ enum pvr_ctl {
 #define PVR_EXT_FLUSH (1u << 19) /* PVR_WR_FLUSH; PVR_ACCESS_FLUSH_GLOBAL */
 #define PVR_EXT_CQ_MODERATION (1u << 20) /* MODIFY_CQ */
 #define PVR_EXT_CQ_TIMESTAMP (1u << 21) /* PVR_CQ_TIMESTAMP in CREATE_CQ; EXT_CLOCK_* */
-#define PVR_EXT_ALL ((1u << 22) - 1)
+#define PVR_EXT_XRC (1u << 22) /* XRC domains, queue pairs and SRQs; PVR_CQE_XRC */
+#define PVR_EXT_ALL ((1u << 23) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the
@@ -599,6 +600,13 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
  * PVRDMA_WC_WITH_VLAN, and the VLAN ID at this offset of reserved2.
  */
 #define PVR_CQE_VLAN 0 /* __le16 */
+
+/*
+ * PVR_EXT_XRC: a completion of a receive request of an XRC SRQ has PVR_CQE_XRC plus the
+ * number of the SRQ in the high half of qp. The low half is the number, not the handle, of
+ * the queue pair: a program may have the SRQ but not the queue pair.
+ */
+#define PVR_CQE_XRC (1u << 31)
 
 /*
  * PVR_EXT_CQ_TIMESTAMP: the completions of a CQ with PVR_CQ_TIMESTAMP have the low

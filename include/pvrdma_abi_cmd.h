@@ -37,6 +37,8 @@ enum pvr_cmd {
 	PVR_CMD_QUERY_STATS, /* PVR_EXT_STATS */
 	PVR_CMD_SUM_STATS, /* PVR_EXT_SUM_STATS */
 	PVR_CMD_MODIFY_CQ, /* PVR_EXT_CQ_MODERATION */
+	PVR_CMD_CREATE_XRCD, /* PVR_EXT_XRC */
+	PVR_CMD_DESTROY_XRCD, /* PVR_EXT_XRC */
 	PVR_CMD_NUM,
 };
 
@@ -189,7 +191,7 @@ struct pvr_resp_create_pd {
 PVR_ABI_SIZE(pvr_resp_create_pd, 24);
 PVR_ABI_FIELD(pvr_resp_create_pd, pd_handle, 16, 4);
 
-/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ, and QUERY_SRQ */
+/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ, _XRCD, and QUERY_SRQ */
 struct pvr_cmd_handle {
 	struct pvr_cmd_hdr hdr;
 	__le32 handle;
@@ -321,21 +323,33 @@ struct pvr_srq_attr {
 PVR_ABI_SIZE(pvr_srq_attr, 16);
 PVR_ABI_FIELD(pvr_srq_attr, srq_limit, 8, 4);
 
+/* Numbers of ib_srq_type. */
+enum pvr_srq_type {
+	PVR_SRQT_BASIC,
+	PVR_SRQT_XRC, /* PVR_EXT_XRC */
+};
+
 struct pvr_cmd_create_srq {
 	struct pvr_cmd_hdr hdr;
 	__aligned_le64 pdir_dma; /* header page, then WQEs */
 	__le32 pd_handle;
 	__le32 nchunks;
 	struct pvr_srq_attr attrs;
-	__u8 srq_type; /* 0: basic */
-	__u8 reserved[7];
+	__u8 srq_type; /* enum pvr_srq_type */
+	__u8 reserved[3];
+	/* Of PVR_SRQT_XRC; otherwise not read. */
+	__le32 xrcd_handle;
+	__le32 cq_handle; /* of its completions; of the same context as the PD */
+	__u8 reserved2[4];
 };
-PVR_ABI_SIZE(pvr_cmd_create_srq, 56);
+PVR_ABI_SIZE(pvr_cmd_create_srq, 64);
 PVR_ABI_FIELD(pvr_cmd_create_srq, pdir_dma, 16, 8);
 PVR_ABI_FIELD(pvr_cmd_create_srq, pd_handle, 24, 4);
 PVR_ABI_FIELD(pvr_cmd_create_srq, nchunks, 28, 4);
 PVR_ABI_FIELD(pvr_cmd_create_srq, attrs, 32, 16);
 PVR_ABI_FIELD(pvr_cmd_create_srq, srq_type, 48, 1);
+PVR_ABI_FIELD(pvr_cmd_create_srq, xrcd_handle, 52, 4);
+PVR_ABI_FIELD(pvr_cmd_create_srq, cq_handle, 56, 4);
 
 struct pvr_resp_create_srq {
 	struct pvr_resp_hdr hdr;
@@ -393,6 +407,8 @@ enum pvr_qp_type {
 	PVR_QPT_RC = 2,
 	PVR_QPT_UC = 3, /* PVR_EXT_UC */
 	PVR_QPT_UD = 4,
+	PVR_QPT_XRC_INI = 9, /* PVR_EXT_XRC: requester of XRC; has no receive queue */
+	PVR_QPT_XRC_TGT = 10, /* PVR_EXT_XRC: responder of XRC; has no queues, PD and CQs */
 };
 
 struct pvr_cmd_create_qp {
@@ -417,8 +433,11 @@ struct pvr_cmd_create_qp {
 	__u8 is_srq;
 	__u8 flags; /* PVR_EXT_USER_OPS: PVR_QP_USER_OPS; otherwise reserved */
 	__u8 reserved[2];
+	__le32 xrcd_handle; /* of PVR_QPT_XRC_TGT; otherwise not read */
+	__u8 reserved2[4];
 };
-PVR_ABI_SIZE(pvr_cmd_create_qp, 80);
+PVR_ABI_SIZE(pvr_cmd_create_qp, 88);
+PVR_ABI_FIELD(pvr_cmd_create_qp, xrcd_handle, 80, 4);
 PVR_ABI_FIELD(pvr_cmd_create_qp, max_inline_data, 56, 4);
 PVR_ABI_FIELD(pvr_cmd_create_qp, flags, 77, 1);
 PVR_ABI_FIELD(pvr_cmd_create_qp, pdir_dma, 16, 8);
@@ -752,6 +771,14 @@ PVR_ABI_FIELD(pvr_cmd_modify_cq, cq_handle, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_modify_cq, count, 20, 2);
 PVR_ABI_FIELD(pvr_cmd_modify_cq, period_us, 22, 2);
 
+struct pvr_resp_create_xrcd {
+	struct pvr_resp_hdr hdr;
+	__le32 xrcd_handle;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_xrcd, 24);
+PVR_ABI_FIELD(pvr_resp_create_xrcd, xrcd_handle, 16, 4);
+
 /* Contents of the slots. */
 union pvr_cmd_req {
 	struct pvr_cmd_hdr hdr;
@@ -794,6 +821,7 @@ union pvr_cmd_resp {
 	struct pvr_resp_query_qp query_qp;
 	struct pvr_resp_destroy_qp destroy_qp;
 	struct pvr_resp_query_stats query_stats; /* also of SUM_STATS */
+	struct pvr_resp_create_xrcd create_xrcd;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_resp) == PVR_CMD_RESP_SIZE, "response slot");
 

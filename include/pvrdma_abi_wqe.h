@@ -73,7 +73,7 @@ struct pvr_sq_wqe {
 		__be32 imm_data;
 		__le32 invalidate_rkey;
 	} ex;
-	__le32 reserved;
+	__le32 remote_srqn; /* PVR_EXT_XRC: of XRC_INI queue pairs; otherwise reserved */
 	union {
 		struct {
 			__aligned_le64 remote_addr;

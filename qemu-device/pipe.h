@@ -184,6 +184,7 @@ struct pvr_stream_limits {
 	bool piggyback_ack; /* PVR_HELLO_F_PIGGYBACK_ACK is negotiated */
 	bool qp_gone; /* QP_GONE frames are negotiated */
 	bool atomic_write; /* ATOMIC_WRITE and FLUSH are negotiated */
+	bool xrc; /* XRC is negotiated */
 };
 
 /*

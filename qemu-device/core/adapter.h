@@ -25,6 +25,7 @@ struct pvr_owned;
 #define PVR_MAX_CQ 32768
 #define PVR_MAX_SRQ 4096
 #define PVR_MAX_PD 32768
+#define PVR_MAX_XRCD 4096
 #define PVR_MAX_MR (1u << 18) /* keys have 24 bits of index */
 #define PVR_MAX_QP_WR 16384
 #define PVR_MAX_CQE (1u << 18)
@@ -350,7 +351,7 @@ struct pvr_adapter {
 	uint32_t num_contexts;
 	struct pvr_uar_poll uar_poll;
 	struct pvr_uc *uar[PVR_MAX_UAR]; /* by page */
-	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;
+	struct pvr_table ucs, pds, mrs, cqs, qps, srqs, xrcds;
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
 	struct pvr_qp *gsi;
 	struct pvr_polled polled;

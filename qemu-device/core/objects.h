@@ -17,6 +17,17 @@ static inline struct pvr_pd *pvr_pd_get(struct pvr_adapter *adapter, uint32_t ha
 	return pvr_table_get(&adapter->pds, handle);
 }
 
+/* A domain of XRC SRQs and of the target queue pairs that can use them; see rdma/xrc.h. */
+struct pvr_xrcd {
+	uint32_t handle;
+	uint32_t users; /* SRQs and queue pairs */
+	struct pvr_pd pd; /* of its queue pairs between two requests; it has no regions */
+};
+static inline struct pvr_xrcd *pvr_xrcd_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->xrcds, handle);
+}
+
 /* ------------------------------------------------------------------- MR */
 
 enum pvr_mr_kind {
@@ -167,6 +178,11 @@ struct pvr_srq {
 	/* QPs with rnr_nak_sent, the longest waiting first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
 	uint32_t waking; /* QPs with rnr_resume_pending: each has reserved one request */
+	/* Of an XRC SRQ; NULL and empty without. See rdma/xrc.h. */
+	struct pvr_xrcd *xrcd;
+	struct pvr_cq *cq;
+	LIST_HEAD(, pvr_xrc_target) targets; /* with this SRQ */
+	bool is_closing; /* no target takes it any more */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
 	bool db_suppress; /* the value of its word */
 };
@@ -206,17 +222,28 @@ LIST_HEAD(pvr_mcast_qps, pvr_mcast_qp); /* see gid/mcast_group.h */
 struct pvr_pipe_sq;
 struct pvr_responder_state;
 struct pvr_fault_sq;
+struct pvr_xrc_target;
+
+/* XRC: a requester and a responder, both with the rules of RC. */
+enum pvr_xrc_role {
+	PVR_XRC_NONE,
+	PVR_XRC_INI,
+	PVR_XRC_TGT,
+};
 
 struct pvr_qp {
 	struct pvr_owned owned;
 	struct pvr_adapter *adapter;
 	struct pvr_pd *pd;
-	struct pvr_cq *send_cq, *recv_cq;
-	struct pvr_srq *srq; /* or NULL */
+	struct pvr_cq *send_cq, *recv_cq; /* PVR_XRC_TGT: NULL, and that of the SRQ */
+	struct pvr_srq *srq; /* or NULL; PVR_XRC_TGT: that of the last message */
+	struct pvr_xrc_target *xrc_target; /* of PVR_XRC_TGT, or NULL */
 	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if rnr_nak_sent */
 	struct pvr_srq_held *held; /* NULL without an SRQ */
 	uint32_t handle;
-	uint8_t type; /* enum pvr_qp_type */
+	uint64_t cqe_qp; /* pvrdma_cqe.qp: the handle, or see PVR_CQE_XRC */
+	uint8_t type; /* enum pvr_qp_type; PVR_QPT_RC of XRC */
+	uint8_t xrc_role; /* enum pvr_xrc_role */
 	bool sq_sig_all;
 	bool user_ops; /* PVR_QP_USER_OPS */
 	struct pvr_pages pages;
@@ -318,6 +345,14 @@ static inline struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t q
 static inline bool pvr_qp_is_connected(const struct pvr_qp *qp)
 {
 	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
+}
+
+/* Return: whether queue pairs of these types can be connected. */
+static inline bool pvr_qp_is_partner(const struct pvr_qp *a, const struct pvr_qp *b)
+{
+	if (a->xrc_role)
+		return b->xrc_role && a->xrc_role != b->xrc_role;
+	return !b->xrc_role && a->type == b->type;
 }
 
 /* Add @n to a counter of the queue pair and of its adapter. */

@@ -65,10 +65,12 @@ static void tables_init(struct pvr_adapter *adapter)
 	/* Numbers 0 and 1 mean SMI and GSI; the GSI QP has number 1. */
 	pvr_table_init(&adapter->qps, 2, PVR_MAX_QP);
 	pvr_table_init(&adapter->srqs, 0, PVR_MAX_SRQ);
+	pvr_table_init(&adapter->xrcds, 1, PVR_MAX_XRCD);
 }
 
 static void tables_exit(struct pvr_adapter *adapter)
 {
+	pvr_table_exit(&adapter->xrcds);
 	pvr_table_exit(&adapter->srqs);
 	pvr_table_exit(&adapter->qps);
 	pvr_table_exit(&adapter->cqs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Contexts and protection domains: their commands. */
+/* Contexts, protection domains and XRC domains: their commands. */
 #include <errno.h>
 
 #include "core/charge.h"
@@ -44,6 +44,49 @@ int pvr_cmd_destroy_pd(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	if (pd->users)
 		return -EBUSY;
 	pvr_pd_destroy(adapter, pd);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ XRC domains */
+
+void pvr_xrcd_destroy(struct pvr_adapter *adapter, struct pvr_xrcd *xrcd)
+{
+	pvr_table_del(&adapter->xrcds, xrcd->handle);
+	pvr_charge_free(adapter, xrcd, sizeof(*xrcd));
+}
+
+/*
+ * A domain belongs to the guest driver: processes share it, and its target queue pairs
+ * outlive them.
+ */
+int pvr_cmd_create_xrcd(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
+{
+	struct pvr_xrcd *xrcd = pvr_charge_alloc(adapter, sizeof(*xrcd));
+	int err;
+
+	if (!xrcd)
+		return -ENOMEM;
+	xrcd->pd.uc = &adapter->kernel_uc;
+	err = pvr_table_add(&adapter->xrcds, xrcd, &xrcd->handle);
+	if (err) {
+		pvr_charge_free(adapter, xrcd, sizeof(*xrcd));
+		return err;
+	}
+	resp->create_xrcd.xrcd_handle = xrcd->handle;
+	return 0;
+}
+
+int pvr_cmd_destroy_xrcd(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			 union pvr_cmd_resp *resp)
+{
+	struct pvr_xrcd *xrcd = pvr_xrcd_get(adapter, req->handle.handle);
+
+	if (!xrcd)
+		return -EINVAL;
+	if (xrcd->users)
+		return -EBUSY;
+	pvr_xrcd_destroy(adapter, xrcd);
 	return 0;
 }
 

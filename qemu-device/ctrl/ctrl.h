@@ -30,6 +30,7 @@ pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 pvr_cmd_fn pvr_cmd_query_stats;
 pvr_cmd_fn pvr_cmd_sum_stats;
 pvr_cmd_fn pvr_cmd_modify_cq;
+pvr_cmd_fn pvr_cmd_create_xrcd, pvr_cmd_destroy_xrcd;
 
 /*
  * ctrl/cmd.c: execute the command in the request slot. A long command continues in steps
@@ -63,9 +64,11 @@ int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr
 /* ------------------------------------------------------------- destruction of objects */
 
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
+void pvr_xrcd_destroy(struct pvr_adapter *adapter, struct pvr_xrcd *xrcd);
 /* The windows of regions and queue pairs must be unbound. */
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
 void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq);
+/* No XRC target may have it, see pvr_xrc_release_some(). */
 void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq);
 void pvr_qp_destroy(struct pvr_qp *qp);
 

@@ -17,6 +17,8 @@ enum qp_class {
 	CLASS_UC,
 	CLASS_UD,
 	CLASS_GSI,
+	CLASS_XRC_INI,
+	CLASS_XRC_TGT,
 	CLASS_NUM,
 };
 
@@ -32,6 +34,7 @@ struct edge {
 #define RC_SEND                                                                     \
 	(PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY | PVR_QPA_SQ_PSN | \
 	 PVR_QPA_MAX_RD_ATOMIC)
+#define TGT_SEND (PVR_QPA_TIMEOUT | PVR_QPA_SQ_PSN)
 #define RC_RUNNING                                                                             \
 	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_MIN_RNR_TIMER | PVR_QPA_ALT_PATH | \
 	 PVR_QPA_PATH_MIG_STATE)
@@ -39,6 +42,14 @@ struct edge {
 	(PVR_QPA_PORT | PVR_QPA_AV | PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |  \
 	 PVR_QPA_MAX_RD_ATOMIC | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX | \
 	 PVR_QPA_MIN_RNR_TIMER | PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_PATH_MIG_STATE)
+#define INI_DRAINED                                                                             \
+	(PVR_QPA_PORT | PVR_QPA_AV | PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |  \
+	 PVR_QPA_MAX_RD_ATOMIC | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX | \
+	 PVR_QPA_PATH_MIG_STATE)
+#define TGT_DRAINED                                                                              \
+	(PVR_QPA_PORT | PVR_QPA_AV | PVR_QPA_TIMEOUT | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | \
+	 PVR_QPA_PKEY_INDEX | PVR_QPA_MIN_RNR_TIMER | PVR_QPA_MAX_DEST_RD_ATOMIC |               \
+	 PVR_QPA_PATH_MIG_STATE)
 #define UC_RUNNING \
 	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_ALT_PATH | PVR_QPA_PATH_MIG_STATE)
 #define UC_DRAINED                                                                   \
@@ -54,48 +65,53 @@ struct edge {
 static const struct edge edges[PVR_QPS_NUM][PVR_QPS_NUM] = {
 	[PVR_QPS_RESET][PVR_QPS_INIT] = {
 		.ok = true,
-		.need = { CONN_INIT, CONN_INIT, UD_INIT, GSI_INIT },
-		.may = { 0, 0, 0, PVR_QPA_PORT },
+		.need = { CONN_INIT, CONN_INIT, UD_INIT, GSI_INIT, CONN_INIT, CONN_INIT },
+		.may = { 0, 0, 0, PVR_QPA_PORT, 0, 0 },
 	},
 	[PVR_QPS_INIT][PVR_QPS_INIT] = {
 		.ok = true,
-		.may = { CONN_INIT, CONN_INIT, UD_INIT, GSI_INIT | PVR_QPA_PORT },
+		.may = { CONN_INIT, CONN_INIT, UD_INIT, GSI_INIT | PVR_QPA_PORT, CONN_INIT,
+			 CONN_INIT },
 	},
 	[PVR_QPS_INIT][PVR_QPS_RTR] = {
 		.ok = true,
-		.need = { RC_PATH, UC_PATH, 0, 0 },
-		.may = { CONN_CHANGE, CONN_CHANGE, UD_CHANGE, UD_CHANGE },
+		.need = { RC_PATH, UC_PATH, 0, 0, UC_PATH, RC_PATH },
+		.may = { CONN_CHANGE, CONN_CHANGE, UD_CHANGE, UD_CHANGE, CONN_CHANGE,
+			 CONN_CHANGE },
 	},
 	[PVR_QPS_RTR][PVR_QPS_RTS] = {
 		.ok = true,
-		.need = { RC_SEND, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN },
-		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING },
+		.need = { RC_SEND, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN, RC_SEND,
+			  TGT_SEND },
+		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING, UC_RUNNING, RC_RUNNING },
 	},
 	[PVR_QPS_RTS][PVR_QPS_RTS] = {
 		.ok = true,
-		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING },
+		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING, UC_RUNNING, RC_RUNNING },
 	},
 	[PVR_QPS_RTS][PVR_QPS_SQD] = {
 		.ok = true,
 		.may = { PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC,
-			 PVR_QPA_EN_SQD_ASYNC },
+			 PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC },
 	},
 	[PVR_QPS_SQD][PVR_QPS_RTS] = {
 		.ok = true,
-		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING },
+		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING, UC_RUNNING, RC_RUNNING },
 	},
 	[PVR_QPS_SQD][PVR_QPS_SQD] = {
 		.ok = true,
-		.may = { RC_DRAINED, UC_DRAINED, UD_CHANGE, UD_CHANGE },
+		.may = { RC_DRAINED, UC_DRAINED, UD_CHANGE, UD_CHANGE, INI_DRAINED, TGT_DRAINED },
 	},
 	[PVR_QPS_SQE][PVR_QPS_RTS] = {
 		.ok = true,
-		.may = { 0, PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS, UD_RUNNING, UD_RUNNING },
+		.may = { 0, PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS, UD_RUNNING, UD_RUNNING, 0, 0 },
 	},
 };
 
 static enum qp_class qp_class(const struct pvr_qp *qp)
 {
+	if (qp->xrc_role)
+		return qp->xrc_role == PVR_XRC_INI ? CLASS_XRC_INI : CLASS_XRC_TGT;
 	switch (qp->type) {
 	case PVR_QPT_GSI:
 		return CLASS_GSI;
@@ -156,7 +172,7 @@ static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask, enum pvr_qp_
 	mask &= ~PVR_QPA_STATE;
 	if (to == PVR_QPS_RESET || to == PVR_QPS_ERR)
 		return mask & ~PVR_QPA_CUR_STATE ? "RESET and ERR take no attributes" : NULL;
-	if (!edge->ok || (from == PVR_QPS_SQE && class == CLASS_RC))
+	if (!edge->ok || (from == PVR_QPS_SQE && qp->type == PVR_QPT_RC))
 		return "there is no such transition";
 	/* IBTA 10.3.1.5: the request in progress still uses these attributes. */
 	if (from == PVR_QPS_SQD && to == PVR_QPS_SQD && qp->sq_draining)

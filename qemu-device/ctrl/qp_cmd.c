@@ -17,6 +17,7 @@
 #include "rdma/qp.h"
 #include "rdma/responder_state.h"
 #include "rdma/path.h"
+#include "rdma/xrc.h"
 #include "gid/mcast_group.h"
 
 #define GSI_NUMBER 1
@@ -25,6 +26,15 @@
 static bool is_pow2(uint32_t n)
 {
 	return n && !(n & (n - 1));
+}
+
+/* A target has no queues; its header page has the words of doorbell suppression. */
+static int target_check_sizes(const struct pvr_cmd_create_qp *cmd)
+{
+	if (cmd->max_send_wr || cmd->max_recv_wr || cmd->max_send_sge || cmd->max_recv_sge ||
+	    cmd->max_inline_data || cmd->is_srq || cmd->send_chunks || cmd->total_chunks != 1)
+		return -EINVAL;
+	return 0;
 }
 
 /* Check that the rings of these sizes fit in the given pages. */
@@ -53,6 +63,8 @@ static bool type_ok(const struct pvr_adapter *adapter, uint8_t type)
 {
 	if (type == PVR_QPT_UC)
 		return adapter->features & PVR_EXT_UC;
+	if (type == PVR_QPT_XRC_INI || type == PVR_QPT_XRC_TGT)
+		return adapter->features & PVR_EXT_XRC;
 	return type == PVR_QPT_RC || type == PVR_QPT_UD || type == PVR_QPT_GSI;
 }
 
@@ -69,18 +81,44 @@ static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	/* Stock drivers do not initialize cmd->flags. */
 	if (adapter->features & PVR_EXT_USER_OPS && cmd->flags & ~PVR_QP_USER_OPS)
 		return -EINVAL;
+	if (cmd->qp_type == PVR_QPT_XRC_TGT)
+		return target_check_sizes(cmd);
+	if (cmd->qp_type == PVR_QPT_XRC_INI && (cmd->is_srq || cmd->max_recv_wr))
+		return -EINVAL;
 	return qp_check_sizes(cmd);
 }
 
-static size_t held_size(const struct pvr_srq *srq)
+/* A target may use any SRQ of its domain. */
+static size_t held_size(const struct pvr_qp *qp)
 {
-	return sizeof(struct pvr_srq_held) + srq->wq.max_sge * sizeof(struct pvrdma_sge);
+	uint32_t max_sge = qp->xrc_role == PVR_XRC_TGT ? PVR_MAX_SGE : qp->srq->wq.max_sge;
+
+	return sizeof(struct pvr_srq_held) + max_sge * sizeof(struct pvrdma_sge);
+}
+
+static int target_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+			  struct pvr_qp *qp)
+{
+	struct pvr_xrcd *xrcd = pvr_xrcd_get(adapter, cmd->xrcd_handle);
+
+	if (!xrcd)
+		return -EINVAL;
+	qp->xrc_target = pvr_charge_alloc(adapter, sizeof(*qp->xrc_target));
+	if (!qp->xrc_target)
+		return -ENOMEM;
+	qp->xrc_target->qp = qp;
+	qp->xrc_target->xrcd = xrcd;
+	qp->pd = &xrcd->pd;
+	qp->held = pvr_charge_alloc(adapter, held_size(qp));
+	return qp->held ? 0 : -ENOMEM;
 }
 
 /* Find the objects that the command names; all must have the same context. */
 static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
 		      struct pvr_qp *qp)
 {
+	if (qp->xrc_role == PVR_XRC_TGT)
+		return target_resolve(adapter, cmd, qp);
 	qp->pd = pvr_pd_get(adapter, cmd->pd_handle);
 	qp->send_cq = pvr_cq_get(adapter, cmd->send_cq_handle);
 	qp->recv_cq = pvr_cq_get(adapter, cmd->recv_cq_handle);
@@ -97,7 +135,7 @@ static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_q
 	 */
 	if (!qp->srq || qp->srq->pd->uc != qp->pd->uc)
 		return -EINVAL;
-	qp->held = pvr_charge_alloc(adapter, held_size(qp->srq));
+	qp->held = pvr_charge_alloc(adapter, held_size(qp));
 	return qp->held ? 0 : -ENOMEM;
 }
 
@@ -136,12 +174,14 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 		err = pvr_table_add_at(&adapter->qps, qp, GSI_NUMBER);
 		if (!err)
 			adapter->gsi = qp;
+		qp->cqe_qp = GSI_NUMBER;
 		return err;
 	}
 	err = pvr_table_add(&adapter->qps, qp, &qp->handle);
 	if (err)
 		return err;
 	qp->qpn = qp->handle;
+	qp->cqe_qp = qp->handle;
 	if (adapter->version >= PVR_VERSION_QPHANDLE)
 		qp->qpn |= (uint32_t)adapter->qpn_generation++ << 16;
 	return 0;
@@ -150,8 +190,12 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 /* Count the uses of objects, so that they cannot be destroyed before the queue pair. */
 static void qp_link(struct pvr_qp *qp)
 {
-	qp->pd->users++;
 	pvr_uc_own(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
+	if (qp->xrc_target) {
+		qp->xrc_target->xrcd->users++;
+		return;
+	}
+	qp->pd->users++;
 	qp->send_cq->users++;
 	qp->recv_cq->users++;
 	if (qp->srq)
@@ -162,6 +206,11 @@ static void qp_unlink(struct pvr_qp *qp)
 {
 	pvr_qp_drop_requester(qp);
 	pvr_uc_disown(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
+	if (qp->xrc_target) {
+		pvr_xrc_drop_srq(qp);
+		qp->xrc_target->xrcd->users--;
+		return;
+	}
 	if (qp->srq)
 		qp->srq->users--;
 	qp->recv_cq->users--;
@@ -197,7 +246,9 @@ static void qp_free(struct pvr_qp *qp)
 	pvr_path_close(qp);
 	pvr_responder_state_free(qp);
 	if (qp->held)
-		pvr_charge_free(qp->adapter, qp->held, held_size(qp->srq));
+		pvr_charge_free(qp->adapter, qp->held, held_size(qp));
+	if (qp->xrc_target)
+		pvr_charge_free(qp->adapter, qp->xrc_target, sizeof(*qp->xrc_target));
 	pvr_charge_free(qp->adapter, qp, sizeof(*qp));
 }
 
@@ -228,6 +279,18 @@ err_unmap:
 	return err;
 }
 
+static void set_type(struct pvr_qp *qp, uint8_t type)
+{
+	qp->type = type;
+	if (type == PVR_QPT_XRC_INI)
+		qp->xrc_role = PVR_XRC_INI;
+	else if (type == PVR_QPT_XRC_TGT)
+		qp->xrc_role = PVR_XRC_TGT;
+	/* All rules of RC that XRC does not change apply. */
+	if (qp->xrc_role)
+		qp->type = PVR_QPT_RC;
+}
+
 int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
@@ -243,7 +306,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		return -ENOMEM;
 	qp->adapter = adapter;
 	LIST_INIT(&qp->groups);
-	qp->type = cmd->qp_type;
+	set_type(qp, cmd->qp_type);
 	qp->sq_sig_all = cmd->sq_sig_all;
 	qp->user_ops = adapter->features & PVR_EXT_USER_OPS && cmd->flags & PVR_QP_USER_OPS;
 	err = qp_build(adapter, cmd, qp);

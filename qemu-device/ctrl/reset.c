@@ -12,6 +12,7 @@
 #include "rdma/rq.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
+#include "rdma/xrc.h"
 #include "rdma/event.h"
 #include "gid/fabric.h"
 
@@ -35,10 +36,12 @@ static bool destroy_srq(struct pvr_adapter *adapter, void *object, const struct 
 {
 	struct pvr_srq *srq = object;
 
-	if (!uc || srq->pd->uc == uc) {
-		pvr_job_spend(adapter, PVR_WORK_OBJECT);
-		pvr_srq_destroy(adapter, srq);
-	}
+	if (uc && srq->pd->uc != uc)
+		return true;
+	if (!pvr_xrc_release_some(srq))
+		return false;
+	pvr_job_spend(adapter, PVR_WORK_OBJECT);
+	pvr_srq_destroy(adapter, srq);
 	return true;
 }
 
@@ -77,18 +80,29 @@ static bool destroy_pd(struct pvr_adapter *adapter, void *object, const struct p
 	return true;
 }
 
+/* Its context is the driver's, so DESTROY_UC keeps it. */
+static bool destroy_xrcd(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc)
+{
+	if (!uc) {
+		pvr_job_spend(adapter, PVR_WORK_OBJECT);
+		pvr_xrcd_destroy(adapter, object);
+	}
+	return true;
+}
+
 struct object_kind {
 	size_t table; /* offset of the struct pvr_table in the adapter */
 	bool (*destroy)(struct pvr_adapter *adapter, void *object, const struct pvr_uc *uc);
 };
 
-/* Users are destroyed first: QPs use SRQs, CQs and PDs, MRs use PDs. */
+/* Users are destroyed first: QPs use SRQs, CQs, PDs and XRCDs, MRs use PDs. */
 static const struct object_kind kinds[] = {
 	{ offsetof(struct pvr_adapter, qps), destroy_qp },
 	{ offsetof(struct pvr_adapter, srqs), destroy_srq },
 	{ offsetof(struct pvr_adapter, cqs), destroy_cq },
 	{ offsetof(struct pvr_adapter, mrs), destroy_mr },
 	{ offsetof(struct pvr_adapter, pds), destroy_pd },
+	{ offsetof(struct pvr_adapter, xrcds), destroy_xrcd },
 };
 
 static struct pvr_table *table_of(struct pvr_adapter *adapter, const struct object_kind *kind)

@@ -9,6 +9,7 @@
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
+#include "rdma/xrc.h"
 #include "ctrl/revision.h"
 /* The caller has checked @max_sge. */
 static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
@@ -21,11 +22,16 @@ static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 	return 0;
 }
 
+static bool type_ok(const struct pvr_adapter *adapter, uint8_t type)
+{
+	return type == PVR_SRQT_BASIC || (type == PVR_SRQT_XRC && adapter->features & PVR_EXT_XRC);
+}
+
 static int srq_check(const struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd)
 {
 	const struct pvr_srq_attr *attr = &cmd->attrs;
 
-	if (cmd->srq_type != 0 || !adapter->revision->srq)
+	if (!adapter->revision->srq || !type_ok(adapter, cmd->srq_type))
 		return -EOPNOTSUPP;
 	if (attr->max_sge > PVR_MAX_SGE || attr->srq_limit > attr->max_wr)
 		return -EINVAL;
@@ -51,6 +57,17 @@ static uint32_t ring_pages(uint32_t max_wr, uint32_t max_sge)
 	return 1 + pvr_wq_pages(max_wr, pvr_rq_stride(max_sge));
 }
 
+/* Find the objects of an XRC SRQ; PD and CQ must have the same context. */
+static int xrc_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd,
+		       struct pvr_srq *srq)
+{
+	if (cmd->srq_type != PVR_SRQT_XRC)
+		return 0;
+	srq->xrcd = pvr_xrcd_get(adapter, cmd->xrcd_handle);
+	srq->cq = pvr_cq_get(adapter, cmd->cq_handle);
+	return srq->xrcd && srq->cq && srq->cq->uc == srq->pd->uc ? 0 : -EINVAL;
+}
+
 static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd,
 		      struct pvr_srq *srq)
 {
@@ -64,6 +81,27 @@ static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_s
 	pvr_db_init_srq(srq);
 	srq->limit = cmd->attrs.srq_limit;
 	return 0;
+}
+
+/* Count the uses of objects, so that they cannot be destroyed before the SRQ. */
+static void srq_link(struct pvr_srq *srq)
+{
+	srq->pd->users++;
+	pvr_uc_own(srq->pd->uc, PVR_OWNED_SRQ, &srq->owned);
+	if (srq->xrcd) {
+		srq->xrcd->users++;
+		srq->cq->users++;
+	}
+}
+
+static void srq_unlink(struct pvr_srq *srq)
+{
+	if (srq->xrcd) {
+		srq->cq->users--;
+		srq->xrcd->users--;
+	}
+	pvr_uc_disown(srq->pd->uc, PVR_OWNED_SRQ, &srq->owned);
+	srq->pd->users--;
 }
 
 int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -83,14 +121,16 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	srq->adapter = adapter;
 	srq->pd = pd;
 	TAILQ_INIT(&srq->waiting);
-	err = srq_attach(adapter, cmd, srq);
+	LIST_INIT(&srq->targets);
+	err = xrc_resolve(adapter, cmd, srq);
+	if (!err)
+		err = srq_attach(adapter, cmd, srq);
 	if (err)
 		goto err_free;
 	err = pvr_table_add(&adapter->srqs, srq, &srq->handle);
 	if (err)
 		goto err_unmap;
-	pd->users++;
-	pvr_uc_own(pd->uc, PVR_OWNED_SRQ, &srq->owned);
+	srq_link(srq);
 	resp->create_srq.srqn = srq->handle;
 	return 0;
 
@@ -202,11 +242,20 @@ int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 
 void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq)
 {
-	pvr_uc_disown(srq->pd->uc, PVR_OWNED_SRQ, &srq->owned);
+	srq_unlink(srq);
 	pvr_table_del(&adapter->srqs, srq->handle);
 	pvr_pages_unmap(adapter, &srq->pages);
-	srq->pd->users--;
 	pvr_charge_free(adapter, srq, sizeof(*srq));
+}
+
+static int destroy_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	struct pvr_srq *srq = pvr_srq_get(adapter, adapter->job.req.handle.handle);
+
+	if (!pvr_xrc_release_some(srq))
+		return -EINPROGRESS;
+	pvr_srq_destroy(adapter, srq);
+	return 0;
 }
 
 int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -218,6 +267,5 @@ int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 		return -EINVAL;
 	if (srq->users)
 		return -EBUSY;
-	pvr_srq_destroy(adapter, srq);
-	return 0;
+	return pvr_cmd_begin(adapter, req, destroy_step, NULL, resp);
 }

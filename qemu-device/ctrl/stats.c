@@ -107,7 +107,7 @@ void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats
 /* Table slots per call: bounds the time for which the adapter is locked. */
 #define SLOTS_PER_CALL 1024
 
-static const char *type_name(uint8_t type)
+static const char *type_name(const struct pvr_qp *qp)
 {
 	static const char *const names[] = {
 		[PVR_QPT_GSI] = "GSI",
@@ -116,7 +116,9 @@ static const char *type_name(uint8_t type)
 		[PVR_QPT_UD] = "UD",
 	};
 
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
+	if (qp->xrc_role)
+		return qp->xrc_role == PVR_XRC_INI ? "XRC_INI" : "XRC_TGT";
+	return names[qp->type];
 }
 
 static const char *wait_name(enum pvr_qp_wait wait)
@@ -138,7 +140,7 @@ static void describe(const struct pvr_qp *qp, struct pvr_qp_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->qpn = qp->qpn;
-	info->type = type_name(qp->type);
+	info->type = type_name(qp);
 	info->state = pvr_qp_state_name(qp->state);
 	info->waits = wait_name(qp->wait);
 	if (pvr_qp_is_connected(qp)) {

@@ -86,7 +86,8 @@ static void flush_srq(struct pvr_qp *qp)
 {
 	if (qp->held->valid)
 		flush_one_recv(qp, &qp->held->hdr);
-	if (qp->last_wqe)
+	/* A target uses SRQs, but none is associated with it (IBTA A14). */
+	if (qp->last_wqe || qp->xrc_target)
 		return;
 	qp->last_wqe = true;
 	pvr_event_async(qp->adapter, PVR_EVENT_QP_LAST_WQE_REACHED, qp->handle);

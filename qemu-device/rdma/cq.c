@@ -172,7 +172,7 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, b
 		lose(qp, cq);
 		return;
 	}
-	cqe->qp = qp->handle;
+	cqe->qp = qp->cqe_qp;
 	if (cq->has_timestamps)
 		stamp(adapter, cqe);
 	write_cqe(adapter, cq, cqe);

@@ -12,6 +12,7 @@
 #include "rdma/sched.h"
 #include "rdma/event.h"
 #include "rdma/responder_state.h"
+#include "rdma/xrc.h"
 
 const char *pvr_qp_state_name(enum pvr_qp_state state)
 {
@@ -125,5 +126,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	pvr_responder_state_free(qp);
 	if (qp->held)
 		qp->held->valid = false;
+	if (qp->xrc_target)
+		pvr_xrc_drop_srq(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }

@@ -44,7 +44,7 @@ static bool fail_if_broken(struct pvr_qp *qp)
 {
 	const char *why = NULL;
 
-	if (qp->send_cq->error || qp->recv_cq->error)
+	if ((qp->send_cq && qp->send_cq->error) || (qp->recv_cq && qp->recv_cq->error))
 		why = "its CQ is in error";
 	else if (qp->srq && qp->srq->error)
 		why = "its SRQ is in error";

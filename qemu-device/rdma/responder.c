@@ -26,6 +26,7 @@
 #include "rdma/qp.h"
 #include "rdma/event.h"
 #include "rdma/responder_state.h"
+#include "rdma/xrc.h"
 
 /* IBTA 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
@@ -441,19 +442,43 @@ execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound
 	return syndrome;
 }
 
+/* For XRC targets. @again: reply again to an RDMA READ. */
+static pvr_noinline struct pvr_syndrome execute_xrc(struct pvr_qp *to,
+						    const struct pvr_request *request,
+						    struct pvr_inbound *in, bool again)
+{
+	struct pvr_syndrome syndrome;
+	const char *why;
+
+	if (!again && !in_order(to, request))
+		return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
+	why = pvr_xrc_enter(to, request);
+	if (why)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR, why);
+	syndrome = again ? respond_rdma(to, request, in, true) : execute(to, request, in);
+	pvr_xrc_leave(to);
+	return syndrome;
+}
+
 /* pvr_wq_fetch_sge() and pvr_sg_build() bound what they store in its arrays. */
 PVR_NO_STACK_PROTECTOR struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to,
 								 const struct pvr_request *request)
 {
+	if (to->xrc_target)
+		return execute_xrc(to, request, NULL, false);
 	return execute(to, request, NULL);
 }
 
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
 {
+	if (to->xrc_target)
+		return execute_xrc(to, &in->request, in, false);
 	return execute(to, &in->request, in);
 }
 
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)
 {
+	if (to->xrc_target)
+		return execute_xrc(to, &in->request, in, true);
 	return respond_rdma(to, &in->request, in, true);
 }

@@ -134,7 +134,7 @@ static const struct pvr_stream_ops nic_ops = {
 	.rdma_read_cancel = fuzz_nic_rdma_read_cancel,
 };
 static const struct pvr_stream_limits limits = {
-	.chunk = CHUNK, .piggyback_ack = true, .qp_gone = true, .atomic_write = true
+	.chunk = CHUNK, .piggyback_ack = true, .qp_gone = true, .atomic_write = true, .xrc = true
 };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)

@@ -83,6 +83,7 @@ static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggy
 		.piggyback_ack = piggyback_ack,
 		.qp_gone = !link->env->old,
 		.atomic_write = !link->env->old,
+		.xrc = !link->env->old,
 	};
 }
 

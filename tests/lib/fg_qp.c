@@ -77,14 +77,19 @@ uint32_t fg_create_qp(struct fg_guest *guest, const struct pvr_cmd_create_qp *re
 	return err;
 }
 
+static bool has_rq(const struct fg_qp_spec *spec)
+{
+	return !spec->srq && spec->type != PVR_QPT_XRC_INI;
+}
+
 static struct fg_qp_spec spec_complete(const struct fg_qp_spec *spec)
 {
 	struct fg_qp_spec full = *spec;
 
 	full.sq_wr = full.sq_wr ? full.sq_wr : DEFAULT_WR;
 	full.sq_sge = full.sq_sge ? full.sq_sge : DEFAULT_SGE;
-	full.rq_wr = full.srq ? 0 : full.rq_wr ? full.rq_wr : DEFAULT_WR;
-	full.rq_sge = full.srq ? 0 : full.rq_sge ? full.rq_sge : DEFAULT_SGE;
+	full.rq_wr = has_rq(spec) ? full.rq_wr ? full.rq_wr : DEFAULT_WR : 0;
+	full.rq_sge = has_rq(spec) ? full.rq_sge ? full.rq_sge : DEFAULT_SGE : 0;
 	return full;
 }
 
@@ -92,7 +97,7 @@ struct pvr_cmd_create_qp fg_qp_request(const struct fg_qp_spec *spec)
 {
 	struct fg_qp_spec full = spec_complete(spec);
 	uint32_t send = fg_queue_pages(full.sq_wr, fg_sq_stride(full.sq_sge, full.max_inline));
-	uint32_t recv = full.srq ? 0 : fg_queue_pages(full.rq_wr, fg_rq_stride(full.rq_sge));
+	uint32_t recv = !has_rq(&full) ? 0 : fg_queue_pages(full.rq_wr, fg_rq_stride(full.rq_sge));
 
 	return (struct pvr_cmd_create_qp){
 		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_QP),
@@ -290,7 +295,22 @@ uint32_t fg_qp_detach(struct fg_qp *qp, const uint8_t mgid[16])
 
 static bool is_connected(const struct fg_qp *qp)
 {
-	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
+	return qp->type != PVR_QPT_UD && qp->type != PVR_QPT_GSI;
+}
+
+static uint32_t responder_attrs(const struct fg_qp *qp)
+{
+	if (qp->type == PVR_QPT_RC || qp->type == PVR_QPT_XRC_TGT)
+		return PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_MIN_RNR_TIMER;
+	return 0;
+}
+
+static uint32_t requester_attrs(const struct fg_qp *qp)
+{
+	if (qp->type == PVR_QPT_RC || qp->type == PVR_QPT_XRC_INI)
+		return PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |
+		       PVR_QPA_MAX_RD_ATOMIC;
+	return qp->type == PVR_QPT_XRC_TGT ? PVR_QPA_TIMEOUT : 0;
 }
 
 uint32_t fg_qp_to_init(struct fg_qp *qp, const struct fg_conn *conn)
@@ -329,8 +349,7 @@ uint32_t fg_qp_to_rtr(struct fg_qp *qp, const struct fg_conn *conn, const uint8_
 		memcpy(attr.ah_attr.dgid, dgid, 16);
 		mask |= PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN;
 	}
-	if (qp->type == PVR_QPT_RC)
-		mask |= PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_MIN_RNR_TIMER;
+	mask |= responder_attrs(qp);
 	return fg_qp_modify(qp, mask, &attr);
 }
 
@@ -347,9 +366,7 @@ uint32_t fg_qp_to_rts(struct fg_qp *qp, const struct fg_conn *conn)
 	};
 	uint32_t mask = PVR_QPA_STATE | PVR_QPA_SQ_PSN;
 
-	if (qp->type == PVR_QPT_RC)
-		mask |= PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |
-			PVR_QPA_MAX_RD_ATOMIC;
+	mask |= requester_attrs(qp);
 	return fg_qp_modify(qp, mask, &attr);
 }
 

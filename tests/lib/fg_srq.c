@@ -30,6 +30,17 @@ uint32_t fg_srq_pages(uint32_t wr, uint32_t sge)
 	return 1 + fg_queue_pages(wr, fg_rq_stride(sge));
 }
 
+void fg_srq_fill(struct fg_srq *srq, const struct fg_pd *pd, uint32_t handle, uint32_t wr,
+		 uint32_t sge)
+{
+	srq->ctx = pd->ctx;
+	srq->handle = handle;
+	srq->wr = wr;
+	srq->sge = sge;
+	srq->stride = fg_rq_stride(sge);
+	srq->ring = &((struct pvr_ring_state *)srq->buf.va)->rx;
+}
+
 uint32_t fg_srq_create(const struct fg_pd *pd, uint32_t wr, uint32_t sge, struct fg_srq *srq)
 {
 	struct fg_guest *guest = pd->ctx->guest;
@@ -45,12 +56,7 @@ uint32_t fg_srq_create(const struct fg_pd *pd, uint32_t wr, uint32_t sge, struct
 		fg_buf_exit(&srq->buf);
 		return err;
 	}
-	srq->ctx = pd->ctx;
-	srq->handle = resp.srqn;
-	srq->wr = wr;
-	srq->sge = sge;
-	srq->stride = fg_rq_stride(sge);
-	srq->ring = &((struct pvr_ring_state *)srq->buf.va)->rx;
+	fg_srq_fill(srq, pd, resp.srqn, wr, sge);
 	return 0;
 }
 

@@ -25,6 +25,10 @@ struct pvr_cmd_create_srq fg_srq_request(const struct fg_pd *pd, const struct fg
 /* Pages that @wr elements of @sge entries need, with the header page. */
 uint32_t fg_srq_pages(uint32_t wr, uint32_t sge);
 
+/* After CREATE_SRQ of a ring in srq->buf. */
+void fg_srq_fill(struct fg_srq *srq, const struct fg_pd *pd, uint32_t handle, uint32_t wr,
+		 uint32_t sge);
+
 /* @wr is a power of two. On failure nothing is left. */
 uint32_t fg_srq_create(const struct fg_pd *pd, uint32_t wr, uint32_t sge, struct fg_srq *srq);
 uint32_t fg_srq_destroy(struct fg_srq *srq);

@@ -101,11 +101,11 @@ bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr)
 	wqe->opcode = wr->opcode;
 	wqe->send_flags = wr->flags;
 	wqe->ex.imm_data = wr->imm;
-	wqe->reserved = 0;
-	if (qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC)
-		put_rc(wqe, wr);
-	else
+	wqe->reserved = wr->srqn;
+	if (qp->type == PVR_QPT_UD || qp->type == PVR_QPT_GSI)
 		put_ud(wqe, wr);
+	else
+		put_rc(wqe, wr);
 	if (wr->data)
 		put_data(wqe + 1, wr->data, wr->data_len, qp->max_inline);
 	else

@@ -27,6 +27,7 @@ struct fg_wr {
 	uint64_t compare_add, swap; /* atomics */
 	const struct pvrdma_av *av; /* UD, GSI */
 	uint32_t remote_qpn, remote_qkey;
+	uint32_t srqn; /* XRC */
 };
 
 /* The address vector of @dgid, sent from this guest's GID @sgid_index. */

@@ -226,7 +226,7 @@ TEST_PLAIN(test_unknown_flags_are_refused)
 		uint8_t known = 0;
 
 		if (samples[i].type == PVR_FRAME_REQUEST)
-			known = 7 | PVR_FRAME_F_RNDV;
+			known = 0xf | PVR_FRAME_F_RNDV;
 		if (samples[i].type == PVR_FRAME_READ_DATA)
 			known = PVR_FRAME_F_RNDV;
 		if (samples[i].type == PVR_FRAME_DATAGRAM)
@@ -313,7 +313,7 @@ TEST_PLAIN(test_request_with_a_wrong_field_is_refused)
 	REFUSED("send", f.request.gid_type = 0, "GID");
 	REFUSED("send", f.request.gid_type = 3, "GID");
 	REFUSED("send", f.request.reserved = 1, "reserved");
-	REFUSED("send", f.request.reserved2 = 1, "reserved");
+	REFUSED("send", f.request.srqn = 1, "without the XRC flag");
 	REFUSED("send", f.request.src_qpn = 1u << 24, "24 bits");
 	REFUSED("send", f.request.dst_qpn = 1u << 24, "24 bits");
 	REFUSED("send", f.request.psn = 1u << 24, "24 bits");
@@ -378,6 +378,7 @@ TEST_PLAIN(test_atomic_write_and_flush_with_bytes_are_refused)
 TEST_PLAIN(test_reads_and_atomics_on_uc_are_refused)
 {
 	REFUSED("read", f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");
+	REFUSED("send", f.frame.flags |= PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC, "XRC flag on UC");
 	REFUSED("atomic", f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");
 	REFUSED("atomic", f.request.op = PVR_FRAME_OP_FETCH_ADD;
 		f.frame.flags |= PVR_REQUEST_F_UC, "with a response on UC");

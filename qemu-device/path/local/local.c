@@ -29,7 +29,7 @@ static struct pvr_qp *look_up(const struct pvr_qp *qp)
 	struct pvr_qp *peer = pvr_qp_find(qp->peer_adapter, qp->attr.dest_qp_num);
 
 	/* IBTA 9.6.1.2: the responder validates that the requester is its peer. */
-	if (!sgid || !peer || peer->type != qp->type || peer->attr.dest_qp_num != qp->qpn ||
+	if (!sgid || !peer || !pvr_qp_is_partner(qp, peer) || peer->attr.dest_qp_num != qp->qpn ||
 	    memcmp(peer->attr.ah_attr.dgid, sgid->gid, sizeof(sgid->gid)))
 		return NULL;
 	return peer;

@@ -262,8 +262,10 @@ static const char *check_request_numbers(const struct pvr_frame_request *request
 
 	if (!is_gid_type(request->gid_type))
 		return "unknown GID type";
-	if (request->reserved || request->reserved2)
+	if (request->reserved)
 		return "reserved fields are not zero";
+	if (request->srqn && !(request->frame.flags & PVR_REQUEST_F_XRC))
+		return "SRQ number without the XRC flag";
 	if (!is_number(request->src_qpn) || !is_number(request->dst_qpn) ||
 	    !is_number(request->psn))
 		return "QP number or PSN above 24 bits";
@@ -289,6 +291,8 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 			    payload);
 	if (why)
 		return why;
+	if (request->frame.flags & PVR_REQUEST_F_UC && request->frame.flags & PVR_REQUEST_F_XRC)
+		return "XRC flag on UC";
 	if (!op->has_payload && (request->frame.flags & PVR_REQUEST_F_UC))
 		return "operation with a response on UC";
 	if (op->is_empty && request->length)
@@ -403,8 +407,9 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 
 /* --------------------------------------------------------------------- the table */
 
-#define REQUEST_FLAGS \
-	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_FRAME_F_RNDV)
+#define REQUEST_FLAGS                                                                          \
+	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC | \
+	 PVR_FRAME_F_RNDV)
 
 static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_HELLO] = { .header = sizeof(struct pvr_frame_hello),

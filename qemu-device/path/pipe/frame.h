@@ -79,6 +79,7 @@ struct pvr_frame {
  */
 #define PVR_HELLO_F_RNDV 0x10u
 #define PVR_HELLO_F_ATOMIC_WRITE 0x20u /* accepts the operations ATOMIC_WRITE and FLUSH */
+#define PVR_HELLO_F_XRC 0x40u /* accepts requests with PVR_REQUEST_F_XRC */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
@@ -188,6 +189,7 @@ enum pvr_frame_op {
 #define PVR_REQUEST_F_SOLICITED 0x01 /* also of DATAGRAM */
 #define PVR_REQUEST_F_LAST 0x02 /* the last fragment of the message */
 #define PVR_REQUEST_F_UC 0x04 /* unreliable connection: has no response */
+#define PVR_REQUEST_F_XRC 0x08 /* of an XRC initiator: srqn is valid */
 
 /*
  * One fragment of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
@@ -209,7 +211,7 @@ struct pvr_frame_request {
 	__le64 length; /* of the message */
 	__le64 offset; /* of the fragment */
 	__le32 chunk; /* bytes of the fragment */
-	__le32 reserved2;
+	__le32 srqn; /* with PVR_REQUEST_F_XRC: the SRQ of the message; otherwise 0 */
 	__le64 compare_add, swap;
 };
 

@@ -46,6 +46,7 @@ struct pvr_route {
 	uint64_t generation; /* changes with each new connection; 0: none */
 	uint32_t chunk; /* maximum payload of a frame in bytes */
 	bool has_atomic_write; /* the responder accepts ATOMIC_WRITE and FLUSH */
+	bool has_xrc; /* it accepts XRC */
 };
 
 /*

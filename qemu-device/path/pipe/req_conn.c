@@ -139,6 +139,7 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		set_class(out, limits->dscp);
 		out->qp_gone_agreed = limits->qp_gone;
 		__atomic_store_n(&out->atomic_write_agreed, limits->atomic_write, __ATOMIC_RELAXED);
+		__atomic_store_n(&out->xrc_agreed, limits->xrc, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(host)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
@@ -259,6 +260,7 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 		route->has_atomic_write =
 			__atomic_load_n(&out->atomic_write_agreed, __ATOMIC_RELAXED);
+		route->has_xrc = __atomic_load_n(&out->xrc_agreed, __ATOMIC_RELAXED);
 	}
 	if (needs_connection(route, out))
 		want(host, dscp);

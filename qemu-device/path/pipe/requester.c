@@ -207,6 +207,8 @@ static uint8_t flags_of(const struct pvr_qp *qp, const struct fragment *fragment
 		flags |= PVR_REQUEST_F_LAST;
 	if (qp->type == PVR_QPT_UC)
 		flags |= PVR_REQUEST_F_UC;
+	if (qp->xrc_role)
+		flags |= PVR_REQUEST_F_XRC;
 	return flags;
 }
 
@@ -235,6 +237,8 @@ static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *q
 	};
 	memcpy(frame->sgid, sgid->gid, sizeof(frame->sgid));
 	memcpy(frame->dgid, ah->dgid, sizeof(frame->dgid));
+	if (qp->xrc_role)
+		frame->srqn = htole32(fragment->wqe->hdr.reserved);
 	fill_operands(frame, fragment);
 	return true;
 }
@@ -340,10 +344,12 @@ static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment
 /* The peer's pvrdmad may be too old for the operation. */
 static bool peer_has(const struct pvr_pipe_sq *sq, const struct pvr_opcode *op)
 {
+	if (sq->qp->xrc_role && !sq->route.has_xrc)
+		return false;
 	return op->kind < PVR_OP_ATOMIC_WRITE || sq->route.has_atomic_write;
 }
 
-static const char too_old[] = "the peer's pvrdmad has no ATOMIC WRITE and FLUSH: update it";
+static const char too_old[] = "the peer's pvrdmad has no ATOMIC WRITE, FLUSH or XRC: update it";
 
 /* Sends the next fragment of the in-flight WR at the cursor. */
 static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)

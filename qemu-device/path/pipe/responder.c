@@ -68,6 +68,11 @@ static bool is_unreliable(const struct pvr_frame_request *frame)
 	return frame->frame.flags & PVR_REQUEST_F_UC;
 }
 
+static enum pvr_xrc_role role_of_responder(const struct pvr_frame_request *frame)
+{
+	return frame->frame.flags & PVR_REQUEST_F_XRC ? PVR_XRC_TGT : PVR_XRC_NONE;
+}
+
 /* ------------------------------------------------------------------ answers */
 
 /* A response to the requester of @frame. */
@@ -255,6 +260,7 @@ static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_r
 		return NULL;
 	qp = pvr_qp_find(adapter, le32toh(frame->dst_qpn));
 	if (!qp || qp->type != (is_unreliable(frame) ? PVR_QPT_UC : PVR_QPT_RC) ||
+	    qp->xrc_role != role_of_responder(frame) ||
 	    qp->attr.dest_qp_num != le32toh(frame->src_qpn) ||
 	    memcmp(qp->attr.ah_attr.dgid, frame->sgid, sizeof(frame->sgid)))
 		return NULL;
@@ -293,6 +299,7 @@ static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_re
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->opcode = opcodes[frame->op];
 	hdr->send_flags = frame->frame.flags & PVR_REQUEST_F_SOLICITED ? PVR_SEND_SOLICITED : 0;
+	hdr->reserved = le32toh(frame->srqn);
 	memcpy(&hdr->ex.imm_data, frame->imm, sizeof(frame->imm));
 	if (frame->op == PVR_FRAME_OP_SEND_INV) {
 		memcpy(&key, frame->imm, sizeof(key));

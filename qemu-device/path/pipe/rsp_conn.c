@@ -39,6 +39,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->stall_counted = pvr_now(host->engine);
 	in->qp_gone_agreed = limits->qp_gone;
 	in->atomic_write_agreed = limits->atomic_write;
+	in->xrc_agreed = limits->xrc;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -241,6 +242,8 @@ static const char *check_request(const struct pvr_rsp_conn *in,
 		return "fragment above the negotiated chunk size";
 	if (request->op >= PVR_FRAME_OP_ATOMIC_WRITE && !in->atomic_write_agreed)
 		return "ATOMIC_WRITE or FLUSH, but that was not negotiated";
+	if (request->frame.flags & PVR_REQUEST_F_XRC && !in->xrc_agreed)
+		return "XRC request, but XRC was not negotiated";
 	return NULL;
 }
 

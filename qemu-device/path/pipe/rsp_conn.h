@@ -18,6 +18,7 @@ struct pvr_rsp_conn {
 	unsigned int worker;
 	bool qp_gone_agreed; /* QP_GONE was negotiated */
 	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
+	bool xrc_agreed; /* XRC was negotiated */
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;
