@@ -41,6 +41,18 @@ void pvr_send_push_cqe(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	pvr_cq_push(qp, qp->send_cq, &cqe, false);
 }
 
+/*
+ * The first flushed request after the peer's end has its own status, of a send or of a
+ * receive: programs may ignore flushes.
+ */
+static enum pvrdma_wc_status flush_status(struct pvr_qp *qp, enum pvrdma_wc_status if_gone)
+{
+	bool peer_gone = qp->peer_gone;
+
+	qp->peer_gone = false;
+	return peer_gone ? if_gone : PVRDMA_WC_WR_FLUSH_ERR;
+}
+
 bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
@@ -50,21 +62,9 @@ bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
 			return true;
 		--*budget;
 		pvr_wq_fetch_send(&qp->sq, &wqe);
-		pvr_send_complete(qp, &wqe, PVRDMA_WC_WR_FLUSH_ERR, 0);
+		pvr_send_complete(qp, &wqe, flush_status(qp, PVRDMA_WC_RETRY_EXC_ERR), 0);
 	}
 	return false;
-}
-
-/*
- * The first flushed receive after the peer's end has its own status: programs may ignore
- * flushes.
- */
-static enum pvrdma_wc_status recv_status(struct pvr_qp *qp)
-{
-	bool peer_gone = qp->peer_gone;
-
-	qp->peer_gone = false;
-	return peer_gone ? PVRDMA_WC_GENERAL_ERR : PVRDMA_WC_WR_FLUSH_ERR;
 }
 
 static void flush_one_recv(struct pvr_qp *qp, const struct pvrdma_rq_wqe_hdr *hdr)
@@ -72,7 +72,7 @@ static void flush_one_recv(struct pvr_qp *qp, const struct pvrdma_rq_wqe_hdr *hd
 	struct pvrdma_cqe cqe = {
 		.wr_id = hdr->wr_id,
 		.opcode = PVRDMA_WC_RECV,
-		.status = recv_status(qp),
+		.status = flush_status(qp, PVRDMA_WC_GENERAL_ERR),
 		.port_num = 1,
 	};
 

@@ -30,6 +30,20 @@ TEST(rc_idle, test_receives_are_flushed_when_the_peer_is_gone)
 	expect_gone(env);
 }
 
+/* The send queue was empty when the peer's guest ended. */
+TEST(rc_idle, test_request_that_is_posted_later_fails_like_one_without_answer)
+{
+	end_peer(env);
+	expect_gone(env);
+	t_send(&env->a, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	t_recv(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->a.rcq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
 static const struct t_death ends[] = {
 	{ "reset by its driver", t_reset_peer },
 	{ "removal of its adapter", t_unplug_peer },
