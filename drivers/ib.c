@@ -88,6 +88,11 @@ static void query_limits(const struct pvr_dev_caps *caps,
 	}
 }
 
+static bool has_xrc(const struct pvr_dev *dev)
+{
+	return dev->caps.max_srq && (dev->features & PVR_EXT_XRC);
+}
+
 static int pvr_query_device(struct ib_device *ibdev,
 			    struct ib_device_attr *attr, struct ib_udata *udata)
 {
@@ -117,6 +122,8 @@ static int pvr_query_device(struct ib_device *ibdev,
 					  IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	else
 		attr->max_mw = 0;
+	if (has_xrc(dev))
+		attr->device_cap_flags |= IB_DEVICE_XRC;
 	if (dev->features & PVR_EXT_ATOMIC_WRITE)
 		attr->device_cap_flags |= PVR_CAP_ATOMIC_WRITE;
 	if (dev->features & PVR_EXT_FLUSH)
@@ -268,6 +275,13 @@ static const struct ib_device_ops pvr_srq_ops = {
 		INIT_RDMA_OBJ_SIZE(ib_srq, pvr_srq, ibsrq),
 };
 
+static const struct ib_device_ops pvr_xrc_ops = {
+	.alloc_xrcd = pvr_alloc_xrcd,
+	.dealloc_xrcd = pvr_dealloc_xrcd,
+
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, pvr_xrcd, ibxrcd),
+};
+
 static const struct ib_device_ops pvr_mw_ops = {
 	.alloc_mw = pvr_alloc_mw,
 	.dealloc_mw = pvr_dealloc_mw,
@@ -324,6 +338,8 @@ int pvr_ib_register(struct pvr_dev *dev)
 	ib_set_device_ops(ibdev, &pvr_ops);
 	if (dev->caps.max_srq)
 		ib_set_device_ops(ibdev, &pvr_srq_ops);
+	if (has_xrc(dev))
+		ib_set_device_ops(ibdev, &pvr_xrc_ops);
 	if (dev->features & PVR_EXT_MW)
 		ib_set_device_ops(ibdev, &pvr_mw_ops);
 	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)

@@ -24,6 +24,11 @@ struct pvr_pd {
 	atomic_t windows; /* memory windows, which may keep MRs busy */
 };
 
+struct pvr_xrcd {
+	struct ib_xrcd ibxrcd;
+	u32 handle;
+};
+
 struct pvr_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem; /* NULL for kernel MRs */
@@ -152,8 +157,8 @@ struct pvr_qp {
 	u32 handle;
 	u32 max_inline; /* bytes */
 	struct pvr_counted *counted; /* NULL if not bound to a counter */
-	struct ib_umem *sbuf; /* NULL for kernel QPs */
-	struct ib_umem *rbuf; /* NULL for kernel QPs and with an SRQ */
+	struct ib_umem *sbuf; /* NULL for kernel QPs and XRC targets */
+	struct ib_umem *rbuf; /* also NULL without a receive queue */
 	struct pvr_pdir pdir;
 	struct pvr_wq sq; /* kernel QPs only, as rq */
 	struct pvr_wq rq;
@@ -166,6 +171,7 @@ struct pvr_qp {
 	}
 PVR_TO(ucontext, ibuc)
 PVR_TO(pd, ibpd)
+PVR_TO(xrcd, ibxrcd)
 PVR_TO(mr, ibmr)
 PVR_TO(dm, ibdm)
 PVR_TO(mw, ibmw)
@@ -174,5 +180,17 @@ PVR_TO(cq, ibcq)
 PVR_TO(srq, ibsrq)
 PVR_TO(qp, ibqp)
 #undef PVR_TO
+
+/* A target receives by XRC SRQs, and posts nothing. */
+static inline bool pvr_qp_is_target(const struct pvr_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_XRC_TGT;
+}
+
+/* Return: whether the driver fills and empties its queues. */
+static inline bool pvr_qp_is_kernel(const struct pvr_qp *qp)
+{
+	return !qp->sbuf && !pvr_qp_is_target(qp);
+}
 
 #endif /* PVR_OBJECTS_H */

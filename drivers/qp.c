@@ -40,6 +40,9 @@ static bool type_ok(const struct pvr_dev *dev,
 		/* A stock provider creates UC QPs, but cannot post to them. */
 		return (udata ? pvr_udata_features(udata) : dev->features) &
 		       PVR_EXT_UC;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return udata && (pvr_udata_features(udata) & PVR_EXT_XRC);
 	case IB_QPT_GSI:
 		return !udata && init->port_num <= 1;
 	default:
@@ -136,12 +139,17 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 			   (size_t)(1 + sq_pages) * PVR_PAGE_SIZE);
 }
 
+static bool has_rq(const struct pvr_qp *qp)
+{
+	return !qp->ibqp.srq && qp->ibqp.qp_type != IB_QPT_XRC_INI;
+}
+
 /* The provider lays out its queues, so its sizes must be exact. */
-static int check_user_cap(const struct ib_qp_cap *cap, bool has_srq)
+static int check_user_cap(const struct pvr_qp *qp, const struct ib_qp_cap *cap)
 {
 	if (!is_power_of_2(cap->max_send_wr))
 		return -EINVAL;
-	return has_srq || is_power_of_2(cap->max_recv_wr) ? 0 : -EINVAL;
+	return !has_rq(qp) || is_power_of_2(cap->max_recv_wr) ? 0 : -EINVAL;
 }
 
 static int user_bufs(struct pvr_dev *dev, struct pvr_qp *qp,
@@ -157,7 +165,7 @@ static int user_bufs(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	qp->sbuf = umem;
-	if (qp->ibqp.srq)
+	if (!has_rq(qp))
 		return 0;
 	umem = pvr_umem_get(dev, ucmd->rbuf_addr, ucmd->rbuf_size, rq_bytes);
 	if (IS_ERR(umem))
@@ -177,7 +185,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 
 	err = pvr_udata_in(udata, &ucmd, sizeof(ucmd));
 	if (!err)
-		err = check_user_cap(cap, qp->ibqp.srq);
+		err = check_user_cap(qp, cap);
 	if (!err)
 		err = user_bufs(dev, qp, cap, &ucmd);
 	if (err)
@@ -195,6 +203,12 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 		pvr_pdir_set_umem(&qp->pdir, sbuf, qp->rbuf, PVR_PAGE_SIZE);
 	cmd->send_chunks = cpu_to_le16(sbuf - 1);
 	return 0;
+}
+
+/* A target has a header page only. */
+static int target_pages(struct pvr_dev *dev, struct pvr_qp *qp)
+{
+	return pvr_pdir_init(&qp->pdir, &dev->pdev->dev, 1, true);
 }
 
 static void pages_free(struct pvr_qp *qp)
@@ -218,6 +232,10 @@ static enum pvr_qp_type qp_type(enum ib_qp_type type)
 		return PVR_QPT_UC;
 	case IB_QPT_UD:
 		return PVR_QPT_UD;
+	case IB_QPT_XRC_INI:
+		return PVR_QPT_XRC_INI;
+	case IB_QPT_XRC_TGT:
+		return PVR_QPT_XRC_TGT;
 	default:
 		return PVR_QPT_RC;
 	}
@@ -226,25 +244,32 @@ static enum pvr_qp_type qp_type(enum ib_qp_type type)
 static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 		     u32 features, struct pvr_cmd_create_qp *cmd)
 {
+	/* An XRC initiator has no receive CQ. */
+	struct ib_cq *recv_cq = init->recv_cq ?: init->send_cq;
+
 	cmd->hdr.cmd = cpu_to_le32(PVR_CMD_CREATE_QP);
 	cmd->pdir_dma = cpu_to_le64(qp->pdir.dir.dma);
+	cmd->total_chunks = cpu_to_le16(qp->pdir.npages);
+	cmd->qp_type = qp_type(init->qp_type);
+	if (pvr_qp_is_target(qp)) {
+		cmd->xrcd_handle = cpu_to_le32(to_pvr_xrcd(init->xrcd)->handle);
+		return;
+	}
 	cmd->pd_handle = cpu_to_le32(to_pvr_pd(qp->ibqp.pd)->handle);
 	cmd->send_cq_handle = cpu_to_le32(to_pvr_cq(init->send_cq)->handle);
-	cmd->recv_cq_handle = cpu_to_le32(to_pvr_cq(init->recv_cq)->handle);
+	cmd->recv_cq_handle = cpu_to_le32(to_pvr_cq(recv_cq)->handle);
 	cmd->max_send_wr = cpu_to_le32(init->cap.max_send_wr);
 	cmd->max_send_sge = cpu_to_le32(init->cap.max_send_sge);
 	cmd->max_inline_data = cpu_to_le32(init->cap.max_inline_data);
 	if (init->srq) {
 		cmd->is_srq = 1;
 		cmd->srq_handle = cpu_to_le32(to_pvr_srq(init->srq)->handle);
-	} else {
+	} else if (has_rq(qp)) {
 		cmd->max_recv_wr = cpu_to_le32(init->cap.max_recv_wr);
 		cmd->max_recv_sge = cpu_to_le32(init->cap.max_recv_sge);
 	}
 	cmd->access_flags = cpu_to_le32(PVR_ACCESS_LOCAL_WRITE);
-	cmd->total_chunks = cpu_to_le16(qp->pdir.npages);
 	cmd->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	cmd->qp_type = qp_type(init->qp_type);
 	if (features & PVR_EXT_USER_OPS)
 		cmd->flags = PVR_QP_USER_OPS;
 }
@@ -265,7 +290,7 @@ static int attach_cqs(struct pvr_qp *qp)
 	struct pvr_cq *send_cq, *recv_cq;
 	int err;
 
-	if (qp->sbuf)
+	if (!pvr_qp_is_kernel(qp))
 		return 0;
 	send_cq = to_pvr_cq(qp->ibqp.send_cq);
 	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);
@@ -282,7 +307,7 @@ static void detach_cqs(struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq, *recv_cq;
 
-	if (qp->sbuf)
+	if (!pvr_qp_is_kernel(qp))
 		return;
 	send_cq = to_pvr_cq(qp->ibqp.send_cq);
 	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);
@@ -384,7 +409,7 @@ static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
 /* Count the QPs of kernel consumers. */
 static void count(struct pvr_dev *dev, const struct pvr_qp *qp, int by)
 {
-	if (!qp->sbuf && qp->ibqp.qp_type != IB_QPT_GSI)
+	if (pvr_qp_is_kernel(qp) && qp->ibqp.qp_type != IB_QPT_GSI)
 		atomic_add(by, &dev->kernel_qps);
 }
 
@@ -422,7 +447,9 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	mutex_init(&qp->lock);
 	pvr_ref_init(&qp->ref);
 	qp->state = IB_QPS_RESET;
-	if (udata)
+	if (pvr_qp_is_target(qp))
+		err = target_pages(dev, qp);
+	else if (udata)
 		err = user_pages(dev, qp, &init->cap, udata, &req.create_qp);
 	else
 		err = kernel_pages(dev, qp, &init->cap, &req.create_qp);

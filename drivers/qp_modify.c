@@ -105,7 +105,7 @@ static void end_srq_request(struct pvr_dev *dev, struct pvr_qp *qp)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	if (!qp->sbuf && qp->ibqp.srq)
+	if (pvr_qp_is_kernel(qp) && qp->ibqp.srq)
 		modify_qp(dev, qp, &attr, IB_QP_STATE);
 }
 
@@ -121,7 +121,7 @@ static void reset_rings(struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq, *recv_cq;
 
-	if (qp->sbuf)
+	if (!pvr_qp_is_kernel(qp))
 		return;
 	send_cq = to_pvr_cq(qp->ibqp.send_cq);
 	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);

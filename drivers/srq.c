@@ -13,14 +13,22 @@ static bool max_wr_ok(struct pvr_dev *dev, u32 max_wr, bool user)
 	return !user || is_power_of_2(max_wr);
 }
 
+/* Consumers of the kernel use no XRC. */
+static bool type_ok(const struct ib_srq_init_attr *init, struct ib_udata *udata)
+{
+	if (init->srq_type == IB_SRQT_XRC)
+		return udata && (pvr_udata_features(udata) & PVR_EXT_XRC);
+	return init->srq_type == IB_SRQT_BASIC;
+}
+
 static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
-		     bool user)
+		     struct ib_udata *udata)
 {
 	const struct pvr_dev_caps *caps = &dev->caps;
 
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (!type_ok(init, udata))
 		return -EOPNOTSUPP;
-	if (!max_wr_ok(dev, init->attr.max_wr, user) ||
+	if (!max_wr_ok(dev, init->attr.max_wr, udata) ||
 	    init->attr.max_sge > caps->max_srq_sge ||
 	    init->attr.srq_limit > init->attr.max_wr) {
 		ibdev_dbg(
@@ -136,9 +144,20 @@ static void remove_srq(struct pvr_dev *dev, struct pvr_srq *srq)
 		pvr_keep(dev, &srq->mem.pdir, &srq->mem.umem);
 }
 
-static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
-		      const struct ib_srq_attr *attr)
+static void fill_xrc(const struct ib_srq_init_attr *init,
+		     struct pvr_cmd_create_srq *cmd)
 {
+	struct pvr_xrcd *xrcd = to_pvr_xrcd(init->ext.xrc.xrcd);
+
+	cmd->srq_type = PVR_SRQT_XRC;
+	cmd->xrcd_handle = cpu_to_le32(xrcd->handle);
+	cmd->cq_handle = cpu_to_le32(to_pvr_cq(init->ext.cq)->handle);
+}
+
+static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
+		      const struct ib_srq_init_attr *init)
+{
+	const struct ib_srq_attr *attr = &init->attr;
 	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
 	int err;
@@ -151,6 +170,8 @@ static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
 	req.create_srq.attrs.max_wr = cpu_to_le32(attr->max_wr);
 	req.create_srq.attrs.max_sge = cpu_to_le32(attr->max_sge);
 	req.create_srq.attrs.srq_limit = cpu_to_le32(attr->srq_limit);
+	if (init->srq_type == IB_SRQT_XRC)
+		fill_xrc(init, &req.create_srq);
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
@@ -193,9 +214,11 @@ int pvr_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	err = pages_init(dev, srq, &init->attr, udata);
 	if (err)
 		goto err_pages;
-	err = create_srq(dev, srq, &init->attr);
+	err = create_srq(dev, srq, init);
 	if (err)
 		goto err_pages;
+	if (init->srq_type == IB_SRQT_XRC)
+		ibsrq->ext.xrc.srq_num = srq->handle;
 	err = reply(srq, udata);
 	if (err)
 		goto err_srq;

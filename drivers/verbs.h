@@ -58,7 +58,7 @@ void pvr_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
 int pvr_add_gid(const struct ib_gid_attr *attr, void **context);
 int pvr_del_gid(const struct ib_gid_attr *attr, void **context);
 
-/* ucontext.c, pd.c, mr.c, mw.c, ah.c */
+/* ucontext.c, pd.c, xrcd.c, mr.c, mw.c, ah.c */
 
 extern const struct uapi_definition pvr_ucontext_uapi[];
 extern const struct uapi_definition pvr_pd_uapi[];
@@ -78,6 +78,8 @@ u32 pvr_udata_features(struct ib_udata *udata);
  */
 int pvr_clock_read(struct pvr_dev *dev, struct pvr_clock_query_resp *resp);
 
+int pvr_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int pvr_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 int pvr_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 
