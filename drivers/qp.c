@@ -41,8 +41,10 @@ static bool type_ok(const struct pvr_dev *dev,
 		return (udata ? pvr_udata_features(udata) : dev->features) &
 		       PVR_EXT_UC;
 	case IB_QPT_XRC_INI:
-	case IB_QPT_XRC_TGT:
 		return udata && (pvr_udata_features(udata) & PVR_EXT_XRC);
+	case IB_QPT_XRC_TGT:
+		/* ib_core creates it without udata, as it belongs to no process. */
+		return dev->features & PVR_EXT_XRC;
 	case IB_QPT_GSI:
 		return !udata && init->port_num <= 1;
 	default:

@@ -16,7 +16,7 @@
 #define PROVIDER_FEATURES                                                                       \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS | PVR_EXT_CQ_ARM_DBREC |          \
-	 PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_TIMESTAMP)
+	 PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -101,6 +101,7 @@ static int query_limits(struct pvr_context *ctx)
 		.qp_wr = limit(attr->max_qp_wr, PVR_MAX_ELEMENTS),
 		.sge = limit(attr->max_sge, PVR_MAX_SGE),
 		.cqe = limit(attr->max_cqe, PVR_MAX_ELEMENTS),
+		.srq = limit(attr->max_srq, PVR_MAX_SRQ),
 		.srq_wr = limit(attr->max_srq_wr, PVR_MAX_ELEMENTS),
 		.srq_sge = limit(attr->max_srq_sge, PVR_MAX_SGE),
 	};
@@ -122,7 +123,10 @@ static int map_doorbells(struct pvr_context *ctx)
 static int alloc_tables(struct pvr_context *ctx)
 {
 	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));
-	ctx->qp_entries = calloc(ctx->qp_tbl_size * PVR_SIDE_NUM, sizeof(*ctx->qp_entries));
+	ctx->num_entries = pvr_qp_index(ctx->qp_tbl_size, 0);
+	if (ctx->features & PVR_EXT_XRC)
+		ctx->num_entries += ctx->limits.srq;
+	ctx->qp_entries = calloc(ctx->num_entries, sizeof(*ctx->qp_entries));
 	return ctx->qp_tbl && ctx->qp_entries ? 0 : ENOMEM;
 }
 
@@ -153,6 +157,7 @@ static const struct verbs_context_ops context_ops = {
 	.async_event = pvr_async_event,
 	.attach_mcast = pvr_attach_mcast,
 	.bind_mw = pvr_bind_mw,
+	.close_xrcd = pvr_close_xrcd,
 	.cq_event = pvr_cq_event,
 	.create_ah = pvr_create_ah,
 	.create_cq = pvr_create_cq,
@@ -160,6 +165,7 @@ static const struct verbs_context_ops context_ops = {
 	.create_qp = pvr_create_qp,
 	.create_qp_ex = pvr_create_qp_ex,
 	.create_srq = pvr_create_srq,
+	.create_srq_ex = pvr_create_srq_ex,
 	.dealloc_mw = pvr_dealloc_mw,
 	.dealloc_pd = pvr_dealloc_pd,
 	.dealloc_td = pvr_dealloc_td,
@@ -178,6 +184,8 @@ static const struct verbs_context_ops context_ops = {
 	.modify_cq = pvr_modify_cq,
 	.modify_qp = pvr_modify_qp,
 	.modify_srq = pvr_modify_srq,
+	.open_qp = pvr_open_qp,
+	.open_xrcd = pvr_open_xrcd,
 	.poll_cq = pvr_poll_cq,
 	.post_recv = pvr_post_recv,
 	.post_send = pvr_post_send,

@@ -73,11 +73,23 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
+static bool is_of_qp(const struct pvrdma_cqe *cqe, uint32_t handle)
+{
+	return !(cqe->qp >> 32) && pvr_cqe_qp_handle(cqe) == handle;
+}
+
+static bool is_of_srq(const struct pvrdma_cqe *cqe, uint32_t srqn)
+{
+	return cqe->qp >> 32 == (PVR_CQE_XRC | srqn);
+}
+
 /*
  * Moves the other CQEs towards prod_tail and cons_head behind the purged ones. The device
  * never reads CQEs back and writes only from prod_tail on.
  */
-uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
+static uint32_t purge_locked(struct pvr_cq *cq,
+			     bool (*is_of)(const struct pvrdma_cqe *cqe, uint32_t number),
+			     uint32_t number)
 {
 	uint32_t mask = cq->idx_mask, fill = pvr_cq_fill(cq), received = 0, from, to;
 
@@ -88,7 +100,7 @@ uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 	from = to = (cq->head + fill) & mask;
 	while (fill--) {
 		from = (from - 1) & mask;
-		if (pvr_cqe_qp_handle(pvr_cqe_at(cq, from)) == qp_handle) {
+		if (is_of(pvr_cqe_at(cq, from), number)) {
 			received += pvr_cqe_side(pvr_cqe_at(cq, from)) == PVR_SIDE_RECV;
 			continue;
 		}
@@ -100,6 +112,16 @@ uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 	cq->tail = to; /* next_poll() reloads it */
 	pvr_cq_publish(cq);
 	return received;
+}
+
+uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
+{
+	return purge_locked(cq, is_of_qp, qp_handle);
+}
+
+void pvr_cq_purge_srq_locked(struct pvr_cq *cq, uint32_t srqn)
+{
+	purge_locked(cq, is_of_srq, srqn);
 }
 
 void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b)

@@ -154,7 +154,7 @@ static __always_inline bool use_side(struct poll *poll, uint32_t index)
 	const struct pvr_context *ctx = to_pvr_context(poll->cq->verbs_cq.cq.context);
 	struct pvr_qp_entry *entry;
 
-	if (unlikely(index >= pvr_qp_index(ctx->qp_tbl_size, 0)))
+	if (unlikely(index >= ctx->num_entries))
 		return false;
 	entry = &ctx->qp_entries[index];
 	if (unlikely(atomic_load_explicit(&entry->cq, memory_order_acquire) != poll->cq))
@@ -164,6 +164,24 @@ static __always_inline bool use_side(struct poll *poll, uint32_t index)
 	poll->side = entry->side;
 	poll->index = index;
 	return true;
+}
+
+/* XRC: the CQE has the number of its SRQ, and that of a QP that other processes may have. */
+static __attribute__((noinline)) bool use_srq(struct poll *poll, const struct pvrdma_cqe *cqe)
+{
+	const struct pvr_context *ctx = to_pvr_context(poll->cq->verbs_cq.cq.context);
+	uint32_t index = pvr_srq_index(ctx, cqe->qp >> 32 & ~PVR_CQE_XRC);
+
+	if (index != poll->index && !use_side(poll, index))
+		return false;
+	poll->side->qp_num = cqe->qp;
+	return true;
+}
+
+static __always_inline bool use_other(struct poll *poll, const struct pvrdma_cqe *cqe,
+				      uint32_t index)
+{
+	return unlikely(cqe->qp >> 32) ? use_srq(poll, cqe) : use_side(poll, index);
 }
 
 /*
@@ -220,7 +238,7 @@ static __always_inline bool take(struct poll *poll, const struct pvrdma_cqe *cqe
 {
 	uint32_t index = pvr_qp_index(pvr_cqe_qp_handle(cqe), pvr_cqe_side(cqe));
 
-	if (unlikely(index != poll->index) && unlikely(!use_side(poll, index)))
+	if (unlikely(index != poll->index) && unlikely(!use_other(poll, cqe, index)))
 		return false;
 	if (unlikely(!take_request(poll->side, cqe, wr_id)))
 		return false;

@@ -78,6 +78,8 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 		hdr->ex.imm_data = wr->imm_data;
 	else if (op->carries & PVR_SQE_INV)
 		hdr->ex.invalidate_rkey = wr->invalidate_rkey;
+	if (unlikely(qp->verbs_qp.qp.qp_type == IBV_QPT_XRC_SEND))
+		hdr->reserved = wr->qp_type.xrc.remote_srqn;
 	err = write_address(qp, op, hdr, wr);
 	if (likely(!err && (op->carries & PVR_SQE_SGES)))
 		err = write_data(qp, hdr, wr);

@@ -35,6 +35,7 @@
  */
 #define PVR_MAX_ELEMENTS (1u << 22)
 #define PVR_MAX_SGE 128u
+#define PVR_MAX_SRQ (1u << 16)
 
 /*
  * Limits of the device, see ibv_query_device(3). Larger sizes are refused before anything
@@ -43,7 +44,7 @@
 struct pvr_limits {
 	uint32_t qp_wr, sge;
 	uint32_t cqe;
-	uint32_t srq_wr, srq_sge; /* 0: the device has no SRQs */
+	uint32_t srq, srq_wr, srq_sge; /* 0: the device has no SRQs */
 };
 
 struct pvr_device {
@@ -90,10 +91,12 @@ struct pvr_context {
 	struct pvr_limits limits;
 	struct pvr_qp **qp_tbl; /* QPs by handle, protected by qp_mutex */
 	/*
-	 * For pollers, see pvr_qp_index(). An entry is set and cleared with that of qp_tbl. It
-	 * is cleared with both CQs of the QP locked, together with the CQEs.
+	 * For pollers, see pvr_qp_index() and pvr_srq_index(). An entry is set and cleared
+	 * with that of qp_tbl. It is cleared with both CQs of the QP, or that of the XRC SRQ,
+	 * locked, together with the CQEs.
 	 */
 	struct pvr_qp_entry *qp_entries;
+	uint32_t num_entries;
 	pthread_mutex_t qp_mutex; /* taken inside the lock of a CQ; nothing waits inside it */
 };
 
@@ -210,6 +213,7 @@ struct pvr_srq {
 	struct verbs_srq verbs_srq;
 	uint32_t handle;
 	struct pvr_wq wq;
+	struct pvr_qp_side side; /* XRC: for the poller of its CQ */
 	struct pvr_buf buf; /* header page, queue */
 };
 
@@ -222,6 +226,18 @@ static inline struct pvr_context *to_pvr_context(struct ibv_context *ibctx)
 static inline uint32_t pvr_qp_index(uint32_t handle, enum pvr_side side)
 {
 	return PVR_SIDE_NUM * handle + side;
+}
+
+/* The same of XRC SRQs. srqn is any number. */
+static inline uint32_t pvr_srq_index(const struct pvr_context *ctx, uint32_t srqn)
+{
+	return pvr_qp_index(ctx->qp_tbl_size, 0) + srqn;
+}
+
+/* Returns whether it is an XRC target, which has no queues. */
+static inline bool pvr_qp_is_target(const struct pvr_qp *qp)
+{
+	return qp->verbs_qp.qp.qp_type == IBV_QPT_XRC_RECV;
 }
 
 static inline struct pvr_pd *to_pvr_pd(struct ibv_pd *ibpd)
@@ -361,10 +377,17 @@ int pvr_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 int pvr_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid);
 
 struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *pvr_create_srq_ex(struct ibv_context *ibctx, struct ibv_srq_init_attr_ex *attr);
 int pvr_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int attr_mask);
 int pvr_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
 int pvr_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num);
 int pvr_destroy_srq(struct ibv_srq *ibsrq);
+
+struct ibv_xrcd *pvr_open_xrcd(struct ibv_context *ibctx, struct ibv_xrcd_init_attr *attr);
+int pvr_close_xrcd(struct ibv_xrcd *ibxrcd);
+struct ibv_qp *pvr_open_qp(struct ibv_context *ibctx, struct ibv_qp_open_attr *attr);
+/* xrc.c: for pvr_create_qp_ex(). */
+struct ibv_qp *pvr_create_target(struct ibv_context *ibctx, struct ibv_qp_init_attr_ex *attr);
 
 struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
 int pvr_destroy_ah(struct ibv_ah *ibah);
@@ -381,6 +404,8 @@ void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops);
  * caller holds cq->lock, and the device adds no more of them.
  */
 uint32_t pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle);
+/* The same for the CQEs of an XRC SRQ. */
+void pvr_cq_purge_srq_locked(struct pvr_cq *cq, uint32_t srqn);
 /* cq.c: locks both CQs of a QP, which may be the same. */
 void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b);
 void pvr_cq_unlock_pair(struct pvr_cq *a, struct pvr_cq *b);

@@ -20,9 +20,9 @@ static int check_qp_type(const struct pvr_context *ctx, enum ibv_qp_type type)
 		return 0;
 	case IBV_QPT_UC:
 		return ctx->features & PVR_EXT_UC ? 0 : EOPNOTSUPP;
-	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_XRC_SEND:
-	case IBV_QPT_XRC_RECV:
+		return ctx->features & PVR_EXT_XRC ? 0 : EOPNOTSUPP;
+	case IBV_QPT_RAW_PACKET:
 	case IBV_QPT_DRIVER:
 		return EOPNOTSUPP;
 	default:
@@ -43,6 +43,12 @@ static int check_ex_attr(const struct pvr_context *ctx, const struct ibv_qp_init
 	return 0;
 }
 
+/* An SRQ replaces the receive queue. An XRC initiator has none. */
+static bool has_rq(const struct ibv_qp_init_attr_ex *attr)
+{
+	return !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND;
+}
+
 static int check_cap(const struct pvr_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct pvr_limits *limits = &ctx->limits;
@@ -50,8 +56,7 @@ static int check_cap(const struct pvr_context *ctx, const struct ibv_qp_init_att
 
 	if (cap->max_send_wr > limits->qp_wr || cap->max_send_sge > limits->sge)
 		return EINVAL;
-	/* An SRQ replaces the receive queue. */
-	if (!attr->srq && (cap->max_recv_wr > limits->qp_wr || cap->max_recv_sge > limits->sge))
+	if (has_rq(attr) && (cap->max_recv_wr > limits->qp_wr || cap->max_recv_sge > limits->sge))
 		return EINVAL;
 	return has_inline(ctx) && cap->max_inline_data > PVR_MAX_INLINE ? EINVAL : 0;
 }
@@ -64,8 +69,11 @@ static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_in
 		err = check_ex_attr(ctx, attr);
 	if (err)
 		return err;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
-	    !attr->recv_cq || (attr->srq && attr->qp_type == IBV_QPT_UC))
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq)
+		return EINVAL;
+	if (attr->qp_type == IBV_QPT_XRC_SEND ? attr->srq != NULL : !attr->recv_cq)
+		return EINVAL;
+	if (attr->srq && attr->qp_type == IBV_QPT_UC)
 		return EINVAL;
 	return check_cap(ctx, attr);
 }
@@ -156,7 +164,7 @@ static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr
 	err = alloc_send_queue(qp, attr->pd, &attr->cap);
 	if (err)
 		return err;
-	if (!attr->srq)
+	if (has_rq(attr))
 		err = alloc_recv_queue(qp, attr->pd, &attr->cap);
 	if (err) {
 		free_send_queue(qp);
@@ -247,12 +255,18 @@ static void publish_side(struct pvr_context *ctx, struct pvr_qp *qp, enum pvr_si
 	atomic_store_explicit(&entry->cq, to_pvr_cq(cq), memory_order_release);
 }
 
+/* An XRC initiator has no receive CQ; no message completes there. */
+static struct ibv_cq *recv_cq_of(struct pvr_qp *qp)
+{
+	return qp->verbs_qp.qp.recv_cq ? qp->verbs_qp.qp.recv_cq : qp->verbs_qp.qp.send_cq;
+}
+
 static void publish_sides(struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	init_side(qp, PVR_SIDE_SEND, &qp->sq);
 	init_side(qp, PVR_SIDE_RECV, qp->recv_wq);
 	publish_side(ctx, qp, PVR_SIDE_SEND, qp->verbs_qp.qp.send_cq);
-	publish_side(ctx, qp, PVR_SIDE_RECV, qp->verbs_qp.qp.recv_cq);
+	publish_side(ctx, qp, PVR_SIDE_RECV, recv_cq_of(qp));
 }
 
 static void unpublish_side(struct pvr_context *ctx, const struct pvr_qp *qp, enum pvr_side which)
@@ -315,6 +329,8 @@ struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_at
 	struct pvr_qp *qp;
 	int err;
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return pvr_create_target(ibctx, attr);
 	err = check_init_attr(ctx, attr);
 	if (err)
 		goto err_errno;
@@ -384,7 +400,7 @@ static void purge_cqs_locked(struct pvr_qp *qp, struct pvr_cq *send_cq, struct p
 static void unpublish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);
-	struct pvr_cq *recv_cq = to_pvr_cq(qp->verbs_qp.qp.recv_cq);
+	struct pvr_cq *recv_cq = to_pvr_cq(recv_cq_of(qp));
 
 	pvr_cq_lock_pair(send_cq, recv_cq);
 	purge_cqs_locked(qp, send_cq, recv_cq);
@@ -407,6 +423,10 @@ int pvr_destroy_qp(struct ibv_qp *ibqp)
 
 	if (err)
 		return err;
+	if (pvr_qp_is_target(qp)) {
+		free(qp);
+		return 0;
+	}
 	unpublish_qp(to_pvr_context(ibqp->context), qp);
 	exit_queues(qp);
 	free(qp);
@@ -420,7 +440,7 @@ int pvr_destroy_qp(struct ibv_qp *ibqp)
 static void forget_work(struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);
-	struct pvr_cq *recv_cq = to_pvr_cq(qp->verbs_qp.qp.recv_cq);
+	struct pvr_cq *recv_cq = to_pvr_cq(recv_cq_of(qp));
 
 	pvr_cq_lock_pair(send_cq, recv_cq);
 	pvr_wq_reset(&qp->sq);
@@ -437,7 +457,8 @@ int pvr_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 	int err;
 
 	err = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
-	if (!err && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+	if (!err && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET &&
+	    !pvr_qp_is_target(to_pvr_qp(ibqp)))
 		forget_work(to_pvr_qp(ibqp));
 	return err;
 }

@@ -4,7 +4,7 @@
 
 #include "sqe.h"
 
-#define RC (1u << IBV_QPT_RC)
+#define RC (1u << IBV_QPT_RC | 1u << IBV_QPT_XRC_SEND)
 #define UC (1u << IBV_QPT_UC)
 #define UD (1u << IBV_QPT_UD)
 #define RDMA PVR_SQE_RDMA

@@ -29,7 +29,7 @@
 
 struct pvr_send_op {
 	uint8_t opcode; /* enum pvrdma_wr_opcode */
-	uint8_t qp_types; /* 1 << ibv_qp_type; 0: not supported */
+	uint16_t qp_types; /* 1 << ibv_qp_type; 0: not supported */
 	uint16_t carries; /* PVR_SQE_* */
 	uint32_t features; /* required PVR_EXT_*, otherwise EOPNOTSUPP */
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cq.h"
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
@@ -61,17 +62,141 @@ static int create_in_kernel(struct pvr_srq *srq, struct ibv_pd *ibpd,
 	return err;
 }
 
-struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr)
+static int create_xrc_in_kernel(struct pvr_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 {
-	const struct pvr_limits *limits = &to_pvr_context(ibpd->context)->limits;
-	struct pvr_srq *srq;
-	int err = EOPNOTSUPP;
+	struct pvr_uverbs_create_xsrq cmd = {
+		.drv_payload = { .buf_addr = (uintptr_t)srq->buf.addr, .buf_size = srq->buf.size },
+	};
+	struct pvr_uverbs_create_xsrq_resp resp = {};
+	struct ibv_srq_init_attr_ex rounded = *attr;
+	int err;
+
+	rounded.attr.max_wr = srq->wq.num;
+	rounded.attr.max_sge = srq->wq.max_sge;
+	err = ibv_cmd_create_srq_ex(attr->pd->context, &srq->verbs_srq, &rounded, &cmd.ibv_cmd,
+				    sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	srq->handle = resp.srqn;
+	return err;
+}
+
+/*
+ * The completions name the SRQ, so its CQ finds it in the table. The release pairs with the
+ * acquire in use_side().
+ */
+static int publish_srq(struct pvr_srq *srq)
+{
+	struct pvr_context *ctx = to_pvr_context(srq->verbs_srq.srq.context);
+	struct pvr_qp_entry *entry;
+
+	if (srq->handle >= ctx->limits.srq) {
+		verbs_err(&ctx->ibv_ctx, "an SRQ has number %u, expected below %u\n", srq->handle,
+			  ctx->limits.srq);
+		return EPROTO;
+	}
+	srq->side.wq = &srq->wq;
+	srq->side.left = UINT32_MAX;
+	srq->side.last = UINT32_MAX - 1;
+	entry = &ctx->qp_entries[pvr_srq_index(ctx, srq->handle)];
+	entry->side = &srq->side;
+	atomic_store_explicit(&entry->cq, to_pvr_cq(srq->verbs_srq.cq), memory_order_release);
+	return 0;
+}
+
+/* The kernel has destroyed the SRQ, and the device adds no CQE of it. */
+static void unpublish_srq(struct pvr_srq *srq)
+{
+	struct pvr_context *ctx = to_pvr_context(srq->verbs_srq.srq.context);
+	struct pvr_cq *cq = to_pvr_cq(srq->verbs_srq.cq);
+
+	pvr_cq_lock(cq);
+	pvr_cq_purge_srq_locked(cq, srq->handle);
+	atomic_store_explicit(&ctx->qp_entries[pvr_srq_index(ctx, srq->handle)].cq, NULL,
+			      memory_order_relaxed);
+	pvr_cq_unlock(cq);
+}
+
+static bool is_xrc(const struct ibv_srq_init_attr_ex *attr)
+{
+	return (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type == IBV_SRQT_XRC;
+}
+
+static int check_attr(const struct pvr_context *ctx, const struct ibv_srq_attr *attr)
+{
+	const struct pvr_limits *limits = &ctx->limits;
 
 	if (!limits->srq_wr)
+		return EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > limits->srq_wr || attr->max_sge > limits->srq_sge)
+		return EINVAL;
+	return 0;
+}
+
+static int check_attr_ex(const struct pvr_context *ctx, const struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+
+	if (attr->comp_mask & ~(IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc))
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC &&
+	    (!is_xrc(attr) || !(ctx->features & PVR_EXT_XRC)))
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !attr->pd)
+		return EINVAL;
+	if (is_xrc(attr) && ((attr->comp_mask & xrc) != xrc || !attr->xrcd || !attr->cq))
+		return EINVAL;
+	return check_attr(ctx, &attr->attr);
+}
+
+struct ibv_srq *pvr_create_srq_ex(struct ibv_context *ibctx, struct ibv_srq_init_attr_ex *attr)
+{
+	struct ibv_srq_init_attr basic = { .srq_context = attr->srq_context, .attr = attr->attr };
+	struct ibv_srq *ibsrq;
+	struct pvr_srq *srq;
+	int err;
+
+	err = check_attr_ex(to_pvr_context(ibctx), attr);
+	if (err)
 		goto err_errno;
-	err = EINVAL;
-	if (!attr->attr.max_wr || attr->attr.max_wr > limits->srq_wr ||
-	    attr->attr.max_sge > limits->srq_sge)
+	if (!is_xrc(attr)) {
+		ibsrq = pvr_create_srq(attr->pd, &basic);
+		attr->attr = basic.attr;
+		return ibsrq;
+	}
+	err = ENOMEM;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		goto err_errno;
+	err = init_queue(srq, attr->pd, &attr->attr);
+	if (err)
+		goto err_free;
+	err = create_xrc_in_kernel(srq, attr);
+	if (err)
+		goto err_exit_queue;
+	err = publish_srq(srq);
+	if (err)
+		goto err_destroy;
+	attr->attr.max_wr = srq->wq.num;
+	attr->attr.max_sge = srq->wq.max_sge;
+	return &srq->verbs_srq.srq;
+
+err_destroy:
+	ibv_cmd_destroy_srq(&srq->verbs_srq.srq);
+err_exit_queue:
+	exit_queue(srq);
+err_free:
+	free(srq);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr)
+{
+	struct pvr_srq *srq;
+	int err;
+
+	err = check_attr(to_pvr_context(ibpd->context), &attr->attr);
+	if (err)
 		goto err_errno;
 	err = ENOMEM;
 	srq = calloc(1, sizeof(*srq));
@@ -191,7 +316,7 @@ int pvr_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 	return ibv_cmd_query_srq(ibsrq, attr, &cmd, sizeof(cmd));
 }
 
-/* Peers cannot address an SRQ of type basic, so this number is only informative. */
+/* Of an XRC SRQ, peers name it. Of a basic one it is only informative. */
 int pvr_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
 {
 	*srq_num = to_pvr_srq(ibsrq)->handle;
@@ -205,6 +330,8 @@ int pvr_destroy_srq(struct ibv_srq *ibsrq)
 
 	if (err)
 		return err;
+	if (srq->side.wq)
+		unpublish_srq(srq);
 	exit_queue(srq);
 	free(srq);
 	return 0;

@@ -17,6 +17,8 @@ DECLARE_DRV_CMD(pvr_uverbs_create_qp, IB_USER_VERBS_CMD_CREATE_QP, pvrdma_create
 		pvrdma_create_qp_resp);
 DECLARE_DRV_CMD(pvr_uverbs_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ, pvrdma_create_srq,
 		pvrdma_create_srq_resp);
+DECLARE_DRV_CMD(pvr_uverbs_create_xsrq, IB_USER_VERBS_CMD_CREATE_XSRQ, pvrdma_create_srq,
+		pvrdma_create_srq_resp);
 /* With IBV_SRQ_MAX_WR and PVR_EXT_RESIZE: the new buffer. */
 DECLARE_DRV_CMD(pvr_uverbs_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ, pvrdma_create_srq, empty);
 DECLARE_DRV_CMD(pvr_uverbs_stock_get_context, IB_USER_VERBS_CMD_GET_CONTEXT, empty,

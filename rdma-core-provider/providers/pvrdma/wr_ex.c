@@ -16,7 +16,7 @@
 /*
  * Setters that the last request still accepts: PVR_SQE_SGES, PVR_SQE_INLINE and this one.
  */
-#define ADDRESS (1u << 31)
+#define ADDRESS (1u << 31) /* of a datagram, or the SRQ of an XRC request */
 #define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
 static struct pvr_qp *ex_to_pvr_qp(struct ibv_qp_ex *qpx)
@@ -30,7 +30,7 @@ static void fail(struct pvr_batch *batch, int err)
 		batch->err = err;
 }
 
-/* A datagram needs an address, but no data. */
+/* A datagram needs an address, an XRC request an SRQ; neither needs data. */
 static void end_request(struct pvr_batch *batch)
 {
 	if (unlikely(batch->setters & ADDRESS))
@@ -56,7 +56,7 @@ static struct pvrdma_sq_wqe_hdr *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode
 	if (unlikely(batch->err))
 		return NULL;
 	batch->setters = op->carries & DATA;
-	if (qpx->qp_base.qp_type == IBV_QPT_UD)
+	if (qpx->qp_base.qp_type == IBV_QPT_UD || qpx->qp_base.qp_type == IBV_QPT_XRC_SEND)
 		batch->setters |= ADDRESS;
 	pvr_wq_advance(&qp->sq);
 	return batch->hdr;
@@ -203,6 +203,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qpx, struct ibv_ah *ah, uint32_t re
 
 	if (likely(hdr))
 		fail(batch, pvr_sqe_ud(hdr, ah, remote_qpn, remote_qkey));
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *qpx, uint32_t remote_srqn)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = add(&ex_to_pvr_qp(qpx)->batch, ADDRESS);
+
+	if (likely(hdr))
+		hdr->reserved = remote_srqn;
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge, const struct ibv_sge *sges)
@@ -396,6 +404,8 @@ void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
 	set_builders(qpx, ops);
 	if (qpx->qp_base.qp_type == IBV_QPT_UD)
 		qpx->wr_set_ud_addr = wr_set_ud_addr;
+	if (qpx->qp_base.qp_type == IBV_QPT_XRC_SEND)
+		qpx->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	qpx->wr_set_sge = wr_set_sge;
 	qpx->wr_set_sge_list = wr_set_sge_list;
 	qpx->wr_set_inline_data = wr_set_inline_data;

@@ -557,7 +557,13 @@ struct rdma_counter {
 #define rdma_alloc_hw_stats_struct(descs, n, lifespan) \
 	((void)(descs), (struct rdma_hw_stats *)calloc(1, sizeof(struct rdma_hw_stats)))
 
-enum ib_qp_type { IB_QPT_GSI = 1, IB_QPT_RC, IB_QPT_UC, IB_QPT_UD };
+enum ib_qp_type {
+	IB_QPT_GSI = 1,
+	IB_QPT_RC,
+	IB_QPT_UC,
+	IB_QPT_UD,
+	IB_QPT_XRC_TGT = 10,
+};
 
 struct ib_qp {
 	struct ib_device *device;
@@ -656,6 +662,9 @@ struct ib_ucontext {
 	int unused;
 };
 struct ib_pd {
+	int unused;
+};
+struct ib_xrcd {
 	int unused;
 };
 struct ib_mr {
