@@ -226,6 +226,49 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 	return created(&fake.srqs, srq);
 }
 
+int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq,
+			  struct ibv_srq_init_attr_ex *attr, struct ibv_create_xsrq *cmd,
+			  size_t cmd_size, struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct pvr_uverbs_create_xsrq_resp *drv =
+		container_of(resp, struct pvr_uverbs_create_xsrq_resp, ibv_resp);
+
+	srq->srq.context = context;
+	srq->srq.pd = attr->pd;
+	srq->cq = attr->cq;
+	drv->srqn = fake.xrc_srqn;
+	return created(&fake.srqs, &srq->srq);
+}
+
+int ibv_cmd_open_xrcd(struct ibv_context *context, struct verbs_xrcd *xrcd, int vxrcd_size,
+		      struct ibv_xrcd_init_attr *attr, struct ibv_open_xrcd *cmd, size_t cmd_size,
+		      struct ib_uverbs_open_xrcd_resp *resp, size_t resp_size)
+{
+	int err = answer();
+
+	xrcd->xrcd.context = context;
+	fake.xrcds += !err;
+	return err;
+}
+
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd)
+{
+	int err = answer();
+
+	fake.xrcds -= !err;
+	return err;
+}
+
+int ibv_cmd_open_qp(struct ibv_context *context, struct verbs_qp *qp, int vqp_sz,
+		    struct ibv_qp_open_attr *attr, struct ibv_open_qp *cmd, size_t cmd_size,
+		    struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
+{
+	qp->qp.context = context;
+	qp->qp.qp_num = attr->qp_num;
+	qp->qp.qp_type = attr->qp_type;
+	return answer();
+}
+
 static int resize_srq(const struct ibv_srq_attr *attr, const struct pvr_uverbs_modify_srq *cmd,
 		      struct pvr_wq *wq)
 {
@@ -426,13 +469,14 @@ int fake_setup(void **state)
 		.qp_wr = FAKE_MAX_WR,
 		.sge = FAKE_MAX_SGE,
 		.cqe = FAKE_MAX_CQE,
+		.srq = FAKE_MAX_SRQ,
 		.srq_wr = FAKE_MAX_WR,
 		.srq_sge = FAKE_MAX_SGE,
 	};
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
-	fake.ctx.qp_entries =
-		test_calloc(FAKE_QP_TBL_SIZE * PVR_SIDE_NUM, sizeof(*fake.ctx.qp_entries));
+	fake.ctx.num_entries = FAKE_QP_TBL_SIZE * PVR_SIDE_NUM + FAKE_MAX_SRQ;
+	fake.ctx.qp_entries = test_calloc(fake.ctx.num_entries, sizeof(*fake.ctx.qp_entries));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
 	fake.ibpd = &fake.pd.ibv_pd;
 	fake.ibpd->context = fake.ibctx;

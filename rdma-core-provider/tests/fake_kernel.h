@@ -23,6 +23,7 @@
 #define FAKE_MAX_WR 16384u /* limits of the device */
 #define FAKE_MAX_SGE 64u
 #define FAKE_MAX_CQE 262144u
+#define FAKE_MAX_SRQ 32u
 
 /* Existing objects of a kind; fake_teardown() destroys them. */
 struct fake_objects {
@@ -46,7 +47,8 @@ struct fake {
 	int resolved; /* number of resolved addresses */
 	int async[2]; /* pipe of the async file; bytes in it are unread events */
 	int port_queries; /* number of QUERY_PORT, which check for a dead device */
-	int pds, dms; /* existing PDs, DMs */
+	int pds, dms, xrcds; /* existing PDs, DMs, XRC domains */
+	uint32_t xrc_srqn; /* number of the next XRC SRQ */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	struct ibv_modify_cq_attr modified_cq; /* the last ibv_modify_cq() */

@@ -109,7 +109,7 @@ def test_flags(header, doc):
     flags = {label.split("_F_")[1]: number for label, number in header.constants.items()
              if label.startswith(("PVR_REQUEST_F_", "PVR_FRAME_F_"))}
     seen = {label: int(number, 16) for number, label in re.findall(r"^\| (0x\d+) \| `([A-Z]+)` \|", doc, re.M)}
-    assert len(flags) == 4 and seen == flags
+    assert len(flags) == 5 and seen == flags
 
 
 def test_limits(header, doc):

@@ -65,6 +65,7 @@ PINGPONGS = [
     Step("ud_pingpong-events",
          "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -e -n 500"),
     Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
+    Step("xsrq_pingpong", "talk 18515 1 2 ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
     Step("two-at-once", """
         pingpong 18515 1 2 -c -s 4096 -n 500 & one=$!
         pingpong 18516 2 1 -c -s 65536 -n 200 & two=$!

@@ -16,6 +16,7 @@ COMMON = {step.name: step for step in (
     Step("rc_pingpong-large-messages-events", "pingpong 18515 2 1 -c -e -s 1048576 -n 20"),
     Step("ud_pingpong", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 300"),
     Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
+    Step("xsrq_pingpong", "talk 18515 1 2 ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
     *(Step(program, f"perftest 18515 1 2 {program} -a -n 40", 180)
       for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw")),
     *(Step(program, f"perftest 18515 1 2 {program} -s 8 -n 300") for program in ("ib_write_lat", "ib_send_lat",
@@ -27,7 +28,7 @@ COMMON = {step.name: step for step in (
 )}
 # Three hosts, all at once.
 THREE = [
-    *(COMMON[name] for name in ("ib_read_bw", "rping", "verify")),
+    *(COMMON[name] for name in ("ib_read_bw", "rping", "xsrq_pingpong", "verify")),
     PAIRWISE,
     # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. A node that misses a datagram waits for ever.
     Step("multicast", """

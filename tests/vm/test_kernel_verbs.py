@@ -52,6 +52,7 @@ KILLED = Step("killed-during-verbs", RESOURCES + """
 BAD_RESPONSE = Step("answer-that-cannot-be-given", RESOURCES + "$SHARE/pvr_faults bad-response && same", 120)
 MODERATION = Step("moderation", RESOURCES + "$SHARE/pvr_moderation && same")
 TIMESTAMPS = Step("timestamps", RESOURCES + "$SHARE/pvr_timestamps && same")
+XRC = Step("xrc", RESOURCES + "$SHARE/pvr_xrc /tmp/xrc-domain && same")
 CONDUCT = [Step(name, RESOURCES + f"$SHARE/pvr_threads {argument} && same", 120)
            for name, argument in (("two-threads-on-each-object", "objects"), ("event-not-acknowledged", "unacked"), ("fork", "fork"),
                                    ("fork-init", "fork-init"))]
@@ -59,7 +60,7 @@ REGIONS = [Step(name, f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {
            for name in ("region-iova", "region-zero-based", "region-huge-pages", "region-above-1-gib", "region-rereg",
                         "region-rereg-fails", "region-bound-window", "region-memory-of-regions")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
-STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, MODERATION, TIMESTAMPS, *CONDUCT, BAD_RESPONSE, NOTICED_RESET, SHUTDOWN, COMPLAINTS, RESET]
+STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, MODERATION, TIMESTAMPS, XRC, *CONDUCT, BAD_RESPONSE, NOTICED_RESET, SHUTDOWN, COMPLAINTS, RESET]
 
 
 @functools.cache

@@ -28,6 +28,7 @@ STEPS = [
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50", 240),
     Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200", 240),
     Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200", 240),
+    Step("xsrq_pingpong", "talk 18518 1 2 ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200", 240),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 300),
     PLACEMENT,
     RAW,
