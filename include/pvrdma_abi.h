@@ -79,7 +79,7 @@ enum pvr_vector {
  * PVR_EXT_CQ_VECTORS: completion vector n, below EXT_CQ_VECTORS, raises PVR_VEC_CQ + n.
  * Each has a notification ring. That of vector 0 is pvr_dsr.cq_ring.
  */
-#define PVR_CQ_VECTORS_MAX 8
+#define PVR_CQ_VECTORS_MAX 64
 #define PVR_VEC_MAX (PVR_VEC_CQ + PVR_CQ_VECTORS_MAX)
 
 /* ------------------------------------------------------------ registers */
@@ -91,6 +91,7 @@ enum pvr_reg {
 	PVR_REG_CTL = 0x0c, /* W: enum pvr_ctl */
 	PVR_REG_REQUEST = 0x10, /* W: 0 runs the command in the command slot */
 	PVR_REG_ERR = 0x14, /* R: 0 if the last DSRHIGH, CTL or REQUEST succeeded, else errno */
+	/* Bit n is for vector n; bit PVR_ICR_LAST for that one and all behind it. */
 	PVR_REG_ICR = 0x18, /* R: interrupt cause; reading clears it */
 	PVR_REG_IMR = 0x1c, /* RW: interrupt mask, 0 = all enabled */
 	PVR_REG_MACL = 0x20, /* R: MAC bytes 0..3, byte 0 lowest */
@@ -121,6 +122,7 @@ enum pvr_ctl {
 #define PVR_ICR_CMD (1u << 0)
 #define PVR_ICR_ASYNC (1u << 1)
 #define PVR_ICR_CQ (1u << 2)
+#define PVR_ICR_LAST 31
 
 #define PVR_IMR_ALL_ENABLED 0u
 #define PVR_IMR_ALL_MASKED 0xffffffffu

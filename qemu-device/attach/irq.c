@@ -31,7 +31,7 @@ void pvr_irq_init(struct pvr_irq *irq)
 		irq->fds[i] = -1;
 	irq->stalled = false;
 	irq->enabled = false;
-	irq->pending = 0;
+	memset(irq->pending, 0, sizeof(irq->pending));
 }
 
 static void set_fd(struct pvr_irq *irq, uint32_t vector, int fd)
@@ -54,7 +54,7 @@ void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector)
 	const uint64_t one = 1;
 
 	if (irq->fds[vector] < 0) {
-		irq->pending |= irq->enabled ? 1u << vector : 0;
+		irq->pending[vector] |= irq->enabled;
 		return;
 	}
 	/*
@@ -149,12 +149,14 @@ static int check_set(const struct vfio_irq_set *set, size_t len, size_t num_fds,
 /* Raises pending vectors that have an eventfd now. Disabling MSI-X clears the others. */
 static void raise_pending(struct pvr_irq *irq)
 {
-	uint32_t pending = irq->pending, i;
+	uint32_t i;
 
-	irq->pending = 0;
-	for (i = 0; i < PVR_VEC_MAX; i++)
-		if (pending & 1u << i)
-			pvr_irq_raise(irq, i);
+	for (i = 0; i < PVR_VEC_MAX; i++) {
+		if (!irq->pending[i])
+			continue;
+		irq->pending[i] = false;
+		pvr_irq_raise(irq, i);
+	}
 }
 
 /* INTx and MSI-X share the table: a guest enables only one of them. */

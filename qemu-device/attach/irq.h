@@ -12,7 +12,7 @@ struct pvr_irq {
 	int fds[PVR_VEC_MAX]; /* -1: none */
 	bool stalled; /* a write blocked until a signal came; read by any thread */
 	bool enabled; /* MSI-X is enabled */
-	uint32_t pending; /* vectors raised while they had no eventfd */
+	bool pending[PVR_VEC_MAX]; /* vectors raised while they had no eventfd */
 };
 
 /*

@@ -42,6 +42,7 @@ struct pvr_owned;
 #define PVR_GID_TABLE_LEN 128
 #define PVR_PKEY 0xffff
 #define PVR_FLOW_LISTS 32
+#define PVR_VEC_WORDS ((PVR_VEC_MAX + 63) / 64)
 #define PVR_EXT_DMA_COUNTS 64
 
 struct pvr_pipe_sq;
@@ -325,7 +326,7 @@ struct pvr_adapter {
 	enum pvr_adapter_state state;
 	uint32_t dsr_low, dsr_high;
 	uint32_t err, icr, imr;
-	uint32_t pending; /* vectors to raise, as bits */
+	uint64_t pending[PVR_VEC_WORDS]; /* vectors to raise, as bits */
 	uint32_t ext_ack; /* written by the driver, limited to offered extensions */
 	uint32_t features; /* in effect since DSRHIGH */
 	uint32_t driver_version; /* from the DSR */

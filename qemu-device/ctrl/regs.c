@@ -18,7 +18,7 @@ void pvr_regs_reset(struct pvr_adapter *adapter)
 	adapter->err = 0;
 	adapter->icr = 0;
 	adapter->imr = PVR_IMR_ALL_ENABLED;
-	adapter->pending = 0;
+	memset(adapter->pending, 0, sizeof(adapter->pending));
 	adapter->ext_ack = 0;
 	adapter->features = 0;
 	adapter->clock_high = 0;

@@ -128,10 +128,21 @@ static void ring_publish(struct pvr_event_ring *ring)
 	__atomic_store_n(&ring->shm->prod_tail, ring->prod, __ATOMIC_RELEASE);
 }
 
+/* The bit of ICR and IMR. */
+static uint32_t register_bit(uint32_t vector)
+{
+	return 1u << (vector < PVR_ICR_LAST ? vector : PVR_ICR_LAST);
+}
+
+static void set_pending(struct pvr_adapter *adapter, uint32_t vector)
+{
+	adapter->pending[vector / 64] |= 1ull << vector % 64;
+}
+
 static void interrupt_later(struct pvr_adapter *adapter, uint32_t vector)
 {
-	adapter->icr |= 1u << vector;
-	adapter->pending |= 1u << vector;
+	adapter->icr |= register_bit(vector);
+	set_pending(adapter, vector);
 	adapter->has_interrupts = true;
 }
 
@@ -284,7 +295,7 @@ void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 
 static bool masked(const struct pvr_adapter *adapter, uint32_t vector)
 {
-	return adapter->imr & (1u << vector);
+	return adapter->imr & register_bit(vector);
 }
 
 static void raise_vector(struct pvr_adapter *adapter, uint32_t vector)
@@ -295,21 +306,31 @@ static void raise_vector(struct pvr_adapter *adapter, uint32_t vector)
 
 void pvr_interrupt(struct pvr_adapter *adapter, uint32_t vector)
 {
-	adapter->icr |= 1u << vector;
+	adapter->icr |= register_bit(vector);
 	if (masked(adapter, vector))
-		adapter->pending |= 1u << vector;
+		set_pending(adapter, vector);
 	else
 		raise_vector(adapter, vector);
 }
 
-void pvr_interrupt_flush(struct pvr_adapter *adapter)
+static void flush_word(struct pvr_adapter *adapter, uint32_t word)
 {
+	uint64_t left = adapter->pending[word];
 	uint32_t vector;
 
-	for (vector = PVR_VEC_CMD; vector < PVR_VEC_MAX; vector++) {
-		if (!(adapter->pending & (1u << vector)) || masked(adapter, vector))
+	for (; left; left &= left - 1) {
+		vector = word * 64 + (uint32_t)__builtin_ctzll(left);
+		if (masked(adapter, vector))
 			continue;
-		adapter->pending &= ~(1u << vector);
+		adapter->pending[word] &= ~(1ull << vector % 64);
 		raise_vector(adapter, vector);
 	}
+}
+
+void pvr_interrupt_flush(struct pvr_adapter *adapter)
+{
+	uint32_t word;
+
+	for (word = 0; word < PVR_VEC_WORDS; word++)
+		flush_word(adapter, word);
 }

@@ -132,11 +132,34 @@ TEST_PAIRS(test_each_cq_notifies_on_its_vector)
 		message(&pairs->on[v]);
 		for (uint32_t irq = 0; irq < PVR_VEC_MAX; irq++)
 			assert_int_equal(g->irq[irq], irq == PVR_VEC_CQ + v);
-		assert_int_equal(fg_reg_read(g, PVR_REG_ICR), PVR_ICR_CQ << v);
+		assert_int_equal(fg_reg_read(g, PVR_REG_ICR), v + PVR_VEC_CQ < PVR_ICR_LAST
+								      ? PVR_ICR_CQ << v
+								      : 1u << PVR_ICR_LAST);
 		for (uint32_t other = 0; other <= LAST; other++)
 			assert_int_equal(fg_vector_pending(g, other), other == v);
 		expect_notified(&pairs->on[v], 1);
 	}
+}
+
+/* ICR and IMR have 32 bits. */
+TEST_PAIRS(test_vectors_from_31_on_share_a_bit_of_the_mask)
+{
+	const uint32_t last = 1u << PVR_ICR_LAST;
+	struct fg_guest *g = env->g[1];
+
+	memset(g->irq, 0, sizeof(g->irq));
+	fg_reg_write(g, PVR_REG_IMR, last);
+	message(&pairs->on[PVR_ICR_LAST - PVR_VEC_CQ - 1]);
+	message(&pairs->on[PVR_ICR_LAST - PVR_VEC_CQ]);
+	message(&pairs->on[LAST]);
+	assert_int_equal(irqs(env, PVR_ICR_LAST - PVR_VEC_CQ - 1), 1);
+	assert_int_equal(irqs(env, PVR_ICR_LAST - PVR_VEC_CQ), 0);
+	assert_int_equal(irqs(env, LAST), 0);
+	fg_reg_write(g, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	assert_int_equal(irqs(env, PVR_ICR_LAST - PVR_VEC_CQ), 1);
+	assert_int_equal(irqs(env, LAST), 1);
+	fg_reg_write(g, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	assert_int_equal(irqs(env, LAST), 0);
 }
 
 TEST(vectors, test_one_interrupt_per_vector_and_run)
