@@ -77,7 +77,10 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_COUNTER_OBJ
 #endif
 
-/* Since 6.17 reg_user_mr has an argument for DMA handles, which this driver refuses. */
+/*
+ * Since 6.17 reg_user_mr and reg_user_mr_dmabuf have an argument for DMA handles, which this
+ * driver refuses. Since 6.11 the latter receives the attribute bundle.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,
 #define PVR_REG_MR_DMAH_SET (dmah != NULL)
@@ -85,6 +88,7 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_REG_MR_DMAH_PARAM
 #define PVR_REG_MR_DMAH_SET false
 #endif
+#define PVR_REG_DMABUF_ARG PVR_CREATE_CQ_ARG
 
 /*
  * Later kernels dispatch the NIC's events themselves, unless the driver has this

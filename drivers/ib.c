@@ -36,15 +36,32 @@ static bool bounces(struct pvr_dev *dev)
 	return dma_max_mapping_size(&dev->pdev->dev) != SIZE_MAX;
 }
 
-struct ib_umem *pvr_umem_pin(struct pvr_dev *dev, u64 addr, u64 size,
-			     int access)
+static struct ib_umem *refuse_bounces(struct pvr_dev *dev)
 {
-	if (!bounces(dev))
-		return pvr_ib_umem_get(&dev->ibdev, addr, size, access);
 	if (!test_and_set_bit(PVR_DEV_BOUNCES, &dev->flags))
 		dev_err(&dev->pdev->dev,
 			"the device cannot access memory of programs, only bounce buffers (encrypted VM or swiotlb=force): no regions or queues of user space\n");
 	return ERR_PTR(-EOPNOTSUPP);
+}
+
+struct ib_umem *pvr_umem_pin(struct pvr_dev *dev, u64 addr, u64 size,
+			     int access)
+{
+	if (bounces(dev))
+		return refuse_bounces(dev);
+	return pvr_ib_umem_get(&dev->ibdev, addr, size, access);
+}
+
+struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size,
+				    int fd, int access)
+{
+	struct ib_umem_dmabuf *dmabuf;
+
+	if (bounces(dev))
+		return refuse_bounces(dev);
+	dmabuf = ib_umem_dmabuf_get_pinned(&dev->ibdev, offset, size, fd,
+					   access);
+	return IS_ERR(dmabuf) ? ERR_CAST(dmabuf) : &dmabuf->umem;
 }
 
 struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
@@ -289,6 +306,11 @@ static const struct ib_device_ops pvr_mw_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, pvr_mw, ibmw),
 };
 
+/* Regions of a dma-buf begin at any offset, so they need PVR_EXT_MR_LAYOUT. */
+static const struct ib_device_ops pvr_dmabuf_ops = {
+	.reg_user_mr_dmabuf = pvr_reg_user_mr_dmabuf,
+};
+
 static const struct ib_device_ops pvr_dm_ops = {
 	.alloc_dm = pvr_alloc_dm,
 	.dealloc_dm = pvr_dealloc_dm,
@@ -352,8 +374,10 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ib_set_device_ops(ibdev, &pvr_resize_ops);
 	if (dev->features & PVR_EXT_CQ_MODERATION)
 		ib_set_device_ops(ibdev, &pvr_moderation_ops);
-	if (dev->features & PVR_EXT_MR_LAYOUT)
+	if (dev->features & PVR_EXT_MR_LAYOUT) {
 		ib_set_device_ops(ibdev, &pvr_dm_ops);
+		ib_set_device_ops(ibdev, &pvr_dmabuf_ops);
+	}
 	ibdev->driver_def = pvr_uapi;
 
 	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);

@@ -120,10 +120,12 @@ static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 	return pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
 }
 
-/* Pin the memory of a region. On failure the caller calls mr_free(). */
-static int pin(struct pvr_dev *dev, struct pvr_mr *mr, u64 start, u64 length)
+/*
+ * Give a region its memory, or pass an ERR_PTR on. On failure the caller calls mr_free().
+ */
+static int set_umem(struct pvr_dev *dev, struct pvr_mr *mr,
+		    struct ib_umem *umem)
 {
-	struct ib_umem *umem = pvr_umem_pin(dev, start, length, mr->access);
 	unsigned long page_size;
 
 	if (IS_ERR(umem))
@@ -224,16 +226,17 @@ static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 				 u64 virt, int access, const struct pvr_mr *old)
 {
 	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	int err;
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
 	mr->virt = virt;
 	mr->access = access;
-	err = check_user_mr(to_pvr_dev(ibpd->device), start, length,
-			    mr_iova(mr), access);
+	err = check_user_mr(dev, start, length, mr_iova(mr), access);
 	if (!err)
-		err = pin(to_pvr_dev(ibpd->device), mr, start, length);
+		err = set_umem(dev, mr,
+			       pvr_umem_pin(dev, start, length, access));
 	if (!err)
 		err = create_user_mr(mr, ibpd, old);
 	if (!err)
@@ -326,6 +329,36 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = reg_memory(ibpd, start, length, iova, access, NULL);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
+}
+
+/* The exporter must not move the pages while the region exists. */
+struct ib_mr *
+pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
+		       int fd, int access,
+		       PVR_REG_MR_DMAH_PARAM PVR_REG_DMABUF_ARG *attrs)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	struct pvr_mr *mr;
+	int err;
+
+	if (PVR_REG_MR_DMAH_SET)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->virt = virt;
+	mr->access = access;
+	err = check_user_mr(dev, offset, length, mr_iova(mr), access);
+	if (!err)
+		err = set_umem(
+			dev, mr,
+			pvr_umem_dmabuf_pin(dev, offset, length, fd, access));
+	if (!err)
+		err = create_user_mr(mr, ibpd, NULL);
+	if (!err)
+		return &mr->ibmr;
+	mr_free(mr);
+	return ERR_PTR(err);
 }
 
 /*

@@ -57,6 +57,18 @@ TEST(fake, test_region_returns_the_errno_of_the_kernel)
 	assert_int_equal(pvr_dereg_mr(vmr), 0);
 }
 
+TEST(fake, test_region_of_a_dmabuf)
+{
+	struct ibv_mr *mr = pvr_reg_dmabuf_mr(fake.ibpd, 5, 100, 0x1234, 3, IBV_ACCESS_LOCAL_WRITE);
+
+	assert_non_null(mr);
+	assert_int_equal(fake.iova, 0x1234);
+	assert_int_equal(fake.length, 100);
+	fake.fail = EBADF;
+	assert_fails(pvr_reg_dmabuf_mr(fake.ibpd, 5, 100, 0x1234, -1, 0), EBADF);
+	assert_int_equal(fake.mrs.num, 1);
+}
+
 TEST(fake, test_rereg_updates_the_access)
 {
 	struct verbs_mr *vmr = reg((uintptr_t)ADDR, 0);

@@ -23,6 +23,7 @@ RAW = Step("raw-attributes", """
     kill $pid
     wait $pid
     true""")
+DMABUF = Step("dmabuf", "$SHARE/pvr_dmabuf")
 STEPS = [
     RELEASE,
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50", 240),
@@ -31,6 +32,7 @@ STEPS = [
     Step("xsrq_pingpong", "talk 18518 1 2 ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200", 240),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 300),
     PLACEMENT,
+    DMABUF,
     RAW,
     Step("rdma_cm", "talk 7174 1 2 rping_end"),
     QP_COUNTER,

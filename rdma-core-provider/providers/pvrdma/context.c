@@ -196,6 +196,7 @@ static const struct verbs_context_ops context_ops = {
 	.query_rt_values = pvr_query_rt_values,
 	.query_srq = pvr_query_srq,
 	.reg_dm_mr = pvr_reg_dm_mr,
+	.reg_dmabuf_mr = pvr_reg_dmabuf_mr,
 	.reg_mr = pvr_reg_mr,
 	.req_notify_cq = pvr_req_notify_cq,
 	.rereg_mr = pvr_rereg_mr,

@@ -51,6 +51,25 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 	return &vmr->ibv_mr;
 }
 
+/* Old drivers have no such command: EOPNOTSUPP. */
+struct ibv_mr *pvr_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	struct verbs_mr *vmr = calloc(1, sizeof(*vmr));
+	int err;
+
+	if (!vmr)
+		return NULL;
+	/* libibverbs 44 has the same private ABI and ignores the last argument. */
+	err = ibv_cmd_reg_dmabuf_mr(ibpd, offset, length, iova, fd, access, vmr, NULL);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
 /*
  * libibverbs has checked the flags and their arguments. The kernel refuses changes of a
  * region with bound windows.

@@ -332,6 +332,8 @@ void pvr_free_parent_domain(struct pvr_parent_domain *parent);
 
 struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova,
 			  int access);
+struct ibv_mr *pvr_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access);
 int pvr_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd, void *addr, size_t length,
 		 int access);
 int pvr_dereg_mr(struct verbs_mr *vmr);
