@@ -256,6 +256,8 @@ def old_qemu(folder):
 
 BAD = [
     (["--driver", "mlx5"], "--driver 'mlx5' is unknown; known are pvrdma, vmw_pvrdma, rxe, none"),
+    (["--driver", "rxe,mlx5"], "--driver 'mlx5' is unknown; known are pvrdma, vmw_pvrdma, rxe, none"),
+    (["--driver", "pvrdma,vmw_pvrdma", "--nic", "virtio-net-pci"], "needs --nic vmxnet3"),
     (["--kernel", "2.4"], "unknown kernel '2.4'"),
     (["--kernel", "new"], "--kernel wants a version such as 6.1"),
     (["--nic", "rtl8139"], "--nic 'rtl8139' is unknown"),

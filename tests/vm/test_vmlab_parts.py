@@ -389,7 +389,8 @@ def of_user(monkeypatch, infos, driver="pvrdma"):
         vermagic, aliases = infos[path.name]
         return ([vermagic] if vermagic else []) if field == "vermagic" else aliases
     monkeypatch.setattr(modules, "_info", info)
-    wanted = argparse.Namespace(module=[pathlib.Path("/nowhere") / name for name in infos], kernel="6.1", driver=driver)
+    wanted = argparse.Namespace(module=[pathlib.Path("/nowhere") / name for name in infos], kernel="6.1", driver=driver,
+                                needs_daemon=driver != "rxe")
     return modules.of_user(wanted, "6.1.0-1", None)
 
 
@@ -413,6 +414,18 @@ def test_module_that_cannot_be_loaded_is_refused(monkeypatch, infos, driver, mes
         of_user(monkeypatch, infos, driver)
 
 
+# --- devices of the nodes -----------------------------------------------------------------------
+
+def test_drivers_are_for_the_nodes_in_turn():
+    found = options.parse(["run", "--driver", "pvrdma,vmw_pvrdma,rxe", "--nodes", "4", "--pvrdmad", sys.executable, "/bin/true"])
+    devices = [found.devices[number] for number in range(1, 5)]
+    assert [device.driver for device in devices] == ["pvrdma", "vmw_pvrdma", "rxe", "pvrdma"]
+    assert [device.nic for device in devices] == ["virtio-net-pci", "vmxnet3", "virtio-net-pci", "virtio-net-pci"]
+    assert [device.provider for device in devices] == ["pvrdma", "debian", "debian", "pvrdma"]
+    assert [device.posted for device in devices] == [True, False, False, True]
+    assert [device.has_adapter for device in devices] == [True, True, False, True]
+
+
 # --- kept labs ----------------------------------------------------------------------------------
 
 def test_kept_vms_are_used_again_if_nothing_of_theirs_has_changed(tmp_path):
@@ -423,7 +436,7 @@ def test_kept_vms_are_used_again_if_nothing_of_theirs_has_changed(tmp_path):
         driver.write_text(text)
         (provider / "lib.so").write_text(library)
         found = parts.Parts(qemu="qemu", kernel=tmp_path, modules=tmp_path, initramfs=tmp_path, image=tmp_path,
-                            driver=driver, provider=provider)
+                            drivers={"pvrdma": driver}, provider=provider)
         return reuse.key_of(options.parse(["run", "--reuse", "--pvrdmad", sys.executable, *more, "/bin/true"]), found)
 
     same = [key(), key("--timeout", "7"), key("--fault", "/etc/hostname"), key("--idle-timeout", "7", "--keep-logs", "/nowhere")]

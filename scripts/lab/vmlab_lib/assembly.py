@@ -22,7 +22,7 @@ def make_lab(kind, options, found, run, progress, stack, *args):
     lab = kind(options, _vm_maker(options, found, run, control, segment), control, progress, service, *args)
     stack.callback(lab.close)
     progress.say(f"booting {count(options.nodes, 'VM')} "
-                 f"(kernel {options.kernel}, driver {options.driver}, {options.nic}, {_accelerator()})")
+                 f"(kernel {options.kernel}, driver {options.driver}, {_nics(options)}, {_accelerator()})")
     return lab
 
 
@@ -62,6 +62,10 @@ def _close_daemon(service):
         raise LabFailure(failure)
 
 
+def _nics(options):
+    return ",".join(dict.fromkeys(device.nic for device in options.devices.values()))
+
+
 def _mac(options, number):
     if options.adapters:
         return options.adapters[number - 1][1] or adapter_mac(number)
@@ -76,9 +80,9 @@ def _fill_control(options, found, run):
     if options.run:
         shutil.copy(options.run, control / "run")
         (control / "run").chmod(0o755)
-    if found.driver:
-        (control / "driver").mkdir()
-        shutil.copy(found.driver, control / "driver" / f"{options.driver}.ko")
+    for driver, module in found.drivers.items():
+        (control / "driver").mkdir(exist_ok=True)
+        shutil.copy(module, control / "driver" / f"{driver}.ko")
     if found.extra:
         (control / "modules").mkdir()
         for number, module in enumerate(found.extra):
@@ -102,11 +106,12 @@ def _vm_maker(options, found, run, control, segment):
               {"tag": "share", "path": share, "readonly": False}]
 
     def make(number):
-        adapter = options.adapters[number - 1][0] if options.adapters else None
+        device = options.devices[number]
+        adapter = options.adapters[number - 1][0] if options.adapters and device.has_adapter else None
         return Vm(
             number=number, kernel=found.kernel, initramfs=found.initramfs, image=found.image,
-            driver=options.driver, nic=options.nic, mac=options.macs[number],
-            netdev=segment.netdev(number), adapter=adapter, posted=options.posted, shares=shares,
+            driver=device.driver, nic=device.nic, mac=options.macs[number],
+            netdev=segment.netdev(number), adapter=adapter, posted=device.posted, shares=shares,
             memory=options.memory, smp=options.smp, append=options.append,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
             shell_path=run / f"shell{number}" if options.shell else None,

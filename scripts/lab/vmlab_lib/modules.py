@@ -50,7 +50,7 @@ def of_user(options, release, progress):
             found.others.append(path)
         elif found.driver:
             raise LabError(f"--module {path}: is a second driver of the device, after {found.driver}")
-        elif options.driver not in ("pvrdma", "vmw_pvrdma"):
+        elif not options.needs_daemon:
             raise LabError(f"--module {path}: is a driver of a device that --driver {options.driver} does not have")
         else:
             found.driver = path

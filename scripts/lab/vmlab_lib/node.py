@@ -174,12 +174,13 @@ def environment(options, number, restarted):
     ips6 = [f"fd77::{n:x}" for n in range(1, options.nodes + 1)]
     peer = min(1, options.nodes - 1) if number == 1 else 0
     columns, rows = _terminal_size()
+    device = options.devices[number]
     values = {
         "NODE": number, "NODES": options.nodes, "MY_IP": ips[number - 1], "IPS": " ".join(ips),
         "MY_IP6": ips6[number - 1], "IPS6": " ".join(ips6), "PEER_IP": ips[peer], "PEER_IP6": ips6[peer],
-        "DRIVER": options.driver, "SHARE": "/share", "MODE": options.mode,
+        "DRIVER": device.driver, "PROVIDER": device.provider, "SHARE": "/share", "MODE": options.mode,
         "SCRIPT": "/vmlab/run", "MAC": options.macs[number], "RDMA_DEV": "", "GID_INDEX": "",
-        "NIC_MODULE": {"virtio-net-pci": "virtio_net"}.get(options.nic, options.nic),
+        "NIC_MODULE": {"virtio-net-pci": "virtio_net"}.get(device.nic, device.nic),
         "RESTARTED": 1 if restarted else 0, "ROWS": rows, "COLUMNS": columns,
         "TERM": re.sub(r"[^\w.+-]", "", os.environ.get("TERM", "")) or "dumb",
     }

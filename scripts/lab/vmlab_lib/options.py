@@ -2,6 +2,7 @@
 """The command line of vmlab, and what is wrong with it."""
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import re
@@ -86,8 +87,8 @@ def _parser(command):
     else:
         parser.set_defaults(reuse=False, idle_timeout="3600")
     add("--nodes", default="2", metavar="N", help="how many VMs (default 2)")
-    add("--driver", default="pvrdma", metavar="|".join(DRIVERS),
-        help="RDMA driver in the VMs (default pvrdma)")
+    add("--driver", default="pvrdma", metavar="DRIVER,DRIVER...",
+        help=f"RDMA driver in the VMs: {', '.join(DRIVERS)}; several are for the nodes in turn (default pvrdma)")
     add("--kernel", default="6.1", metavar="VERSION", help="a kernel that scripts/fetch/kernel knows (default 6.1)")
     add("--nic", metavar="|".join(NICS),
         help="Ethernet NIC (default virtio-net-pci; vmxnet3 for vmw_pvrdma)")
@@ -185,20 +186,41 @@ def _choice(name, value, choices):
         raise LabError(f"{name} '{value}' is unknown; known are {', '.join(choices)}")
 
 
+@dataclasses.dataclass(frozen=True)
+class Device:
+    """What a node has for RDMA."""
+
+    driver: str
+    nic: str
+    provider: str
+    posted: bool             # QEMU posts writes to the adapter
+
+    @property
+    def has_adapter(self):
+        return self.driver in ("pvrdma", "vmw_pvrdma")
+
+
+def _device(options, driver):
+    _choice("--driver", driver, DRIVERS)
+    nic = options.nic or ("vmxnet3" if driver == "vmw_pvrdma" else "virtio-net-pci")
+    _choice("--nic", nic, NICS)
+    if driver == "vmw_pvrdma" and nic != "vmxnet3":
+        raise LabError("--driver vmw_pvrdma needs --nic vmxnet3: it looks for nothing else")
+    provider = options.provider
+    if provider == "auto":
+        provider = "pvrdma" if driver == "pvrdma" else "debian"
+    return Device(driver, nic, provider, _posted(options, driver, provider))
+
+
 def _check_devices(options):
-    _choice("--driver", options.driver, DRIVERS)
     _choice("--provider", options.provider, PROVIDERS)
     _choice("--pvrdmad-log-level", options.pvrdmad_log_level, ("info", "debug"))
     if not re.fullmatch(r"\d+\.\d+(-debug)?", options.kernel):
         raise LabError(f"--kernel wants a version such as 6.1, not '{options.kernel}'")
-    stock = options.driver == "vmw_pvrdma"
-    options.nic = options.nic or ("vmxnet3" if stock else "virtio-net-pci")
-    _choice("--nic", options.nic, NICS)
-    if stock and options.nic != "vmxnet3":
-        raise LabError("--driver vmw_pvrdma needs --nic vmxnet3: it looks for nothing else")
-    if options.provider == "auto":
-        options.provider = "pvrdma" if options.driver == "pvrdma" else "debian"
-    _check_posted_writes(options)
+    turns = [_device(options, driver) for driver in options.driver.split(",")]
+    options.devices = {number: turns[(number - 1) % len(turns)] for number in range(1, options.nodes + 1)}
+    options.drivers = sorted({device.driver for device in turns})
+    options.providers = {device.provider for device in turns}
     options.packages = [name for name in re.split(r"[,\s]+", options.packages) if name]
     for name in options.packages:
         if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name):
@@ -210,21 +232,21 @@ def _settings(options):
     return dict(part.partition("=")[::2] for part in options.adapter_settings.split(",") if part)
 
 
-def _check_posted_writes(options):
+def _posted(options, driver, provider):
     """Only our driver waits for the device by itself, and only our provider can poll without
     a doorbell for each empty poll, which QEMU would queue without limit."""
     _choice("--posted-writes", options.posted_writes, ("auto", "on", "off"))
-    if options.driver == "vmw_pvrdma" and options.posted_writes == "on":
+    if driver == "vmw_pvrdma" and options.posted_writes == "on":
         raise LabError("--driver vmw_pvrdma needs --posted-writes off: it takes a register write "
                        "that is over for one that the device has acted on")
-    ours = options.driver == "pvrdma" and options.provider == "pvrdma"
+    ours = driver == "pvrdma" and provider == "pvrdma"
     # Without the extensions of the latest revision each empty poll rings, as with stock drivers.
     ours = ours and _settings(options).get("hwversion", "latest") == "latest"
-    options.posted = ours if options.posted_writes == "auto" else options.posted_writes == "on"
+    return ours if options.posted_writes == "auto" else options.posted_writes == "on"
 
 
 def _check_daemon(options):
-    options.needs_daemon = options.driver in ("pvrdma", "vmw_pvrdma")
+    options.needs_daemon = any(device.has_adapter for device in options.devices.values())
     options.adapters = []
     for text in options.adapter_socket:
         path, _, mac = text.partition(",")

@@ -22,7 +22,7 @@ class Parts:
     modules: pathlib.Path
     initramfs: pathlib.Path
     image: pathlib.Path
-    driver: pathlib.Path | None      # the .ko to load, if it is not the kernel's own
+    drivers: dict                    # driver: the .ko to load, if it is not the kernel's own
     provider: pathlib.Path | None    # folder with PROVIDER_FILES
     extra: list = dataclasses.field(default_factory=list)  # further .ko files of the user
     rdma_core: pathlib.Path | None = None  # folder with the files that replace the guest's
@@ -64,7 +64,7 @@ def _gather(options, progress):
         qemu=program, kernel=kernel / "vmlinuz", modules=kernel / "modules",
         initramfs=initramfs.initramfs(release, kernel / "modules"),
         image=image.root_image(options.packages, progress),
-        driver=mine.driver or _driver(options, progress), extra=mine.others,
+        drivers=_drivers(options, mine.driver, progress), extra=mine.others,
         provider=_provider(options, progress), rdma_core=_rdma_core(options, progress))
 
 
@@ -103,10 +103,14 @@ def _is_stale(results, *sources):
     return any(file.is_file() and file.stat().st_mtime > made for file in files)
 
 
-def _driver(options, progress):
-    if options.driver not in ("pvrdma", "vmw_pvrdma"):
-        return None
-    if options.driver == "vmw_pvrdma":
+def _drivers(options, users, progress):
+    """`users` is a module of the user in place of the driver, or None."""
+    return {driver: users or _driver(options, driver, progress)
+            for driver in options.drivers if driver in ("pvrdma", "vmw_pvrdma")}
+
+
+def _driver(options, driver, progress):
+    if driver == "vmw_pvrdma":
         return _file(process.run_step([SCRIPTS / "fetch/vmw-pvrdma", options.kernel], progress))
     path = BUILD / f"module-{options.kernel}" / "pvrdma.ko"
     if _is_stale([path], "VERSION", "Kbuild", "include", "drivers"):
@@ -117,12 +121,12 @@ def _driver(options, progress):
 def _rdma_core(options, progress):
     if not options.rdma_core:
         return None
-    ours = ["--with-pvrdma"] if options.provider == "pvrdma" else []
+    ours = ["--with-pvrdma"] if "pvrdma" in options.providers else []
     return pathlib.Path(process.run_step([SCRIPTS / "build/user-rdma-core", *ours, options.rdma_core], progress))
 
 
 def _provider(options, progress):
-    if options.provider != "pvrdma" or options.rdma_core:
+    if "pvrdma" not in options.providers or options.rdma_core:
         return None
     folder = BUILD / "provider"
     if _is_stale([folder / name for name in PROVIDER_FILES], "include", "rdma-core-provider/providers"):

@@ -16,7 +16,7 @@ from .options import COMMAND, ROOT
 REPLY_SECONDS = 20
 # What VMs of a lab have of their own: runs with other values need other VMs.
 VM_OPTIONS = ("nodes", "driver", "kernel", "nic", "share", "memory", "smp", "per_node", "fabrics", "hosts", "pipe", "adapter_settings",
-              "provider", "posted", "append", "qemu", "qmp", "pvrdmad", "pvrdmad_log_level")
+              "provider", "posted_writes", "append", "qemu", "qmp", "pvrdmad", "pvrdmad_log_level")
 
 
 def _content(path):
@@ -33,7 +33,7 @@ def key_of(options, found):
     return cache.key(str(ROOT), repr([(name, str(getattr(options, name, None))) for name in VM_OPTIONS]),
                      repr((program.st_mtime_ns, program.st_size) if program else None),
                      str(found.kernel), str(found.initramfs), str(found.image),
-                     *map(_content, [found.driver, found.provider, found.rdma_core, GUEST_SCRIPTS, *found.extra]))
+                     *map(_content, [*found.drivers.values(), found.provider, found.rdma_core, GUEST_SCRIPTS, *found.extra]))
 
 
 class _Connection:
