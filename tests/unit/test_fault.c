@@ -268,8 +268,8 @@ TEST(connected, test_total_loss_ends_with_retry_exceeded)
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
-	assert_int_equal(last(env).dropped, 1 + fg_conn_default.retry_cnt + 1);
-	assert_true(env->host->now - begin >= fg_conn_default.retry_cnt * ACK_TIMEOUT);
+	assert_int_equal(last(env).dropped, 1 + fg_conn_default.retry_cnt);
+	assert_true(env->host->now - begin >= (1 + fg_conn_default.retry_cnt) * ACK_TIMEOUT);
 }
 
 TEST(uc_pair, test_dropped_uc_messages_complete_without_effect)
@@ -822,7 +822,8 @@ TEST(hosts, test_total_loss_to_another_host_ends_with_retry_exceeded)
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->b, PVR_QPS_RTS);
-	assert_true(env->host->now - begin >= fg_conn_default.retry_cnt * ACK_TIMEOUT);
+	assert_int_equal(last(env).dropped, 1 + fg_conn_default.retry_cnt);
+	assert_true(env->host->now - begin >= (1 + fg_conn_default.retry_cnt) * ACK_TIMEOUT);
 }
 
 TEST(hosts, test_delay_to_another_host_keeps_order)

@@ -410,6 +410,15 @@ static enum decision lose(struct pvr_qp *qp, const struct pvr_opcode *op,
 	return STOP;
 }
 
+/*
+ * The timer of the last try has expired: there are 1 + retry_cnt tries. Without faults a path
+ * tries once more at this time, because that may succeed.
+ */
+static bool has_no_try_left(const struct pvr_qp *qp)
+{
+	return qp->type == PVR_QPT_RC && qp->unanswered && !qp->retry_left && qp->attr.timeout;
+}
+
 /* Decide about the request at the head, unless some of it has been sent. */
 static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 {
@@ -439,7 +448,7 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 		return out_of_sequence(qp, sq, &wqe);
 	if (sq->rnr_by)
 		return not_ready(qp, sq, &wqe);
-	if (is_lost(sq))
+	if (has_no_try_left(qp) || is_lost(sq))
 		return lose(qp, op, &wqe);
 	sq->may_pass = true;
 	return PASS;
