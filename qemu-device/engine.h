@@ -374,6 +374,26 @@ struct pvr_qp_info {
 bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct pvr_qp_info *infos,
 			 size_t max, size_t *num);
 
+/* All about one queue pair, for display. */
+struct pvr_qp_detail {
+	struct pvr_qp_info info;
+	uint8_t sgid[16]; /* RC and UC; zero: not connected */
+	uint32_t path_mtu; /* bytes; 0: not connected */
+	uint32_t sq_psn, rq_psn; /* of the next request, as requester and as responder */
+	uint32_t sends, max_sends, in_flight; /* posted; that many fit; sent without a response */
+	uint32_t recvs, max_recvs; /* of its own queue, not of an SRQ */
+	uint64_t sent_bytes, received_bytes; /* of a message in progress */
+	uint8_t timeout; /* 4.096 us << timeout; 0: never expires */
+	uint8_t retry_cnt, retry_left, rnr_retry, rnr_left;
+	const char *path; /* "local", "pipe"; "": not connected, or UD */
+	char peer[64]; /* adapter or host that the path reaches; "": none */
+	const char *error; /* the last one; NULL: none, or too long ago */
+	uint64_t error_age; /* ns */
+};
+
+/* Return: false if the adapter has no queue pair of this number. */
+bool pvr_adapter_get_qp(struct pvr_adapter *adapter, uint32_t qpn, struct pvr_qp_detail *detail);
+
 /* Traffic from one adapter to another adapter or host, counted while both exist. */
 struct pvr_flow_stats {
 	const char *from, *to; /* adapter names; @to: a host's name unless the path is local */

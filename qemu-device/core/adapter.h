@@ -229,6 +229,15 @@ struct pvr_job {
 	bool suspends; /* has several steps */
 };
 
+/* Why a queue pair has failed, for display. */
+struct pvr_qp_error {
+	uint32_t qpn;
+	const char *why; /* NULL: unused */
+	uint64_t time;
+};
+
+#define PVR_QP_ERRORS 64
+
 /* A visit of all queue pairs in steps, see rdma/qp_sweep.h. */
 struct pvr_qp_sweep {
 	uint32_t reasons; /* enum pvr_qp_sweep_for; 0: no sweep */
@@ -368,6 +377,8 @@ struct pvr_adapter {
 	uint32_t mws; /* number of memory windows in mrs */
 	struct pvr_job job;
 	struct pvr_qp_sweep qp_sweep;
+	struct pvr_qp_error qp_errors[PVR_QP_ERRORS]; /* a ring */
+	uint32_t next_qp_error;
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 

@@ -19,6 +19,7 @@ void pvr_regs_reset(struct pvr_adapter *adapter)
 	adapter->icr = 0;
 	adapter->imr = PVR_IMR_ALL_ENABLED;
 	memset(adapter->pending, 0, sizeof(adapter->pending));
+	memset(adapter->qp_errors, 0, sizeof(adapter->qp_errors));
 	adapter->ext_ack = 0;
 	adapter->features = 0;
 	adapter->clock_high = 0;

@@ -26,6 +26,7 @@ static const char help[] =
 	"  adapters               adapters: settings, state, attached QEMU\n"
 	"  paths                  pairs of adapters and hosts: path, reason, traffic\n"
 	"  peers                  other hosts: address, connections, TLS, RDMA NIC\n"
+	"  qp NAME QPN            all about one queue pair of an adapter\n"
 	"  qps [NAME]             queue pairs of one adapter or of all\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
 	"  top [NAME]             rates of all adapters, or of the queue pairs of one, live\n"
@@ -133,6 +134,7 @@ static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL },
 	{ "peers", 0, 0, { NULL }, pvr_print_peers, NULL },
+	{ "qp", 2, 2, { "name", "qpn" }, pvr_print_qp, NULL },
 	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL },
 	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL },
 	{ "top", 0, 1, { "name" }, NULL, run_top },

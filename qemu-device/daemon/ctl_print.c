@@ -156,6 +156,20 @@ void pvr_print_qps(struct json_object *reply)
 	}
 }
 
+void pvr_print_qp(struct json_object *reply)
+{
+	struct json_object *qp = NULL;
+	const char *text;
+
+	json_object_object_get_ex(reply, "qp", &qp);
+	printf("%s: queue pair %s\n", text_of(reply, "name"), text_of(qp, "qpn"));
+	json_object_object_foreach(qp, key, value)
+	{
+		text = json_object_get_string(value);
+		printf("  %-26s %s\n", key, *text ? text : "-");
+	}
+}
+
 /* -------------------------------------------------------------------- workers */
 
 static void worker_cell(void *opaque, size_t row, size_t column, char *buf)

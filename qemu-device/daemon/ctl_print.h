@@ -19,6 +19,7 @@ const char *pvr_print_bytes(uint64_t bytes, char buf[32]);
 
 void pvr_print_adapters(struct json_object *reply);
 void pvr_print_stats(struct json_object *reply);
+void pvr_print_qp(struct json_object *reply);
 void pvr_print_qps(struct json_object *reply);
 void pvr_print_peers(struct json_object *reply);
 void pvr_print_paths(struct json_object *reply);

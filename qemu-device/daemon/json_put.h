@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A failed allocation leaves the field out: json-c offers no way to undo it. */
 static inline void put(struct json_object *obj, const char *key, struct json_object *value)
@@ -26,6 +27,18 @@ static inline void put_number(struct json_object *obj, const char *key, uint64_t
 static inline void put_bool(struct json_object *obj, const char *key, bool value)
 {
 	put(obj, key, json_object_new_boolean(value));
+}
+
+#define GID_TEXT 40
+
+static inline const char *format_gid(const uint8_t gid[16], char text[GID_TEXT])
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < 16; i += 2)
+		len += (size_t)snprintf(text + len, GID_TEXT - len, "%s%02x%02x", i ? ":" : "",
+					gid[i], gid[i + 1]);
+	return text;
 }
 
 #endif /* PVR_DAEMON_JSON_PUT_H */

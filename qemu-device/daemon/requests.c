@@ -10,6 +10,7 @@
 #include "daemon/json_put.h"
 #include "daemon/log.h"
 #include "daemon/network_requests.h"
+#include "daemon/qp_requests.h"
 #include "daemon/reload.h"
 
 struct request {
@@ -86,18 +87,6 @@ static void put_mac(struct json_object *obj, const uint8_t *mac)
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
 		 mac[3], mac[4], mac[5]);
 	put_text(obj, "mac", text);
-}
-
-#define GID_TEXT 40
-
-static const char *format_gid(const uint8_t gid[16], char text[GID_TEXT])
-{
-	size_t i, len = 0;
-
-	for (i = 0; i < 16; i += 2)
-		len += (size_t)snprintf(text + len, GID_TEXT - len, "%s%02x%02x", i ? ":" : "",
-					gid[i], gid[i + 1]);
-	return text;
 }
 
 static void put_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_t gid_type)
@@ -288,39 +277,6 @@ static bool run_stats(struct request *request)
 	return run_each(request, measure);
 }
 
-static struct json_object *describe_qp(const struct pvr_qp_info *qp)
-{
-	static const struct {
-		const char *name;
-		enum pvr_stat stat;
-	} stats[] = {
-		{ "tx_messages", PVR_STAT_TX_MSGS },
-		{ "tx_bytes", PVR_STAT_TX_BYTES },
-		{ "rx_messages", PVR_STAT_RX_MSGS },
-		{ "rx_bytes", PVR_STAT_RX_BYTES },
-		{ "local_bytes", PVR_STAT_LOCAL_BYTES },
-		{ "verbs_bytes", PVR_STAT_RDMA_BYTES },
-		{ "tcp_bytes", PVR_STAT_TCP_BYTES },
-		{ "rnr_naks", PVR_STAT_RNR_NAKS },
-		{ "ack_timeouts", PVR_STAT_ACK_TIMEOUTS },
-		{ "retries_exceeded", PVR_STAT_RETRIES_EXCEEDED },
-	};
-	struct json_object *obj = json_object_new_object();
-	char gid[GID_TEXT];
-	size_t i;
-
-	put_number(obj, "qpn", qp->qpn);
-	put_text(obj, "type", qp->type);
-	put_text(obj, "state", qp->state);
-	put_text(obj, "wait", qp->waits);
-	put_number(obj, "dest_qpn", qp->dest_qpn);
-	put_text(obj, "dgid", format_gid(qp->dgid, gid));
-	put_number(obj, "traffic_class", qp->traffic_class);
-	for (i = 0; i < sizeof(stats) / sizeof(stats[0]); i++)
-		put_number(obj, stats[i].name, qp->stat[stats[i].stat]);
-	return obj;
-}
-
 /* Calls pvr_adapter_get_qps() up to @calls times. Return: false if there are no more. */
 static bool list_qps(struct pvr_adapter *adapter, struct json_object *list, uint32_t *cursor,
 		     unsigned int calls)
@@ -332,7 +288,7 @@ static bool list_qps(struct pvr_adapter *adapter, struct json_object *list, uint
 	while (more && calls--) {
 		more = pvr_adapter_get_qps(adapter, cursor, infos, QPS_PER_CALL, &num);
 		for (i = 0; i < num; i++)
-			json_object_array_add(list, describe_qp(&infos[i]));
+			json_object_array_add(list, pvr_describe_qp(&infos[i]));
 	}
 	return more;
 }
@@ -376,6 +332,15 @@ static bool run_qps_page(struct request *request)
 static bool run_qps(struct request *request)
 {
 	return has_cursor(request) ? run_qps_page(request) : run_each(request, describe_qps);
+}
+
+static bool run_qp(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+	const char *number = attach ? need_arg(request, "qpn") : NULL;
+
+	return number &&
+	       pvr_put_qp(pvr_attach_adapter(attach), number, request->reply, &request->err);
 }
 
 static void put_path(void *opaque, const struct pvr_flow_stats *stats)
@@ -607,6 +572,7 @@ static const struct {
 	{ "adapters", run_adapters, false },
 	{ "paths", run_paths, false },
 	{ "peers", run_peers, false },
+	{ "qp", run_qp, false },
 	{ "qps", run_qps, false },
 	{ "stats", run_stats, false },
 	{ "workers", run_workers, false },

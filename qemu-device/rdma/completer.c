@@ -136,6 +136,7 @@ static void fail_queue(struct pvr_qp *qp, const char *why)
 		return;
 	pvr_log_guest(qp->adapter, "qp %u: %s -> SQE: %s", qp->handle, pvr_qp_state_name(qp->state),
 		      why);
+	pvr_qp_note_error(qp, why);
 	pvr_qp_set_state(qp, PVR_QPS_SQE);
 }
 

@@ -60,12 +60,25 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	pvr_db_reset(qp);
 }
 
+void pvr_qp_note_error(struct pvr_qp *qp, const char *why)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	adapter->qp_errors[adapter->next_qp_error] = (struct pvr_qp_error){
+		.qpn = qp->qpn,
+		.why = why,
+		.time = pvr_now(adapter->engine),
+	};
+	adapter->next_qp_error = (adapter->next_qp_error + 1) % PVR_QP_ERRORS;
+}
+
 bool pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
 {
 	if (qp->state == PVR_QPS_ERR || qp->state == PVR_QPS_RESET)
 		return false;
 	pvr_log_guest(qp->adapter, "qp %u: %s -> ERR: %s", qp->handle, pvr_qp_state_name(qp->state),
 		      why);
+	pvr_qp_note_error(qp, why);
 	pvr_qp_set_state(qp, PVR_QPS_ERR);
 	if (event != PVR_EVENT_NUM)
 		pvr_event_async(qp->adapter, event, qp->handle);

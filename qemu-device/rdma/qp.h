@@ -28,6 +28,8 @@ void pvr_qp_drop_requester(struct pvr_qp *qp);
  * unbound.
  */
 void pvr_qp_reset_queues(struct pvr_qp *qp);
+/* Keep the reason of a failure, for display. @why: lives as long as the process. */
+void pvr_qp_note_error(struct pvr_qp *qp, const char *why);
 const char *pvr_qp_state_name(enum pvr_qp_state state);
 
 #endif /* PVR_QP_H */
