@@ -12,6 +12,7 @@
 #include "path/fault/fault.h"
 #include "path/local/local.h"
 #include "path/pipe/ops.h"
+#include "path/wire/ops.h"
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
@@ -25,6 +26,7 @@
 static const struct pvr_path_ops *const paths[] = {
 	&pvr_local_path_ops, /* adapters of this process: one memcpy */
 	&pvr_pipe_path_ops, /* adapters of other hosts with this daemon */
+	&pvr_eth_path_ops, /* RDMA NICs on an Ethernet segment */
 };
 _Static_assert(sizeof(paths) <= PVR_PATHS_MAX * sizeof(paths[0]), "raise PVR_PATHS_MAX");
 
@@ -240,6 +242,22 @@ static struct pvr_flow_stats stats_of(const struct pvr_flow *flow)
 	};
 }
 
+/* All peers on the segment of its port together. */
+static void report_wire(const struct pvr_adapter *adapter,
+			void (*fn)(void *opaque, const struct pvr_flow_stats *stats), void *opaque)
+{
+	struct pvr_flow_stats stats = {
+		.from = adapter->name,
+		.fabric = adapter->fabric->name,
+		.path = "wire",
+		.why = "no adapter here and no other pvrdmad has these addresses",
+	};
+
+	stats.to = pvr_eth_flow(adapter, &stats.messages, &stats.bytes);
+	if (stats.to && stats.messages)
+		fn(opaque, &stats);
+}
+
 /* Takes no lock: flows stay while adapters do, see gid/flow.h. */
 void pvr_engine_for_each_flow(struct pvr_engine *engine,
 			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
@@ -257,6 +275,7 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 				fn(opaque, &stats);
 			}
 		}
+		report_wire(adapter, fn, opaque);
 	}
 }
 

@@ -65,6 +65,7 @@
 struct pvr_engine;
 struct pvr_adapter;
 struct pvr_host;
+struct pvr_port;
 
 enum pvr_log_level {
 	PVR_LOG_ERR, /* fault of the host or of the device */
@@ -189,6 +190,8 @@ struct pvr_adapter_config {
 	 * 1/32 of the guest's RAM.
 	 */
 	uint64_t object_memory;
+	/* Of the Ethernet segment with RDMA NICs that have no pvrdmad, see port.h; or NULL. */
+	struct pvr_port *port;
 };
 
 /**

@@ -54,6 +54,8 @@ struct pvr_fabrics;
 struct pvr_faults;
 struct pvr_flow;
 struct pvr_pipe;
+struct pvr_port;
+struct pvr_eth_adapter;
 struct pvr_worker;
 struct pvr_revision;
 
@@ -316,6 +318,9 @@ struct pvr_adapter {
 	struct pvr_timer peers; /* until its queue pairs are checked for peers that are gone */
 	const struct pvr_adapter_ops *ops;
 	void *host;
+	struct pvr_port *port; /* or NULL */
+	uint8_t active_mtu; /* enum pvr_mtu */
+	struct pvr_eth_adapter *wire; /* path/wire; NULL: no port */
 	const struct pvr_capture *capture; /* or NULL; changes only while no worker runs */
 	struct pvr_log_limit log_limit;
 

@@ -121,6 +121,8 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->charge_limit = config->object_memory;
 	TAILQ_INIT(&adapter->polled.qps);
 	TAILQ_INIT(&adapter->hosts.unanswered);
+	adapter->port = config->port;
+	adapter->active_mtu = PVR_MAX_MTU;
 	pvr_path_adapter_init(adapter);
 	tables_init(adapter);
 	return adapter;
@@ -128,6 +130,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 
 static void adapter_free(struct pvr_adapter *adapter)
 {
+	pvr_path_adapter_exit(adapter);
 	pvr_timers_exit(&adapter->timers);
 	tables_exit(adapter);
 	pvr_ram_exit(&adapter->ram);

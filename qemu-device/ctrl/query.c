@@ -94,7 +94,7 @@ int pvr_cmd_query_port(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	resp->query_port.attrs = (struct pvr_port_attr){
 		.state = adapter->link_up ? PVR_PORT_ACTIVE : PVR_PORT_DOWN,
 		.max_mtu = PVR_MAX_MTU,
-		.active_mtu = PVR_MAX_MTU,
+		.active_mtu = adapter->active_mtu,
 		.gid_tbl_len = PVR_GID_TABLE_LEN,
 		.max_msg_sz = PVR_MAX_MSG_SIZE,
 		.pkey_tbl_len = 1,

@@ -64,10 +64,14 @@ void pvr_path_stop(struct pvr_qp *qp)
 void pvr_path_close(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *path = pvr_path_current(qp);
+	const struct pvr_path_ops **each;
 
 	pvr_path_stop(qp);
 	if (path->close)
 		path->close(qp);
+	for (each = qp->adapter->engine->paths; *each; each++)
+		if ((*each)->forget)
+			(*each)->forget(qp);
 	qp->path_id = PVR_PATH_DEFAULT;
 	qp->path_found = PVR_PATH_DEFAULT;
 	qp->path_target = PVR_PATH_DEFAULT;
@@ -80,6 +84,15 @@ void pvr_path_adapter_init(struct pvr_adapter *adapter)
 	for (path = adapter->engine->paths; *path; path++)
 		if ((*path)->adapter_init)
 			(*path)->adapter_init(adapter);
+}
+
+void pvr_path_adapter_exit(struct pvr_adapter *adapter)
+{
+	const struct pvr_path_ops **path;
+
+	for (path = adapter->engine->paths; *path; path++)
+		if ((*path)->adapter_exit)
+			(*path)->adapter_exit(adapter);
 }
 
 /* The path of the peer's requests may be another one than that of its own requests. */
@@ -96,13 +109,13 @@ bool pvr_path_gone(struct pvr_qp *qp)
 
 /* ------------------------------------------------------------------------ datagrams */
 
-/* The path of datagrams to other processes, or NULL. */
-static const struct pvr_path_ops *ud_path(const struct pvr_adapter *from)
+/* The path of multicast datagrams to other processes, or NULL. */
+static const struct pvr_path_ops *mcast_path(const struct pvr_adapter *from)
 {
 	const struct pvr_path_ops **path;
 
 	for (path = from->engine->paths; *path; path++)
-		if ((*path)->ud_send)
+		if ((*path)->mcast_send)
 			return *path;
 	return NULL;
 }
@@ -110,15 +123,20 @@ static const struct pvr_path_ops *ud_path(const struct pvr_adapter *from)
 enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram)
 {
-	const struct pvr_path_ops *path = ud_path(from);
+	enum pvr_ud_result result = PVR_UD_RESULT_ABSENT;
+	const struct pvr_path_ops **path;
 
-	return path ? path->ud_send(from, dst_qpn, dgram) : PVR_UD_RESULT_SENT;
+	for (path = from->engine->paths; *path && result == PVR_UD_RESULT_ABSENT; path++)
+		if ((*path)->ud_send)
+			result = (*path)->ud_send(from, dst_qpn, dgram);
+	/* Lost, as on a network. */
+	return result == PVR_UD_RESULT_ABSENT ? PVR_UD_RESULT_SENT : result;
 }
 
 bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			    struct pvr_host_group *to)
 {
-	const struct pvr_path_ops *path = ud_path(from);
+	const struct pvr_path_ops *path = mcast_path(from);
 
 	to->count = 0;
 	return !path || path->mcast_targets(from, dgram, to);
@@ -127,7 +145,7 @@ bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram 
 void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			 const struct pvr_host_group *to)
 {
-	const struct pvr_path_ops *path = ud_path(from);
+	const struct pvr_path_ops *path = mcast_path(from);
 
 	if (path)
 		path->mcast_send(from, dgram, to);

@@ -52,6 +52,7 @@ enum pvr_resolve {
 enum pvr_ud_result {
 	PVR_UD_RESULT_SENT, /* or lost, as on a network */
 	PVR_UD_RESULT_PENDING, /* destination or connection not known yet */
+	PVR_UD_RESULT_ABSENT, /* this path does not reach it; the next path may */
 };
 
 /*
@@ -69,6 +70,7 @@ struct pvr_path_ops {
 	const struct pvr_path_ops *twin;
 	bool captures;
 	void (*adapter_init)(struct pvr_adapter *adapter);
+	void (*adapter_exit)(struct pvr_adapter *adapter);
 
 	/*
 	 * Return: YES if this path reaches attr.ah_attr.dgid. Called again only after a
@@ -117,6 +119,11 @@ struct pvr_path_ops {
 	 * any. Queue pairs that never sent and UD queue pairs come here, too.
 	 */
 	void (*close)(struct pvr_qp *qp);
+	/*
+	 * The same for what the path has for the responder: called for each path, also if it
+	 * is not the current one.
+	 */
+	void (*forget)(struct pvr_qp *qp);
 	/*
 	 * The adapter is reset or destroyed: notify the peer of the queue pair. Return:
 	 * whether something was sent.
@@ -173,6 +180,7 @@ static inline const struct pvr_path_ops *pvr_path_get(struct pvr_qp *qp)
 void pvr_path_stop(struct pvr_qp *qp);
 void pvr_path_close(struct pvr_qp *qp);
 void pvr_path_adapter_init(struct pvr_adapter *adapter);
+void pvr_path_adapter_exit(struct pvr_adapter *adapter);
 bool pvr_path_gone(struct pvr_qp *qp);
 enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram);

@@ -23,6 +23,14 @@ void fg_gid_from_ipv4(uint8_t gid[16], uint8_t a, uint8_t b, uint8_t c, uint8_t 
 	memcpy(gid, bytes, sizeof(bytes));
 }
 
+void fg_mac_of_gid(uint8_t mac[6], const uint8_t gid[16])
+{
+	const uint8_t of_ipv4[6] = { 0x52, 0x54, 0x00, 0x12, 0x34, gid[15] };
+	const uint8_t of_eui64[6] = { gid[8] ^ 2, gid[9], gid[10], gid[13], gid[14], gid[15] };
+
+	memcpy(mac, gid[0] ? of_eui64 : of_ipv4, 6);
+}
+
 uint32_t fg_bind_gid_vlan(struct fg_guest *guest, uint32_t index, const uint8_t gid[16],
 			  uint32_t vlan)
 {

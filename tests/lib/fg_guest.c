@@ -73,6 +73,7 @@ static bool adapter_plug(struct fg_guest *guest)
 		.worker = guest->config.worker,
 		.uar_mapped = guest->config.uar_mapped,
 		.object_memory = guest->config.object_memory,
+		.port = guest->host->port,
 	};
 	char err[200] = "";
 

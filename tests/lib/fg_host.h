@@ -29,7 +29,7 @@ struct fg_log_line {
 	char text[FG_LOG_LEN];
 };
 
-/* The other hosts of a wire (fg_wire.h): running one host runs all of them. */
+/* The other hosts of a wire or segment (fg_wire.h, fg_segment.h): running one host runs all of them. */
 struct fg_neighbours {
 	/* Runs all hosts once, this one too. Return: whether there is more to do. */
 	bool (*step)(void *opaque);
@@ -44,6 +44,7 @@ struct fg_host {
 	struct pvr_engine *engine;
 	unsigned int workers;
 	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
+	struct pvr_port *port; /* of its adapters; or NULL, see fg_segment.h */
 	const struct fg_neighbours *neighbours; /* NULL: a single host */
 	void *neighbours_opaque;
 	bool polls; /* fg_run() polls the engine and never enables doorbells */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fg_cmd.h"
+#include "fg_gid.h"
 
 #define DEFAULT_WR 64
 #define DEFAULT_SGE 4
@@ -347,6 +348,7 @@ uint32_t fg_qp_to_rtr(struct fg_qp *qp, const struct fg_conn *conn, const uint8_
 		attr.ah_attr.ah_flags = PVR_AH_GRH;
 		attr.ah_attr.port_num = 1;
 		memcpy(attr.ah_attr.dgid, dgid, 16);
+		fg_mac_of_gid(attr.ah_attr.dmac, dgid);
 		mask |= PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN;
 	}
 	mask |= responder_attrs(qp);

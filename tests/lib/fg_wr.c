@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "fg_gid.h"
+
 static uint32_t space(const struct pvr_ring *ring, uint32_t tail, uint32_t wr)
 {
 	uint32_t head = __atomic_load_n(&ring->cons_head, __ATOMIC_ACQUIRE);
@@ -41,6 +43,7 @@ struct pvrdma_av fg_av(const struct fg_pd *pd, const uint8_t dgid[16], uint8_t s
 	};
 
 	memcpy(av.dgid, dgid, sizeof(av.dgid));
+	fg_mac_of_gid(av.dmac, dgid);
 	return av;
 }
 

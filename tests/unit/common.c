@@ -19,6 +19,8 @@ static struct t_env *env_new(void **state)
 
 struct fg_host *t_other_host(struct t_env *env)
 {
+	if (env->segment)
+		return fg_segment_host(env->segment, 1);
 	return env->wire ? fg_wire_host(env->wire, 1) : env->host;
 }
 
@@ -26,9 +28,14 @@ int t_setup_host(void **state)
 {
 	struct t_env *env = env_new(state);
 
-	if (getenv("FG_WIRE"))
+	if (getenv("FG_SEGMENT"))
+		env->segment = fg_segment_create();
+	else if (getenv("FG_WIRE"))
 		env->wire = fg_wire_create(NULL);
-	env->host = env->wire ? fg_wire_host(env->wire, 0) : fg_host_create();
+	if (env->segment)
+		env->host = fg_segment_host(env->segment, 0);
+	else
+		env->host = env->wire ? fg_wire_host(env->wire, 0) : fg_host_create();
 	return 0;
 }
 
@@ -128,7 +135,9 @@ int t_teardown(void **state)
 
 	for (int i = 0; i < T_GUESTS; i++)
 		fg_guest_destroy(env->g[i]);
-	if (env->wire)
+	if (env->segment)
+		fg_segment_destroy(env->segment);
+	else if (env->wire)
 		fg_wire_destroy(env->wire);
 	else
 		fg_host_destroy(env->host);

@@ -4,6 +4,7 @@
 #define UNIT_COMMON_H
 
 #include "fake_guest.h"
+#include "fg_segment.h"
 #include "fg_wire.h"
 #include "test.h"
 
@@ -12,6 +13,7 @@
 /* The state of every test; a fixture fills as much as its tests need. */
 struct t_env {
 	struct fg_wire *wire; /* with FG_WIRE in the environment: the guests are on two hosts */
+	struct fg_segment *segment; /* with FG_SEGMENT: ditto, and speak RoCE */
 	struct fg_host *host; /* the first one; fg_run() of it runs both */
 	struct fg_guest *g[T_GUESTS]; /* vm1, vm2, ... */
 	struct fg_end a, b; /* on g[0]; on g[1] if there is one, else g[0] too */
@@ -135,9 +137,15 @@ struct t_env *t_renew(t_fixture *setup);
 	} while (0)
 
 /* For tests that are not about two hosts. */
-#define t_one_host_only(env, why)    \
+#define t_one_host_only(env, why)                  \
+	do {                                       \
+		if ((env)->wire || (env)->segment) \
+			t_skip(why);               \
+	} while (0)
+/* For tests of what RoCE packets do not have. */
+#define t_not_on_segment(env, why)   \
 	do {                         \
-		if ((env)->wire)     \
+		if ((env)->segment)  \
 			t_skip(why); \
 	} while (0)
 

@@ -466,8 +466,9 @@ static void hold_one(struct srq_pair *s, uint64_t wr_id, struct fg_mr *to)
 	s->a->mr = from;
 	t_send(s->a, 3, 0, len);
 	while (!t_device_qp(s->b)->held->valid)
-		assert_true(env->wire ? fg_wire_step(env->wire)
-				      : pvr_engine_run(env->host->engine, 0));
+		assert_true(env->host->neighbours
+				    ? env->host->neighbours->step(env->host->neighbours_opaque)
+				    : pvr_engine_run(env->host->engine, 0));
 }
 
 /* Request 1 completes at most once, and request 2 is for the next QP. */

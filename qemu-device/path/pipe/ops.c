@@ -21,11 +21,15 @@ static void adapter_init(struct pvr_adapter *adapter)
 static enum pvr_resolve resolve(struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
+	enum pvr_gid_state state;
 
 	__atomic_store_n(&adapter->hosts.any, true, __ATOMIC_SEQ_CST);
-	qp->path_host = pvr_gid_find_host(adapter, qp->attr.ah_attr.dgid);
+	state = pvr_gid_resolve(adapter, qp->attr.ah_attr.dgid, &qp->path_host);
 	if (qp->path_host)
 		return PVR_RESOLVE_YES;
+	/* A peer without a pvrdmad is perhaps on the wire. */
+	if (adapter->port && state == PVR_GID_ABSENT)
+		return PVR_RESOLVE_NO;
 	return adapter->engine->fabrics->gid_ops ? PVR_RESOLVE_PENDING : PVR_RESOLVE_NO;
 }
 

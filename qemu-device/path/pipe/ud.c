@@ -64,7 +64,7 @@ enum pvr_ud_result pvr_pipe_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 		sent = false;
 		break;
 	default:
-		break;
+		return PVR_UD_RESULT_ABSENT;
 	}
 	return sent ? PVR_UD_RESULT_SENT : PVR_UD_RESULT_PENDING;
 }

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Answers of the wire path's responder: READ data and atomics, in the order of their PSNs.
+ *
+ * A READ of any length leaves in turns of PVR_ETH_ANSWER_PACKETS, so that a peer's requests
+ * cost a bounded time each. Its key is checked again in each turn.
+ */
+#include "path/wire/internal.h"
+
+#include <string.h>
+
+#include "core/sg.h"
+#include "rdma/cq.h"
+#include "rdma/responder.h"
+
+/* A turn of a READ. */
+struct pvr_eth_turn {
+	struct pvr_inbound inbound; /* refers to the members below */
+	struct pvr_req_src req_src;
+	struct pvr_send_wqe wqe; /* only its header is valid */
+	struct pvr_eth_rq *rq;
+	struct pvr_eth_answer *answer;
+	unsigned int left; /* packets */
+	bool is_full;
+};
+
+static struct pvr_eth_answer *first(struct pvr_eth_rq *rq)
+{
+	return &rq->answers[rq->first];
+}
+
+bool pvr_eth_answer_add(struct pvr_eth_rq *rq, const struct pvr_eth_answer *answer)
+{
+	if (rq->count >= rq->size)
+		return false;
+	rq->answers[(rq->first + rq->count) % rq->size] = *answer;
+	rq->count++;
+	return true;
+}
+
+void pvr_eth_answers_drop(struct pvr_eth_rq *rq, uint32_t psn)
+{
+	const struct pvr_eth_answer *last;
+
+	while (rq->count) {
+		last = &rq->answers[(rq->first + rq->count - 1) % rq->size];
+		/* One that begins before @psn, but has it, is repeated from there. */
+		if (!last->is_atomic && pvr_eth_distance(last->psn, psn) > 0 &&
+		    pvr_eth_distance(last->psn, psn) < pvr_psns(rq->qp, last->length)) {
+			rq->count--;
+			return;
+		}
+		if (pvr_eth_distance(psn, last->psn) >= PVR_ETH_PSNS_HALF)
+			return;
+		rq->count--;
+	}
+}
+
+/* ----------------------------------------------------------------------------- packets */
+
+static struct pvr_roce_frame data_frame(const struct pvr_eth_turn *turn)
+{
+	const struct pvr_eth_answer *answer = turn->answer;
+	uint32_t mtu = pvr_eth_mtu(turn->rq->qp);
+	uint64_t left = answer->length - answer->done;
+	bool ends = left <= mtu;
+
+	return (struct pvr_roce_frame){
+		.opcode = (uint8_t)pvr_roce_opcode_of(PVR_ROCE_RC, PVR_ROCE_READ_RESPONSE,
+						      !answer->done, ends, 0),
+		.psn = pvr_eth_psn_add(answer->psn, (uint32_t)(answer->done / mtu)),
+		.syndrome = PVR_ETH_ACK,
+		.msn = turn->rq->msn,
+		.payload_bytes = ends ? (uint32_t)left : mtu,
+	};
+}
+
+static int send_data(struct pvr_inbound *in, const struct pvr_sg *from)
+{
+	struct pvr_eth_turn *turn = (struct pvr_eth_turn *)in;
+	struct pvr_eth_answer *answer = turn->answer;
+
+	do {
+		struct pvr_roce_frame frame = data_frame(turn);
+
+		if (!pvr_eth_address(&frame, turn->rq->qp))
+			return 0;
+		switch (pvr_eth_send(turn->rq->qp->adapter, &frame, from, answer->done)) {
+		case PVR_ETH_FAULT:
+			return -EFAULT;
+		case PVR_ETH_FULL:
+			turn->is_full = true;
+			return 0;
+		default:
+			break;
+		}
+		turn->left--;
+		answer->done += frame.payload_bytes;
+	} while (answer->done < answer->length && turn->left);
+	return 0;
+}
+
+static const struct pvr_inbound_ops turn_ops = { .read_reply = send_data };
+
+static struct pvr_syndrome send_read(struct pvr_eth_turn *turn)
+{
+	const struct pvr_eth_answer *answer = turn->answer;
+	struct pvrdma_sq_wqe_hdr *hdr = &turn->wqe.hdr;
+
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->opcode = PVRDMA_WR_RDMA_READ;
+	hdr->wr.rdma.remote_addr = answer->addr;
+	hdr->wr.rdma.rkey = answer->rkey;
+	turn->inbound.ops = &turn_ops;
+	turn->inbound.request = (struct pvr_request){
+		.from = &turn->req_src,
+		.wqe = &turn->wqe,
+		.op = pvr_opcode(PVRDMA_WR_RDMA_READ),
+		.length = answer->length,
+		.offset = answer->done,
+		.chunk = answer->length - answer->done,
+	};
+	return pvr_responder_read_again(turn->rq->qp, &turn->inbound);
+}
+
+static void send_atomic(struct pvr_eth_turn *turn)
+{
+	struct pvr_roce_frame frame = {
+		.opcode = PVR_ROCE_OP_ATOMIC_ACK,
+		.psn = turn->answer->psn,
+		.syndrome = PVR_ETH_ACK,
+		.msn = turn->rq->msn,
+		.original = turn->answer->value,
+	};
+
+	if (pvr_eth_address(&frame, turn->rq->qp))
+		turn->is_full = pvr_eth_send(turn->rq->qp->adapter, &frame, NULL, 0) ==
+				PVR_ETH_FULL;
+	turn->left--;
+}
+
+/* -------------------------------------------------------------------------------- turns */
+
+/* Return: whether the first answer is complete. */
+static bool send_first(struct pvr_eth_turn *turn)
+{
+	const struct pvr_eth_answer *answer = turn->answer;
+	uint32_t psn =
+		pvr_eth_psn_add(answer->psn, (uint32_t)(answer->done / pvr_eth_mtu(turn->rq->qp)));
+	struct pvr_syndrome syndrome;
+
+	if (answer->is_atomic) {
+		send_atomic(turn);
+		return !turn->is_full;
+	}
+	syndrome = send_read(turn);
+	if (syndrome.kind == PVR_SYN_NAK) {
+		pvr_eth_refuse(turn->rq, syndrome.status, psn);
+		return false;
+	}
+	return !turn->is_full && answer->done == answer->length;
+}
+
+static bool may_answer(const struct pvr_qp *qp)
+{
+	return qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE && qp->adapter->link_up &&
+	       pvr_adapter_dma_ok(qp->adapter);
+}
+
+static void wait(struct pvr_eth_rq *rq, bool is_full)
+{
+	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
+	uint64_t now = pvr_now(rq->qp->adapter->engine);
+
+	if (!rq->is_answering)
+		TAILQ_INSERT_TAIL(&wire->answering, rq, link);
+	rq->is_answering = true;
+	if (!pvr_timer_is_set(&wire->timer))
+		pvr_timer_set(&rq->qp->adapter->timers, &wire->timer,
+			      now + (is_full ? PVR_ETH_FULL_NS : 0));
+}
+
+void pvr_eth_answer(struct pvr_eth_rq *rq)
+{
+	struct pvr_eth_turn turn = { .rq = rq, .left = PVR_ETH_ANSWER_PACKETS };
+
+	/* The peer asks again. */
+	if (!may_answer(rq->qp))
+		rq->count = 0;
+	while (rq->count && turn.left) {
+		turn.answer = first(rq);
+		if (!send_first(&turn))
+			break;
+		rq->first = (rq->first + 1) % rq->size;
+		rq->count--;
+	}
+	if (rq->count)
+		wait(rq, turn.is_full);
+	else
+		pvr_eth_ack_behind(rq);
+}
+
+/* Queue pairs in turns, one for each run of the timer. */
+void pvr_eth_answer_timer(struct pvr_timer *timer)
+{
+	struct pvr_eth_adapter *wire =
+		(struct pvr_eth_adapter *)((char *)timer - offsetof(struct pvr_eth_adapter, timer));
+	struct pvr_eth_rq *rq = TAILQ_FIRST(&wire->answering);
+
+	if (!rq)
+		return;
+	TAILQ_REMOVE(&wire->answering, rq, link);
+	rq->is_answering = false;
+	pvr_eth_answer(rq);
+	pvr_publish(wire->adapter);
+	if (!TAILQ_EMPTY(&wire->answering) && !pvr_timer_is_set(timer))
+		pvr_timer_set(&wire->adapter->timers, timer, pvr_now(wire->adapter->engine));
+}

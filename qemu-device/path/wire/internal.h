@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The wire path: RoCEv2 on an Ethernet segment, with peers that have no pvrdmad.
+ *
+ * DOC: PSNs
+ *
+ * - Each packet has a PSN. A queue pair counts PSNs of messages (sq_psn, rq_psn), and bytes
+ *   of the message in progress (rq_offset); both ends have the same path MTU.
+ * - The expected PSN is rq_psn + rq_offset / MTU.
+ *
+ * DOC: way of a queue pair
+ *
+ * - A queue pair uses this path from its first packet, sent or accepted, until RESET.
+ * - A GID that an adapter here or another pvrdmad has is never reached by it, and frames
+ *   from such a GID are dropped: else TLS between hosts would protect nothing.
+ */
+#ifndef PVR_PATH_WIRE_INTERNAL_H
+#define PVR_PATH_WIRE_INTERNAL_H
+
+#include "port.h"
+#include "rdma/path.h"
+#include "rdma/ud.h"
+#include "roce/frame.h"
+#include "roce/opcode.h"
+
+#define PVR_ETH_PSN_MASK 0xffffffu
+#define PVR_ETH_PSNS_HALF (1u << 23)
+#define PVR_ETH_INFLIGHT_MAX 1024u
+/* Packets that a requester may have in flight. */
+#define PVR_ETH_WINDOW_MIN 2u
+#define PVR_ETH_WINDOW_FIRST 64u
+#define PVR_ETH_WINDOW_MAX 256u
+/* Packets of a part of a READ. */
+#define PVR_ETH_READ_PACKETS 64u
+/* Packets of READ data in one turn. */
+#define PVR_ETH_ANSWER_PACKETS 64u
+/* Wait for room on the segment. */
+#define PVR_ETH_FULL_NS 100000u
+
+/* AETH syndromes. */
+#define PVR_ETH_ACK 0x1f /* credit count 31: not used */
+#define PVR_ETH_RNR 0x20
+#define PVR_ETH_NAK_SEQUENCE 0x60
+#define PVR_ETH_NAK_INVALID 0x61
+#define PVR_ETH_NAK_ACCESS 0x62
+#define PVR_ETH_NAK_OPERATION 0x63
+
+/* A request in flight, as in path/pipe/sq.h. */
+struct pvr_eth_inflight {
+	uint32_t psn, psns; /* 0 for a local operation */
+	uint64_t length;
+	uint8_t kind; /* enum pvr_op_kind */
+};
+
+/*
+ * A requester. sq_inflight requests from sq.head on have begun; the PSNs from @una to @next are
+ * in flight, those from @next to @high will be sent again.
+ */
+struct pvr_eth_sq {
+	struct pvr_qp *qp;
+	uint32_t una, next, high;
+	uint32_t cursor; /* the request in flight that has @next */
+	uint32_t window, acked; /* packets; acknowledged since the window changed */
+	uint32_t reads; /* in flight: READs and atomics */
+	uint32_t gap; /* the position of the last repetition for a gap, if has_gap */
+	bool has_gap;
+	bool is_full; /* the segment had no room */
+	uint64_t progress; /* time of the last progress or begin, ns */
+	uint32_t size; /* of @inflight; a power of two */
+	struct pvr_eth_inflight inflight[];
+};
+
+/* An answer that is not sent yet. */
+struct pvr_eth_answer {
+	uint32_t psn; /* of its first packet */
+	uint32_t rkey;
+	uint64_t addr;
+	uint64_t length, done; /* of a READ */
+	uint64_t value; /* of an atomic */
+	bool is_atomic;
+};
+
+/* A responder. */
+struct pvr_eth_rq {
+	struct pvr_qp *qp;
+	TAILQ_ENTRY(pvr_eth_rq) link; /* of answering, if is_answering */
+	bool is_answering;
+	bool ack_due, nak_due; /* behind the answers; a NAK is also an ACK */
+	uint8_t nak; /* its syndrome */
+	uint32_t nak_psn;
+	bool is_open; /* a message is in progress */
+	uint8_t kind; /* enum pvr_roce_kind, of the message */
+	uint32_t msn;
+	uint32_t rkey; /* of a WRITE */
+	uint64_t addr, length;
+	uint32_t first, count, size; /* of @answers, a ring */
+	struct pvr_eth_answer answers[];
+};
+
+/* What an adapter has for its port. */
+struct pvr_eth_adapter {
+	struct pvr_adapter *adapter;
+	struct pvr_port *port;
+	LIST_ENTRY(pvr_eth_adapter) link;
+	TAILQ_HEAD(, pvr_eth_rq) answering; /* the next one is first */
+	struct pvr_timer timer; /* while answers wait */
+	uint64_t messages, bytes; /* sent; read by others */
+	struct {
+		struct pvr_eth_sq *sq;
+		struct pvr_eth_rq *rq;
+	} qps[PVR_MAX_QP]; /* by handle */
+};
+
+struct pvr_port {
+	struct pvr_engine *engine;
+	char name[64];
+	uint32_t mtu;
+	const struct pvr_port_ops *ops;
+	void *opaque;
+	LIST_HEAD(, pvr_eth_adapter) adapters; /* changes only while no worker runs */
+	struct pvr_port_stats stats; /* atomic */
+};
+
+/* Frames that are handled under one lock. */
+struct pvr_eth_batch {
+	struct pvr_eth_adapter *wire; /* locked; or NULL */
+	struct pvr_eth_rq *acks; /* has an ACK due; or NULL */
+};
+
+/* A received frame. */
+struct pvr_eth_packet {
+	const struct pvr_roce_frame *frame;
+	const struct pvr_roce_opcode *op;
+	uint8_t *payload; /* frame->payload_bytes */
+};
+
+static inline uint32_t pvr_eth_psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & PVR_ETH_PSN_MASK;
+}
+
+static inline uint32_t pvr_eth_distance(uint32_t from, uint32_t to)
+{
+	return (to - from) & PVR_ETH_PSN_MASK;
+}
+
+static inline uint32_t pvr_eth_mtu(const struct pvr_qp *qp)
+{
+	return 128u << qp->attr.path_mtu;
+}
+
+static inline void pvr_eth_count(uint64_t *stat, uint64_t n)
+{
+	__atomic_fetch_add(stat, n, __ATOMIC_RELAXED);
+}
+
+static inline struct pvr_eth_sq *pvr_eth_sq(const struct pvr_qp *qp)
+{
+	return qp->adapter->wire->qps[qp->handle].sq;
+}
+
+static inline struct pvr_eth_rq *pvr_eth_rq(const struct pvr_qp *qp)
+{
+	return qp->adapter->wire->qps[qp->handle].rq;
+}
+
+/* Return: request in flight @i, counted from the oldest. */
+static inline struct pvr_eth_inflight *pvr_eth_inflight(struct pvr_eth_sq *sq, uint32_t i)
+{
+	return &sq->inflight[(sq->qp->sq.head + i) & (sq->size - 1)];
+}
+
+static inline bool pvr_eth_has_response(const struct pvr_eth_inflight *inflight)
+{
+	return inflight->kind == PVR_OP_READ || inflight->kind == PVR_OP_ATOMIC;
+}
+
+static inline bool pvr_eth_is_sending(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_RTS || qp->sq_draining;
+}
+
+/* Whether the adapter may use its port for @gid: it is not here, and not at another pvrdmad. */
+enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[16]);
+bool pvr_eth_is_mac_ok(const uint8_t mac[6]);
+
+/* ------------------------------------------------------------------------------ sending */
+
+enum pvr_eth_sent {
+	PVR_ETH_SENT,
+	PVR_ETH_FULL, /* no room: later */
+	PVR_ETH_FAULT, /* guest memory was unplugged */
+};
+
+/* Send @frame with its payload_bytes from @offset of @sg, which may be NULL without payload. */
+enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
+			       const struct pvr_sg *sg, uint64_t offset);
+/* A frame to the peer of a connected queue pair. Return: false if its source GID is gone. */
+bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp);
+
+/* --------------------------------------------------------------------------- requester */
+
+enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max);
+void pvr_eth_timeout(struct pvr_qp *qp);
+void pvr_eth_stop(struct pvr_qp *qp);
+void pvr_eth_close(struct pvr_qp *qp);
+/* Send again from the oldest PSN in flight. */
+void pvr_eth_go_back(struct pvr_eth_sq *sq);
+/* Count a message. */
+void pvr_eth_count_message(struct pvr_qp *qp, uint8_t kind, uint64_t length);
+/* A response to a requester. The adapter's lock is held. */
+void pvr_eth_response(struct pvr_qp *qp, const struct pvr_eth_packet *packet);
+
+/* --------------------------------------------------------------------------- responder */
+
+/* A request of a connected peer. The adapter's lock is held. */
+void pvr_eth_request(struct pvr_eth_batch *batch, struct pvr_qp *qp,
+		     const struct pvr_eth_packet *packet);
+/* Send the ACK that is due, if there is one. */
+void pvr_eth_flush_ack(struct pvr_eth_batch *batch);
+/* Send the ACK or NAK that has waited for the last answer. */
+void pvr_eth_ack_behind(struct pvr_eth_rq *rq);
+/* An ACK of all before, a NAK or an RNR NAK for @psn. */
+void pvr_eth_send_ack(struct pvr_eth_rq *rq, uint8_t syndrome, uint32_t psn);
+void pvr_eth_rq_free(struct pvr_qp *qp);
+
+/* Answers of READs and atomics. */
+bool pvr_eth_answer_add(struct pvr_eth_rq *rq, const struct pvr_eth_answer *answer);
+/* Drop the answers from @psn on, which the peer asks for again. */
+void pvr_eth_answers_drop(struct pvr_eth_rq *rq, uint32_t psn);
+/* Send what is due, up to PVR_ETH_ANSWER_PACKETS; the rest follows by a timer. */
+void pvr_eth_answer(struct pvr_eth_rq *rq);
+void pvr_eth_answer_timer(struct pvr_timer *timer);
+/* The expected PSN. */
+uint32_t pvr_eth_expected(const struct pvr_qp *qp);
+/* A request was refused: the NAK of @status for @psn, once more if it is asked again. */
+void pvr_eth_refuse(struct pvr_eth_rq *rq, enum pvrdma_wc_status status, uint32_t psn);
+
+/* --------------------------------------------------------------------------- datagrams */
+
+enum pvr_ud_result pvr_eth_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				   const struct pvr_datagram *dgram);
+void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
+
+#endif /* PVR_PATH_WIRE_INTERNAL_H */

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The path ops of the wire path. */
+#include "path/wire/ops.h"
+
+#include <stdlib.h>
+
+#include "path/wire/internal.h"
+#include "rdma/responder_state.h"
+
+/* The largest path MTU whose packets the interface carries. */
+static uint8_t active_mtu(uint32_t mtu)
+{
+	uint8_t path_mtu = PVR_MAX_MTU;
+
+	while (path_mtu > PVR_MTU_256 && (128u << path_mtu) + PVR_PORT_OVERHEAD > mtu)
+		path_mtu--;
+	return path_mtu;
+}
+
+/* Without memory the adapter does without its port: its peers there stay unreachable. */
+static void adapter_init(struct pvr_adapter *adapter)
+{
+	struct pvr_eth_adapter *wire;
+
+	if (!adapter->port)
+		return;
+	wire = calloc(1, sizeof(*wire));
+	if (!wire || pvr_timer_init(&adapter->timers, &wire->timer, pvr_eth_answer_timer)) {
+		free(wire);
+		pvr_log(adapter->engine, adapter, PVR_LOG_ERR,
+			"out of memory: it does not use port %s", adapter->port->name);
+		return;
+	}
+	wire->adapter = adapter;
+	wire->port = adapter->port;
+	TAILQ_INIT(&wire->answering);
+	LIST_INSERT_HEAD(&adapter->port->adapters, wire, link);
+	adapter->wire = wire;
+	adapter->active_mtu = active_mtu(wire->port->mtu);
+}
+
+static void adapter_exit(struct pvr_adapter *adapter)
+{
+	struct pvr_eth_adapter *wire = adapter->wire;
+
+	if (!wire)
+		return;
+	LIST_REMOVE(wire, link);
+	pvr_timer_cancel(&adapter->timers, &wire->timer);
+	pvr_timer_exit(&adapter->timers, &wire->timer);
+	adapter->wire = NULL;
+	free(wire);
+}
+
+/* A queue pair that another path has served stays away from the wire until RESET. */
+static bool was_elsewhere(const struct pvr_qp *qp)
+{
+	return qp->peer_incarnation || qp->pipe_sq ||
+	       (qp->responder_state && qp->responder_state->from);
+}
+
+static enum pvr_resolve resolve(struct pvr_qp *qp)
+{
+	const struct pvr_ah_attr *ah = &qp->attr.ah_attr;
+	struct pvr_adapter *adapter = qp->adapter;
+
+	if (!adapter->wire || adapter->gid_type != PVR_GID_TYPE_ROCE_V2 || qp->xrc_role ||
+	    !pvr_eth_is_mac_ok(ah->dmac) ||
+	    pvr_eth_mtu(qp) + PVR_PORT_OVERHEAD > adapter->wire->port->mtu || was_elsewhere(qp))
+		return PVR_RESOLVE_NO;
+	return pvr_eth_find(adapter, ah->dgid) == PVR_GID_ABSENT ? PVR_RESOLVE_YES : PVR_RESOLVE_NO;
+}
+
+/* Until RESET: a peer on the wire has its PSNs. */
+static bool detach(struct pvr_qp *qp)
+{
+	return !pvr_eth_sq(qp) && !pvr_eth_rq(qp);
+}
+
+const struct pvr_path_ops pvr_eth_path_ops = {
+	.name = "wire",
+	.adapter_init = adapter_init,
+	.adapter_exit = adapter_exit,
+	.resolve = resolve,
+	.detach = detach,
+	.run_sq = pvr_eth_run_sq,
+	.timeout = pvr_eth_timeout,
+	.stop = pvr_eth_stop,
+	.close = pvr_eth_close,
+	.forget = pvr_eth_rq_free,
+	.ud_send = pvr_eth_ud_send,
+};

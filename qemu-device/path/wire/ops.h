@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The wire path, see path/wire/internal.h. */
+#ifndef PVR_PATH_WIRE_OPS_H
+#define PVR_PATH_WIRE_OPS_H
+
+#include "rdma/path.h"
+
+extern const struct pvr_path_ops pvr_eth_path_ops;
+
+/* What an adapter has sent by its port. Return: the name of the port, or NULL: it has none. */
+const char *pvr_eth_flow(const struct pvr_adapter *adapter, uint64_t *messages, uint64_t *bytes);
+
+#endif /* PVR_PATH_WIRE_OPS_H */

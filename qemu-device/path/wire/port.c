@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Ports: input from the segment.
+ *
+ * DOC: silent drops
+ *
+ * A frame is dropped without an answer if a header is malformed, if no adapter of the port
+ * has its MAC, if no queue pair is for it or the queue pair has another peer, or if its
+ * source GID is here or at another pvrdmad. The ICRC is checked last, because it takes the
+ * most time. So a frame from an unknown source gets no answer that could be directed at
+ * another machine.
+ */
+#include "path/wire/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gid/dest.h"
+#include "gid/resolve.h"
+#include "path/wire/ops.h"
+#include "rdma/cq.h"
+#include "rdma/worker.h"
+
+struct pvr_port *pvr_port_create(struct pvr_engine *engine, const char *name, uint32_t mtu,
+				 const struct pvr_port_ops *ops, void *opaque)
+{
+	struct pvr_port *port = calloc(1, sizeof(*port));
+
+	if (!port)
+		return NULL;
+	port->engine = engine;
+	snprintf(port->name, sizeof(port->name), "%s", name);
+	port->mtu = mtu;
+	port->ops = ops;
+	port->opaque = opaque;
+	LIST_INIT(&port->adapters);
+	return port;
+}
+
+void pvr_port_destroy(struct pvr_port *port)
+{
+	free(port);
+}
+
+void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stats)
+{
+	const struct pvr_port_stats *from = &port->stats;
+
+	*stats = (struct pvr_port_stats){
+		.tx_frames = pvr_stat_get(&from->tx_frames),
+		.rx_frames = pvr_stat_get(&from->rx_frames),
+		.rx_malformed = pvr_stat_get(&from->rx_malformed),
+		.rx_icrc = pvr_stat_get(&from->rx_icrc),
+		.rx_unknown = pvr_stat_get(&from->rx_unknown),
+		.tx_full = pvr_stat_get(&from->tx_full),
+		.retransmits = pvr_stat_get(&from->retransmits),
+	};
+}
+
+const char *pvr_eth_flow(const struct pvr_adapter *adapter, uint64_t *messages, uint64_t *bytes)
+{
+	const struct pvr_eth_adapter *wire = adapter->wire;
+
+	if (!wire)
+		return NULL;
+	*messages = pvr_stat_get(&wire->messages);
+	*bytes = pvr_stat_get(&wire->bytes);
+	return wire->port->name;
+}
+
+/* ------------------------------------------------------------------------------- checks */
+
+enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_host *host;
+
+	if (pvr_dest_get(adapter, gid)->adapter)
+		return PVR_GID_AT_HOST;
+	return pvr_gid_resolve(adapter, gid, &host);
+}
+
+bool pvr_eth_is_mac_ok(const uint8_t mac[6])
+{
+	static const uint8_t zero[6];
+
+	return !(mac[0] & 1) && memcmp(mac, zero, sizeof(zero));
+}
+
+static bool is_vlan_ok(const struct pvr_gid_entry *entry, uint16_t tag)
+{
+	return (tag & 0xfff) == (entry->vlan == PVR_VLAN_NONE ? 0 : entry->vlan & 0xfff);
+}
+
+/* The queue pair that a packet of RC or UC is for: connected to its sender. */
+static struct pvr_qp *find_qp(struct pvr_adapter *adapter, const struct pvr_roce_frame *frame)
+{
+	bool unreliable = pvr_roce_transport(frame->opcode) == PVR_ROCE_UC;
+	struct pvr_qp *qp = pvr_qp_find(adapter, frame->dest_qpn);
+	const struct pvr_gid_entry *entry;
+
+	if (!qp || qp->type != (unreliable ? PVR_QPT_UC : PVR_QPT_RC) || qp->xrc_role ||
+	    qp->state < PVR_QPS_RTR)
+		return NULL;
+	entry = pvr_gid_get(adapter, qp->attr.ah_attr.sgid_index);
+	if (!entry || memcmp(entry->gid, frame->dst_gid, sizeof(entry->gid)) ||
+	    !is_vlan_ok(entry, frame->vlan) ||
+	    memcmp(qp->attr.ah_attr.dgid, frame->src_gid, sizeof(frame->src_gid)))
+		return NULL;
+	return qp;
+}
+
+static bool is_response(const struct pvr_roce_opcode *op)
+{
+	return op->kind == PVR_ROCE_READ_RESPONSE || op->kind == PVR_ROCE_ACK ||
+	       op->kind == PVR_ROCE_ATOMIC_ACK;
+}
+
+/* -------------------------------------------------------------------------------- input */
+
+static struct pvr_eth_adapter *adapter_of(struct pvr_port *port, const uint8_t mac[6])
+{
+	struct pvr_eth_adapter *wire;
+
+	LIST_FOREACH(wire, &port->adapters, link)
+		if (!memcmp(wire->adapter->mac, mac, sizeof(wire->adapter->mac)))
+			return wire;
+	return NULL;
+}
+
+static void end_batch(struct pvr_eth_batch *batch)
+{
+	struct pvr_eth_adapter *wire = batch->wire;
+
+	if (!wire)
+		return;
+	pvr_eth_flush_ack(batch);
+	pvr_publish(wire->adapter);
+	pvr_adapter_unlock(wire->adapter);
+	batch->wire = NULL;
+}
+
+static void enter(struct pvr_eth_batch *batch, struct pvr_eth_adapter *wire)
+{
+	if (batch->wire == wire)
+		return;
+	end_batch(batch);
+	pvr_adapter_lock(wire->adapter);
+	batch->wire = wire;
+}
+
+/* The adapter is locked. Return: false if the frame is not for it, or its ICRC is bad. */
+static bool is_acceptable(struct pvr_eth_adapter *wire, const struct pvr_roce_frame *frame,
+			  struct pvr_qp **qp)
+{
+	struct pvr_adapter *adapter = wire->adapter;
+
+	*qp = NULL;
+	if (!adapter->link_up || !pvr_adapter_dma_ok(adapter))
+		return false;
+	if (pvr_roce_transport(frame->opcode) != PVR_ROCE_UD) {
+		*qp = find_qp(adapter, frame);
+		if (!*qp)
+			return false;
+	}
+	switch (pvr_eth_find(adapter, frame->src_gid)) {
+	case PVR_GID_ABSENT:
+		return true;
+	case PVR_GID_AT_HOST:
+		pvr_log_guest(
+			adapter,
+			"%s: dropped a RoCE frame whose source GID an adapter here or another pvrdmad has: check the address of the machine that sends it",
+			wire->port->name);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
+		    const struct pvr_eth_packet *packet)
+{
+	if (!qp)
+		pvr_eth_datagram(batch->wire->adapter, packet);
+	else if (is_response(packet->op))
+		pvr_eth_response(qp, packet);
+	else
+		pvr_eth_request(batch, qp, packet);
+}
+
+static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_t *data,
+		      size_t bytes)
+{
+	struct pvr_eth_adapter *wire;
+	struct pvr_roce_frame frame;
+	struct pvr_eth_packet packet = { .frame = &frame };
+	size_t payload, end;
+	struct pvr_qp *qp;
+
+	pvr_eth_count(&port->stats.rx_frames, 1);
+	if (pvr_roce_parse(data, bytes, &frame, &payload, &end) != PVR_ROCE_OK ||
+	    frame.net == PVR_ROCE_V1 || frame.payload_bytes > PVR_ROCE_PAYLOAD_MAX) {
+		pvr_eth_count(&port->stats.rx_malformed, 1);
+		return;
+	}
+	wire = adapter_of(port, frame.dst_mac);
+	packet.op = pvr_roce_opcode(frame.opcode);
+	packet.payload = data + payload;
+	if (wire)
+		enter(batch, wire);
+	if (!wire || pvr_roce_transport(frame.opcode) > PVR_ROCE_UD ||
+	    !is_acceptable(wire, &frame, &qp)) {
+		pvr_eth_count(&port->stats.rx_unknown, 1);
+		return;
+	}
+	if (pvr_roce_check_icrc(data, end) != PVR_ROCE_OK) {
+		pvr_eth_count(&port->stats.rx_icrc, 1);
+		return;
+	}
+	deliver(batch, qp, &packet);
+}
+
+void pvr_port_input(struct pvr_port *port, const struct iovec *frames, unsigned int count)
+{
+	struct pvr_eth_batch batch = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		input_one(port, &batch, frames[i].iov_base, frames[i].iov_len);
+	end_batch(&batch);
+}

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requester of the wire path: sends packets, a window of them at a time.
+ *
+ * Source: IBTA volume 1, 9.7.2 (PSNs), 9.7.6 (timeouts), 9.8.2 (UC).
+ *
+ * DOC: packets in flight
+ *
+ * - A request stays in its ring slot until it is complete, and is fetched and checked again
+ *   whenever packets of it are sent.
+ * - The window counts PSNs. A READ has a PSN for each packet of its data. It is asked for in
+ *   parts of PVR_ETH_READ_PACKETS, one at a time, so no peer sends more at once.
+ * - A part that is asked for again ends where the first request for it has ended: a responder
+ *   that has not got the next part's request would otherwise stay behind.
+ * - After a timeout, a sequence error or a gap in READ data the requester sends again from
+ *   the oldest PSN in flight (go-back-N), with half the window.
+ */
+#include "path/wire/internal.h"
+
+#include <string.h>
+
+#include "core/charge.h"
+#include "rdma/completer.h"
+#include "rdma/cq.h"
+#include "rdma/qp.h"
+#include "rdma/sched.h"
+
+/* Ask for an ACK at least once in so many packets. */
+#define ACK_INTERVAL 16u
+
+struct burst {
+	unsigned int left; /* requests that may still be fetched */
+	uint64_t bytes;
+};
+
+enum burst_step {
+	STEP_NEXT,
+	STEP_STOP, /* idle, waiting, or the queue pair has failed */
+};
+
+/* -------------------------------------------------------------------------- its memory */
+
+static size_t sq_bytes(uint32_t size)
+{
+	return sizeof(struct pvr_eth_sq) + size * sizeof(struct pvr_eth_inflight);
+}
+
+static struct pvr_eth_sq *sq_get(struct pvr_qp *qp)
+{
+	uint32_t size = qp->sq.count < PVR_ETH_INFLIGHT_MAX ? qp->sq.count : PVR_ETH_INFLIGHT_MAX;
+	struct pvr_eth_sq *sq = pvr_eth_sq(qp);
+
+	if (sq)
+		return sq;
+	/* UC has no requests in flight. */
+	if (qp->type == PVR_QPT_UC)
+		size = 1;
+	sq = pvr_charge_alloc(qp->adapter, sq_bytes(size));
+	if (!sq)
+		return NULL;
+	sq->qp = qp;
+	sq->size = size;
+	sq->window = PVR_ETH_WINDOW_FIRST;
+	sq->una = qp->sq_psn;
+	sq->next = qp->sq_psn;
+	sq->high = qp->sq_psn;
+	qp->adapter->wire->qps[qp->handle].sq = sq;
+	return sq;
+}
+
+void pvr_eth_stop(struct pvr_qp *qp)
+{
+	struct pvr_eth_sq *sq = pvr_eth_sq(qp);
+
+	qp->sq_inflight = 0;
+	if (!sq)
+		return;
+	sq->cursor = 0;
+	sq->reads = 0;
+	sq->has_gap = false;
+}
+
+void pvr_eth_close(struct pvr_qp *qp)
+{
+	struct pvr_eth_sq *sq = pvr_eth_sq(qp);
+
+	pvr_eth_stop(qp);
+	if (sq)
+		pvr_charge_free(qp->adapter, sq, sq_bytes(sq->size));
+	qp->adapter->wire->qps[qp->handle].sq = NULL;
+}
+
+void pvr_eth_count_message(struct pvr_qp *qp, uint8_t kind, uint64_t length)
+{
+	if (kind == PVR_OP_LOCAL)
+		return;
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, length);
+	pvr_count(qp, PVR_STAT_TX_READS, kind == PVR_OP_READ);
+	pvr_count(qp, PVR_STAT_TX_ATOMICS, kind == PVR_OP_ATOMIC);
+	pvr_eth_count(&qp->adapter->wire->messages, 1);
+	pvr_eth_count(&qp->adapter->wire->bytes, length);
+}
+
+/* ------------------------------------------------------------------------------ waiting */
+
+static enum burst_step wait_for_acks(struct pvr_eth_sq *sq)
+{
+	pvr_qp_set_wait(sq->qp, PVR_QP_WAIT_ACKS);
+	return STEP_STOP;
+}
+
+static enum burst_step wait_for_room(struct pvr_eth_sq *sq)
+{
+	sq->is_full = true;
+	pvr_requester_await(sq->qp, PVR_ETH_FULL_NS);
+	return STEP_STOP;
+}
+
+/* A request fails after those before it have completed. */
+static enum burst_step fail(struct pvr_eth_sq *sq, uint32_t i, const struct pvr_send_wqe *wqe,
+			    enum pvrdma_wc_status status, const char *why)
+{
+	if (i)
+		return wait_for_acks(sq);
+	pvr_requester_fail(sq->qp, wqe, status, why);
+	return STEP_STOP;
+}
+
+/* ------------------------------------------------------------------------------ packets */
+
+/* A message of which packets are sent. */
+struct message {
+	const struct pvr_send_wqe *wqe;
+	const struct pvr_opcode *op;
+	const struct pvr_sg *sg;
+	uint32_t psn, psns;
+};
+
+static uint16_t last_ext(const struct message *message)
+{
+	if (message->op->imm)
+		return PVR_ROCE_IMM;
+	return message->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV ? PVR_ROCE_IETH : 0;
+}
+
+static void fill_rdma(struct pvr_roce_frame *frame, const struct message *message)
+{
+	frame->addr = message->wqe->hdr.wr.rdma.remote_addr;
+	frame->rkey = message->wqe->hdr.wr.rdma.rkey;
+	frame->length = (uint32_t)message->sg->total;
+}
+
+/* Packet @i of a SEND or WRITE. */
+static void fill_packet(struct pvr_roce_frame *frame, const struct pvr_qp *qp,
+			const struct message *message, uint32_t i)
+{
+	bool write = message->op->kind == PVR_OP_WRITE, ends = i + 1 == message->psns;
+	uint64_t offset = (uint64_t)i * pvr_eth_mtu(qp);
+	const struct pvrdma_sq_wqe_hdr *hdr = &message->wqe->hdr;
+
+	frame->opcode = (uint8_t)pvr_roce_opcode_of(
+		qp->type == PVR_QPT_UC ? PVR_ROCE_UC : PVR_ROCE_RC,
+		write ? PVR_ROCE_WRITE : PVR_ROCE_SEND, !i, ends, ends ? last_ext(message) : 0);
+	frame->payload_bytes = ends ? (uint32_t)(message->sg->total - offset) : pvr_eth_mtu(qp);
+	frame->solicited = ends && (hdr->send_flags & PVR_SEND_SOLICITED);
+	frame->inv_rkey = hdr->ex.invalidate_rkey;
+	memcpy(frame->imm, &hdr->ex.imm_data, sizeof(frame->imm));
+	if (write && !i)
+		fill_rdma(frame, message);
+}
+
+static void fill_atomic(struct pvr_roce_frame *frame, const struct message *message)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &message->wqe->hdr;
+	bool swap = hdr->opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP;
+
+	frame->opcode = (uint8_t)pvr_roce_opcode_of(
+		PVR_ROCE_RC, swap ? PVR_ROCE_CMP_SWAP : PVR_ROCE_FETCH_ADD, true, true, 0);
+	frame->addr = hdr->wr.atomic.remote_addr;
+	frame->rkey = hdr->wr.atomic.rkey;
+	frame->swap_add = swap ? hdr->wr.atomic.swap : hdr->wr.atomic.compare_add;
+	frame->compare = swap ? hdr->wr.atomic.compare_add : 0;
+}
+
+/* A part of a READ from packet @i on, of @packets. */
+static void fill_read(struct pvr_roce_frame *frame, const struct pvr_qp *qp,
+		      const struct message *message, uint32_t i, uint32_t packets)
+{
+	uint64_t offset = (uint64_t)i * pvr_eth_mtu(qp);
+	uint64_t part = (uint64_t)packets * pvr_eth_mtu(qp), left = message->sg->total - offset;
+
+	frame->opcode = PVR_ROCE_OP_READ_REQUEST;
+	fill_rdma(frame, message);
+	frame->addr += offset;
+	frame->length = (uint32_t)(left < part ? left : part);
+}
+
+static uint32_t room(const struct pvr_eth_sq *sq)
+{
+	uint32_t used = pvr_eth_distance(sq->una, sq->next);
+
+	return used < sq->window ? sq->window - used : 0;
+}
+
+/* Sends a packet of the message that has @next. @psns: set to those that it covers. */
+static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *message,
+				  uint32_t *psns)
+{
+	uint32_t i = pvr_eth_distance(message->psn, sq->next), left = message->psns - i;
+	struct pvr_roce_frame frame = { .psn = sq->next };
+	const struct pvr_sg *payload = NULL;
+	struct pvr_qp *qp = sq->qp;
+
+	*psns = 1;
+	if (message->op->kind == PVR_OP_READ) {
+		*psns = PVR_ETH_READ_PACKETS - i % PVR_ETH_READ_PACKETS;
+		*psns = left < *psns ? left : *psns;
+		fill_read(&frame, qp, message, i, *psns);
+		frame.ack_request = true;
+	} else if (message->op->kind == PVR_OP_ATOMIC) {
+		fill_atomic(&frame, message);
+		frame.ack_request = true;
+	} else {
+		fill_packet(&frame, qp, message, i);
+		payload = message->sg;
+		frame.ack_request = left == 1 || room(sq) == 1 ||
+				    sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
+	}
+	if (!pvr_eth_address(&frame, qp))
+		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
+	return pvr_eth_send(qp->adapter, &frame, payload, (uint64_t)i * pvr_eth_mtu(qp));
+}
+
+/* ------------------------------------------------------------------------- reliable, RC */
+
+static void sent(struct pvr_eth_sq *sq, uint32_t psns)
+{
+	if (pvr_eth_distance(sq->una, sq->next) + psns > pvr_eth_distance(sq->una, sq->high))
+		sq->high = pvr_eth_psn_add(sq->next, psns);
+	sq->next = pvr_eth_psn_add(sq->next, psns);
+}
+
+/* A further part of a READ waits until the part before it has come. */
+static bool must_wait(const struct pvr_eth_sq *sq, const struct message *message)
+{
+	uint32_t begun = pvr_eth_distance(message->psn, sq->next);
+
+	return message->op->kind == PVR_OP_READ && begun && sq->una != sq->next;
+}
+
+/* Sends packets of a message until it is sent or the window is full. */
+static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message *message,
+				    struct burst *burst)
+{
+	uint32_t end = pvr_eth_psn_add(message->psn, message->psns), psns;
+
+	while (sq->next != end) {
+		if (!room(sq) || must_wait(sq, message))
+			return wait_for_acks(sq);
+		switch (send_one(sq, message, &psns)) {
+		case PVR_ETH_FULL:
+			return wait_for_room(sq);
+		case PVR_ETH_FAULT:
+			return fail(sq, sq->cursor, message->wqe, PVRDMA_WC_LOC_PROT_ERR,
+				    "memory of a request was unplugged");
+		default:
+			break;
+		}
+		sent(sq, psns);
+		burst->bytes += pvr_eth_mtu(sq->qp);
+	}
+	sq->cursor++;
+	return STEP_NEXT;
+}
+
+/* Sends packets of the request in flight at the cursor. */
+static enum burst_step go_on(struct pvr_eth_sq *sq, struct burst *burst)
+{
+	const struct pvr_eth_inflight *inflight = pvr_eth_inflight(sq, sq->cursor);
+	static const char changed[] = "WQE was changed after it was posted";
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	enum pvrdma_wc_status status;
+	const struct pvr_opcode *op;
+	struct pvr_qp *qp = sq->qp;
+
+	if (inflight->kind == PVR_OP_LOCAL) {
+		sq->cursor++;
+		return STEP_NEXT;
+	}
+	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + sq->cursor, &wqe);
+	op = pvr_opcode(wqe.hdr.opcode);
+	if (op->kind != inflight->kind || !pvr_may_post(qp, op))
+		return fail(sq, sq->cursor, &wqe, PVRDMA_WC_LOC_QP_OP_ERR, changed);
+	status = pvr_prepare(&sg, qp, &wqe, op, 0);
+	if (status == PVRDMA_WC_SUCCESS && sg.total != inflight->length)
+		status = PVRDMA_WC_LOC_QP_OP_ERR;
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(sq, sq->cursor, &wqe, status, changed);
+	burst->left--;
+	return send_packets(sq,
+			    &(struct message){ .wqe = &wqe,
+					       .op = op,
+					       .sg = &sg,
+					       .psn = inflight->psn,
+					       .psns = inflight->psns },
+			    burst);
+}
+
+static void begin_inflight(struct pvr_eth_sq *sq, const struct pvr_eth_inflight *inflight)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (!qp->sq_inflight) {
+		sq->una = inflight->psn;
+		sq->next = inflight->psn;
+		sq->high = inflight->psn;
+		sq->cursor = 0;
+		sq->has_gap = false;
+		sq->progress = pvr_now(qp->adapter->engine);
+	}
+	*pvr_eth_inflight(sq, qp->sq_inflight) = *inflight;
+	qp->sq_inflight++;
+	qp->sq_psn = pvr_eth_psn_add(qp->sq_psn, inflight->psns);
+	sq->reads += pvr_eth_has_response(inflight);
+}
+
+static enum burst_step local_step(struct pvr_eth_sq *sq, const struct pvr_send_wqe *wqe,
+				  struct burst *burst)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	/* IBTA 10.6.5: earlier requests may still need the key. */
+	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV && qp->sq_inflight)
+		return wait_for_acks(sq);
+	burst->left--;
+	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "local operation with SGEs or inline data");
+	if (pvr_local_op(qp, wqe, &burst->bytes))
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_MW_BIND_ERR,
+			    "a region or window could not be bound, registered or invalidated");
+	if (!qp->sq_inflight) {
+		pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
+		return STEP_NEXT;
+	}
+	begin_inflight(sq, &(struct pvr_eth_inflight){ .psn = qp->sq_psn, .kind = PVR_OP_LOCAL });
+	return STEP_NEXT;
+}
+
+/* Return: whether a request in flight delays the begin of @wqe. */
+static bool is_held_up(struct pvr_eth_sq *sq, const struct pvr_send_wqe *wqe,
+		       const struct pvr_opcode *op)
+{
+	const struct pvr_qp *qp = sq->qp;
+
+	if (!qp->sq_inflight)
+		return false;
+	if ((wqe->hdr.send_flags & PVR_SEND_FENCE) && sq->reads)
+		return true;
+	if (op->local && sq->reads && sq->reads >= qp->attr.max_rd_atomic)
+		return true;
+	return pvr_eth_distance(sq->una, qp->sq_psn) >= PVR_ETH_PSNS_HALF / 2;
+}
+
+static enum burst_step begin_rc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
+				struct burst *burst)
+{
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	enum pvrdma_wc_status status;
+	struct pvr_qp *qp = sq->qp;
+
+	if (!pvr_may_post(qp, op))
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "send with an unknown opcode");
+	if (is_held_up(sq, wqe, op))
+		return wait_for_acks(sq);
+	if (op->kind == PVR_OP_LOCAL)
+		return local_step(sq, wqe, burst);
+	if (op->kind > PVR_OP_ATOMIC)
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_REM_INV_REQ_ERR,
+			    "ATOMIC WRITE and FLUSH are not offered on the wire");
+	status = pvr_prepare(&sg, qp, wqe, op, 0);
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));
+	begin_inflight(sq, &(struct pvr_eth_inflight){
+				   .psn = qp->sq_psn,
+				   .psns = op->kind == PVR_OP_ATOMIC ? 1 : pvr_psns(qp, sg.total),
+				   .length = sg.total,
+				   .kind = op->kind,
+			   });
+	return STEP_NEXT;
+}
+
+/* ----------------------------------------------------------------------- unreliable, UC */
+
+static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct message *message,
+				       struct burst *burst)
+{
+	uint32_t mtu = pvr_eth_mtu(sq->qp), i = (uint32_t)(sq->qp->sq_offset / mtu);
+	struct pvr_qp *qp = sq->qp;
+
+	for (; i < message->psns && burst->bytes < PVR_QUANTUM_BYTES; i++) {
+		struct pvr_roce_frame frame = { .psn = pvr_eth_psn_add(message->psn, i) };
+
+		fill_packet(&frame, qp, message, i);
+		if (pvr_eth_address(&frame, qp)) {
+			switch (pvr_eth_send(qp->adapter, &frame, message->sg, (uint64_t)i * mtu)) {
+			case PVR_ETH_FULL:
+				return wait_for_room(sq);
+			case PVR_ETH_FAULT:
+				return fail(sq, 0, message->wqe, PVRDMA_WC_LOC_PROT_ERR,
+					    "memory of a request was unplugged");
+			default:
+				break;
+			}
+		}
+		qp->sq_offset += frame.payload_bytes;
+		burst->bytes += mtu;
+	}
+	if (i < message->psns)
+		return STEP_NEXT;
+	qp->sq_psn = pvr_eth_psn_add(qp->sq_psn, message->psns);
+	pvr_eth_count_message(qp, message->op->kind, message->sg->total);
+	pvr_send_complete(qp, message->wqe, PVRDMA_WC_SUCCESS, message->sg->total);
+	return STEP_NEXT;
+}
+
+/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
+static enum burst_step begin_uc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
+				struct burst *burst)
+{
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	enum pvrdma_wc_status status;
+	struct pvr_qp *qp = sq->qp;
+
+	if (!pvr_may_post(qp, op))
+		return fail(sq, 0, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
+	if (op->kind == PVR_OP_LOCAL)
+		return local_step(sq, wqe, burst);
+	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
+	burst->left--;
+	return send_unreliable(sq,
+			       &(struct message){ .wqe = wqe,
+						  .op = op,
+						  .sg = &sg,
+						  .psn = qp->sq_psn,
+						  .psns = pvr_psns(qp, sg.total) },
+			       burst);
+}
+
+/* --------------------------------------------------------------------------- a quantum */
+
+static enum burst_step begin(struct pvr_eth_sq *sq, struct burst *burst)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_qp *qp = sq->qp;
+	int avail = pvr_wq_avail(&qp->sq);
+
+	if (avail < (int)qp->sq_inflight) {
+		pvr_requester_bad_index(qp);
+		return STEP_STOP;
+	}
+	if (avail == (int)qp->sq_inflight)
+		return STEP_STOP;
+	/* While draining, only a message that has begun goes on. */
+	if ((qp->sq_draining && (qp->sq_inflight || !qp->sq_offset)) || qp->sq_inflight >= sq->size)
+		return wait_for_acks(sq);
+	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + qp->sq_inflight, &wqe);
+	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, burst) : begin_rc(sq, &wqe, burst);
+}
+
+static enum pvr_quantum send_some(struct pvr_eth_sq *sq, struct burst *burst)
+{
+	struct pvr_qp *qp = sq->qp;
+	enum burst_step result;
+
+	while (burst->left && burst->bytes < PVR_QUANTUM_BYTES) {
+		result = sq->cursor < qp->sq_inflight ? go_on(sq, burst) : begin(sq, burst);
+		if (!pvr_eth_is_sending(qp))
+			return PVR_QUANTUM_MORE;
+		if (qp->sq_draining && !qp->sq_inflight && !qp->sq_offset) {
+			pvr_requester_drained(qp);
+			return PVR_QUANTUM_DONE;
+		}
+		if (result == STEP_STOP)
+			return PVR_QUANTUM_DONE;
+	}
+	return PVR_QUANTUM_MORE;
+}
+
+/* --------------------------------------------------------------------------------- time */
+
+static uint64_t timeout_ns(const struct pvr_qp *qp)
+{
+	return 4096ull << qp->attr.timeout;
+}
+
+static bool is_timed(const struct pvr_qp *qp)
+{
+	return qp->attr.timeout && qp->type == PVR_QPT_RC && qp->sq_inflight;
+}
+
+static void start_timer(struct pvr_eth_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (is_timed(qp) && !pvr_timer_is_set(&qp->timer))
+		pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + timeout_ns(qp));
+}
+
+void pvr_eth_go_back(struct pvr_eth_sq *sq)
+{
+	sq->next = sq->una;
+	sq->cursor = 0;
+	sq->acked = 0;
+	sq->window /= 2;
+	if (sq->window < PVR_ETH_WINDOW_MIN)
+		sq->window = PVR_ETH_WINDOW_MIN;
+	pvr_eth_count(&sq->qp->adapter->wire->port->stats.retransmits, 1);
+}
+
+/* Return: false if the queue pair has failed. */
+static bool try_again(struct pvr_eth_sq *sq, uint64_t now)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_qp *qp = sq->qp;
+
+	/* The guest has lowered its producer index, so no request waits. */
+	if (pvr_wq_avail(&qp->sq) <= 0)
+		return true;
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	if (!pvr_requester_retry(qp, &wqe))
+		return false;
+	sq->progress = now;
+	sq->has_gap = false;
+	pvr_eth_go_back(sq);
+	return true;
+}
+
+void pvr_eth_timeout(struct pvr_qp *qp)
+{
+	struct pvr_eth_sq *sq = pvr_eth_sq(qp);
+	uint64_t now = pvr_now(qp->adapter->engine);
+
+	if (!sq || !pvr_eth_is_sending(qp) || !is_timed(qp))
+		return;
+	if (!pvr_adapter_dma_ok(qp->adapter))
+		sq->progress = now;
+	if (now < sq->progress + timeout_ns(qp)) {
+		start_timer(sq);
+		return;
+	}
+	if (try_again(sq, now)) {
+		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+		pvr_sched_kick(qp);
+		start_timer(sq);
+	}
+	pvr_publish(qp->adapter);
+}
+
+/* The guest has reached its limit, or the host has no memory. */
+static void no_memory(struct pvr_qp *qp)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+
+	if (qp->type != PVR_QPT_RC) {
+		pvr_requester_wait(qp);
+		return;
+	}
+	if (pvr_wq_avail(&qp->sq) <= 0)
+		return;
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	pvr_requester_no_response(qp, &wqe);
+}
+
+enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max)
+{
+	struct burst burst = { .left = max };
+	struct pvr_eth_sq *sq = sq_get(qp);
+	enum pvr_quantum result;
+	uint64_t now;
+
+	if (!sq) {
+		no_memory(qp);
+		return PVR_QUANTUM_DONE;
+	}
+	/* While it has waited for room or for a receive, its timer had another use. */
+	now = pvr_now(qp->adapter->engine);
+	if (sq->is_full && is_timed(qp) && now >= sq->progress + timeout_ns(qp) &&
+	    !try_again(sq, now))
+		return PVR_QUANTUM_MORE;
+	sq->is_full = false;
+	result = send_some(sq, &burst);
+	if (pvr_eth_is_sending(qp))
+		start_timer(sq);
+	return result;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* An Ethernet in memory. */
+#include "fg_segment.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "fg_ram.h"
+
+#define FRAME_MAX 9216
+#define BATCH 16
+#define PORT_MTU 4200
+
+struct frame {
+	TAILQ_ENTRY(frame) link;
+	uint64_t due;
+	size_t bytes;
+	uint8_t data[];
+};
+
+TAILQ_HEAD(frames, frame);
+
+struct node {
+	struct fg_segment *segment;
+	unsigned int number;
+	struct fg_host *host;
+	struct pvr_port *port;
+	struct frames to; /* on their way to it */
+	unsigned int count;
+	uint64_t sent;
+	uint8_t last[FRAME_MAX];
+	size_t last_bytes;
+};
+
+struct fg_segment {
+	struct fg_segment_rules rules;
+	uint32_t random;
+	struct node node[FG_SEGMENT_HOSTS];
+};
+
+/* ----------------------------------------------------------------------------- the rules */
+
+static uint32_t next_random(struct fg_segment *segment)
+{
+	segment->random = segment->random * 1664525u + 1013904223u + segment->rules.seed;
+	return segment->random >> 8;
+}
+
+static bool hit(struct fg_segment *segment, unsigned int of_1000)
+{
+	return of_1000 && next_random(segment) % 1000 < of_1000;
+}
+
+static void put(struct node *to, const uint8_t *data, size_t bytes, bool first)
+{
+	struct frame *frame = malloc(sizeof(*frame) + bytes);
+
+	if (!frame)
+		fg_die("no memory for a frame");
+	frame->due = to->host->now + to->segment->rules.delay;
+	frame->bytes = bytes;
+	memcpy(frame->data, data, bytes);
+	if (first)
+		TAILQ_INSERT_HEAD(&to->to, frame, link);
+	else
+		TAILQ_INSERT_TAIL(&to->to, frame, link);
+	to->count++;
+}
+
+static bool send_frame(void *opaque, const uint8_t *data, size_t bytes)
+{
+	struct node *from = opaque;
+	struct fg_segment *segment = from->segment;
+	struct node *to = &segment->node[!from->number];
+	uint8_t copy[FRAME_MAX];
+
+	if (bytes > FRAME_MAX)
+		fg_die("a frame of %zu bytes", bytes);
+	if (segment->rules.room && to->count >= segment->rules.room)
+		return false;
+	from->sent++;
+	memcpy(from->last, data, bytes);
+	from->last_bytes = bytes;
+	if (segment->rules.cut || hit(segment, segment->rules.lose))
+		return true;
+	memcpy(copy, data, bytes);
+	if (hit(segment, segment->rules.damage))
+		copy[next_random(segment) % bytes] ^= (uint8_t)(1u << next_random(segment) % 8);
+	put(to, copy, bytes, hit(segment, segment->rules.swap));
+	if (hit(segment, segment->rules.repeat))
+		put(to, copy, bytes, false);
+	return true;
+}
+
+static const struct pvr_port_ops port_ops = { .send = send_frame };
+
+/* ------------------------------------------------------------------------------ delivery */
+
+static unsigned int take(struct node *node, struct frame *frames[BATCH])
+{
+	unsigned int n = 0;
+
+	while (n < BATCH && !TAILQ_EMPTY(&node->to) &&
+	       TAILQ_FIRST(&node->to)->due <= node->host->now) {
+		frames[n] = TAILQ_FIRST(&node->to);
+		TAILQ_REMOVE(&node->to, frames[n], link);
+		node->count--;
+		n++;
+	}
+	return n;
+}
+
+static bool deliver(struct node *node)
+{
+	struct frame *frames[BATCH];
+	struct iovec iov[BATCH];
+	unsigned int n = take(node, frames);
+
+	for (unsigned int i = 0; i < n; i++)
+		iov[i] = (struct iovec){ frames[i]->data, frames[i]->bytes };
+	pvr_port_input(node->port, iov, n);
+	for (unsigned int i = 0; i < n; i++)
+		free(frames[i]);
+	return n;
+}
+
+static bool step(void *opaque)
+{
+	struct fg_segment *segment = opaque;
+	bool done = false;
+
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++)
+		done |= fg_host_step(segment->node[i].host);
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++)
+		done |= deliver(&segment->node[i]);
+	return done;
+}
+
+static uint64_t deadline(void *opaque)
+{
+	struct fg_segment *segment = opaque;
+	uint64_t first = UINT64_MAX;
+
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++) {
+		struct node *node = &segment->node[i];
+
+		first = fg_sooner(first, fg_host_deadline(node->host));
+		if (!TAILQ_EMPTY(&node->to))
+			first = fg_sooner(first, TAILQ_FIRST(&node->to)->due);
+	}
+	return first;
+}
+
+static void set_clock(void *opaque, uint64_t now)
+{
+	struct fg_segment *segment = opaque;
+
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++)
+		segment->node[i].host->now = now;
+}
+
+static void tell(void *opaque)
+{
+	(void)opaque;
+}
+
+static const struct fg_neighbours neighbours = {
+	.step = step,
+	.deadline = deadline,
+	.set_clock = set_clock,
+	.tell = tell,
+};
+
+/* -------------------------------------------------------------------------------- a life */
+
+static void node_make(struct fg_segment *segment, unsigned int number)
+{
+	struct node *node = &segment->node[number];
+
+	node->segment = segment;
+	node->number = number;
+	TAILQ_INIT(&node->to);
+	node->host = fg_host_create();
+	node->host->neighbours = &neighbours;
+	node->host->neighbours_opaque = segment;
+	node->port = pvr_port_create(node->host->engine, "segment", PORT_MTU, &port_ops, node);
+	if (!node->port)
+		fg_die("no memory for a port");
+	node->host->port = node->port;
+}
+
+struct fg_segment *fg_segment_create(void)
+{
+	struct fg_segment *segment = calloc(1, sizeof(*segment));
+
+	if (!segment)
+		fg_die("no memory for a segment");
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++)
+		node_make(segment, i);
+	return segment;
+}
+
+void fg_segment_destroy(struct fg_segment *segment)
+{
+	struct frame *frame;
+
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++) {
+		struct node *node = &segment->node[i];
+
+		fg_host_destroy(node->host);
+		pvr_port_destroy(node->port);
+		while ((frame = TAILQ_FIRST(&node->to))) {
+			TAILQ_REMOVE(&node->to, frame, link);
+			free(frame);
+		}
+	}
+	free(segment);
+}
+
+struct fg_host *fg_segment_host(struct fg_segment *segment, unsigned int host)
+{
+	return segment->node[host].host;
+}
+
+struct fg_segment_rules *fg_segment_rules(struct fg_segment *segment)
+{
+	return &segment->rules;
+}
+
+void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
+		       size_t bytes)
+{
+	put(&segment->node[host], frame, bytes, false);
+}
+
+const uint8_t *fg_segment_last(const struct fg_segment *segment, unsigned int host, size_t *bytes)
+{
+	*bytes = segment->node[host].last_bytes;
+	return *bytes ? segment->node[host].last : NULL;
+}
+
+uint64_t fg_segment_sent(const struct fg_segment *segment, unsigned int host)
+{
+	return segment->node[host].sent;
+}
+
+struct pvr_port_stats fg_segment_stats(struct fg_segment *segment, unsigned int host)
+{
+	struct pvr_port_stats stats;
+
+	pvr_port_get_stats(segment->node[host].port, &stats);
+	return stats;
+}
