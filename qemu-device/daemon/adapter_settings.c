@@ -98,6 +98,16 @@ static bool set_uar(struct pvr_adapter_settings *adapter, const char *value, str
 	return pvr_fail(err, "uar '%s' is neither mapped nor trapped", value);
 }
 
+static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
+{
+	static const char unix_prefix[] = "unix:";
+	size_t len = strlen(unix_prefix);
+
+	if (strncmp(value, unix_prefix, len) || value[len] != '/')
+		return pvr_fail(err, "wire '%s' is not unix:PATH with an absolute path", value);
+	return pvr_set_socket(adapter->wire, "wire", value + len, err);
+}
+
 static int shift_of_unit(char unit)
 {
 	static const char units[] = "KMGT";
@@ -161,9 +171,11 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_size(&adapter->object_memory, key, value, err);
 	if (!strcmp(key, "worker"))
 		return set_worker(adapter, value, err);
+	if (!strcmp(key, "wire"))
+		return set_wire(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce, uar, memory, object-memory and worker",
+			"hwversion, roce, uar, memory, object-memory, worker and wire",
 			key);
 }
 
@@ -186,6 +198,9 @@ bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, stru
 
 	if (missing)
 		return pvr_fail(err, "adapter '%s' lacks %s", adapter->name, missing);
+	if (adapter->wire[0] && adapter->gid_type == PVR_GID_TYPE_ROCE_V1)
+		return pvr_fail(err, "adapter '%s': wire needs RoCE v2: omit roce=v1",
+				adapter->name);
 	return check_roce(adapter, err);
 }
 

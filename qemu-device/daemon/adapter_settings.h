@@ -15,7 +15,7 @@
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
-	"[,worker=N]"
+	"[,worker=N][,wire=unix:PATH]"
 
 #define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
@@ -32,6 +32,7 @@ struct pvr_adapter_settings {
 	uint64_t object_memory; /* see struct pvr_adapter_config */
 	bool has_worker; /* false: the worker with the fewest adapters */
 	unsigned int worker;
+	char wire[PVR_PATH_MAX]; /* path of the segment's Unix socket; "": no wire */
 };
 
 /* As pvr_set_text(), for a path that fits into struct sockaddr_un. */
@@ -39,8 +40,8 @@ bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
 /*
- * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory" or
- * "worker".
+ * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory",
+ * "worker" or "wire".
  */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);

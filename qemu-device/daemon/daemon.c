@@ -21,6 +21,7 @@
 #include "daemon/network.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
+#include "segment/stream.h"
 
 /*
  * A process has 65,530 mappings by default (vm.max_map_count), and mmap() fails for all adapters
@@ -113,6 +114,30 @@ static bool check_worker(const struct pvr_daemon *daemon,
 			settings->name, settings->worker, daemon->pool.num);
 }
 
+/* The workers are paused. Return: NULL with @why filled. */
+static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
+					   const struct pvr_adapter_settings *settings,
+					   struct pvr_adapter_config *config,
+					   struct pvr_segment_stream **segment,
+					   struct pvr_error *why)
+{
+	struct pvr_pool_thread *thread = &daemon->pool.threads[config->worker];
+	struct pvr_attach *attach;
+
+	*segment = NULL;
+	if (settings->wire[0]) {
+		*segment = pvr_segment_stream_create(thread->loop, daemon->engine, &engine_ops,
+						     daemon, settings->name, settings->wire, why);
+		if (!*segment)
+			return NULL;
+		config->port = pvr_segment_stream_port(*segment);
+	}
+	attach = pvr_attach_create(&thread->env, config, settings->socket, why);
+	if (!attach)
+		pvr_segment_stream_destroy(*segment);
+	return attach;
+}
+
 static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
 			struct pvr_error *err)
 {
@@ -125,6 +150,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.memory = settings->memory,
 		.object_memory = settings->object_memory,
 	};
+	struct pvr_segment_stream *segment;
 	struct pvr_attach *attach;
 	struct pvr_error why;
 
@@ -135,10 +161,11 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 	config.worker = settings->has_worker ? settings->worker : choose_worker(daemon);
 	memcpy(config.mac, settings->mac, sizeof(config.mac));
 	pvr_worker_pool_pause(&daemon->pool);
-	attach = pvr_attach_create(&daemon->pool.threads[config.worker].env, &config,
-				   settings->socket, &why);
-	if (attach)
+	attach = attach_with_wire(daemon, settings, &config, &segment, &why);
+	if (attach) {
+		daemon->segments[daemon->num_adapters] = segment;
 		daemon->adapters[daemon->num_adapters++] = attach;
+	}
 	pvr_worker_pool_resume(&daemon->pool);
 	if (!attach)
 		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
@@ -196,6 +223,7 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 {
 	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
 	size_t i = index_of(daemon, name);
+	struct pvr_segment_stream *segment = daemon->segments[i];
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
 	pvr_captures_end(daemon, attach);
@@ -203,8 +231,11 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 	pvr_worker_pool_pause(&daemon->pool);
 	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
 		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));
+	memmove(&daemon->segments[i], &daemon->segments[i + 1],
+		(daemon->num_adapters - i - 1) * sizeof(daemon->segments[0]));
 	daemon->num_adapters--;
 	pvr_attach_destroy(attach);
+	pvr_segment_stream_destroy(segment);
 	pvr_worker_pool_resume(&daemon->pool);
 }
 
@@ -387,8 +418,10 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_stall_guard_exit(&daemon->guard);
 	pvr_control_destroy(daemon->control);
 	pvr_network_stop(daemon);
-	while (daemon->num_adapters)
+	while (daemon->num_adapters) {
 		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
+		pvr_segment_stream_destroy(daemon->segments[daemon->num_adapters]);
+	}
 	pvr_loop_remove(&daemon->signals);
 	if (daemon->signals.fd >= 0)
 		close(daemon->signals.fd);

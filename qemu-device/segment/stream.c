@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A segment by a Unix socket of QEMU. */
+#include "segment/stream.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/unix_socket.h"
+
+#define LENGTH_BYTES 4u
+/* The largest frame that QEMU sends is one of a NIC with segmentation offload. */
+#define FRAME_MAX (68u << 10)
+#define INPUT_BYTES (256u << 10)
+#define OUTPUT_BYTES (16u << 10)
+/* Frames that are handled at once, and receptions before other sources have their turn. */
+#define BATCH 64u
+#define RECEPTIONS 4u
+#define SOCKET_BUFFER (1 << 20)
+
+struct pvr_segment_stream {
+	struct pvr_source listener;
+	struct pvr_source source;
+	struct pvr_loop *loop;
+	struct pvr_port *port;
+	const struct pvr_engine_ops *ops;
+	void *opaque;
+	char name[PVR_NAME_MAX];
+	char path[PVR_SOCKET_PATH_MAX + 1];
+	/* The thread of the loop uses it alone. */
+	uint8_t *input;
+	size_t filled;
+	/* Protects the members below, which send() uses in any thread. */
+	pthread_mutex_t lock;
+	int fd; /* -1: no connection; also that of @source */
+	uint8_t output[OUTPUT_BYTES]; /* the rest of a frame that was sent in part */
+	size_t rest;
+};
+
+static void say(const struct pvr_segment_stream *stream, enum pvr_log_level level, const char *what,
+		const char *why)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "wire %s: %s%s", stream->path, what, why);
+	stream->ops->log(stream->opaque, level, stream->name, line);
+}
+
+/* ------------------------------------------------------------------------------- output */
+
+/* The lock is held. Return: whether nothing is left. */
+static bool flush(struct pvr_segment_stream *stream)
+{
+	ssize_t n;
+
+	if (!stream->rest)
+		return true;
+	n = send(stream->fd, stream->output, stream->rest, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n <= 0)
+		return false;
+	stream->rest -= (size_t)n;
+	memmove(stream->output, stream->output + n, stream->rest);
+	return !stream->rest;
+}
+
+/* Keeps what the socket has not taken of a frame. */
+static void keep_rest(struct pvr_segment_stream *stream, const struct iovec iov[2], size_t sent)
+{
+	size_t skip;
+	int i;
+
+	stream->rest = 0;
+	for (i = 0; i < 2; i++) {
+		skip = sent < iov[i].iov_len ? sent : iov[i].iov_len;
+		sent -= skip;
+		memcpy(stream->output + stream->rest, (const uint8_t *)iov[i].iov_base + skip,
+		       iov[i].iov_len - skip);
+		stream->rest += iov[i].iov_len - skip;
+	}
+}
+
+static bool send_locked(struct pvr_segment_stream *stream, const uint8_t *frame, size_t bytes)
+{
+	uint32_t length = htonl((uint32_t)bytes);
+	struct iovec iov[2] = { { &length, sizeof(length) }, { (void *)(uintptr_t)frame, bytes } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n;
+
+	/* Without a connection frames are lost, as on a cable that is not plugged in. */
+	if (stream->fd < 0 || sizeof(length) + bytes > OUTPUT_BYTES)
+		return true;
+	if (!flush(stream))
+		return false;
+	n = sendmsg(stream->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0)
+		return errno != EAGAIN && errno != ENOBUFS;
+	keep_rest(stream, iov, (size_t)n);
+	return true;
+}
+
+static bool port_send(void *opaque, const uint8_t *frame, size_t bytes)
+{
+	struct pvr_segment_stream *stream = opaque;
+	bool taken;
+
+	pthread_mutex_lock(&stream->lock);
+	taken = send_locked(stream, frame, bytes);
+	pthread_mutex_unlock(&stream->lock);
+	return taken;
+}
+
+static const struct pvr_port_ops port_ops = { .send = port_send };
+
+/* -------------------------------------------------------------------------------- input */
+
+static void disconnect(struct pvr_segment_stream *stream)
+{
+	int fd = stream->fd;
+
+	if (fd < 0)
+		return;
+	pvr_loop_remove(&stream->source);
+	pthread_mutex_lock(&stream->lock);
+	stream->fd = -1;
+	stream->rest = 0;
+	pthread_mutex_unlock(&stream->lock);
+	close(fd);
+	stream->source.fd = -1;
+	stream->filled = 0;
+}
+
+/* Lists whole frames. @used: set to their bytes. Return: their number, or -1 for a bad length. */
+static int list_frames(struct pvr_segment_stream *stream, struct iovec frames[BATCH], size_t *used)
+{
+	uint32_t length;
+	int n = 0;
+
+	*used = 0;
+	while (n < (int)BATCH && stream->filled - *used >= LENGTH_BYTES) {
+		memcpy(&length, stream->input + *used, sizeof(length));
+		length = ntohl(length);
+		if (length > FRAME_MAX)
+			return -1;
+		if (stream->filled - *used - LENGTH_BYTES < length)
+			break;
+		frames[n++] = (struct iovec){ stream->input + *used + LENGTH_BYTES, length };
+		*used += LENGTH_BYTES + length;
+	}
+	return n;
+}
+
+/* Return: false if the peer does not send frames. */
+static bool take_frames(struct pvr_segment_stream *stream)
+{
+	struct iovec frames[BATCH];
+	size_t used;
+	int n;
+
+	do {
+		n = list_frames(stream, frames, &used);
+		if (n < 0)
+			return false;
+		pvr_port_input(stream->port, frames, (unsigned int)n);
+		stream->filled -= used;
+		memmove(stream->input, stream->input + used, stream->filled);
+	} while (n == (int)BATCH);
+	return true;
+}
+
+/* Return: whether more may be there. */
+static bool receive(struct pvr_segment_stream *stream)
+{
+	ssize_t n = recv(stream->fd, stream->input + stream->filled, INPUT_BYTES - stream->filled,
+			 MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		say(stream, PVR_LOG_INFO, "the segment has disconnected", "");
+		disconnect(stream);
+		return false;
+	}
+	stream->filled += (size_t)n;
+	if (take_frames(stream))
+		return true;
+	say(stream, PVR_LOG_WARN, "a frame longer than 68 KiB: closed the connection;",
+	    " expected QEMU's -netdev stream there");
+	disconnect(stream);
+	return false;
+}
+
+/* Edge-triggered, so that the end of a full socket is an event, too. */
+static void stream_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_segment_stream *stream =
+		(struct pvr_segment_stream *)((char *)source -
+					      offsetof(struct pvr_segment_stream, source));
+	unsigned int i;
+
+	(void)events;
+	pthread_mutex_lock(&stream->lock);
+	flush(stream);
+	pthread_mutex_unlock(&stream->lock);
+	for (i = 0; i < RECEPTIONS; i++) {
+		if (!receive(stream))
+			return;
+		pvr_loop_worked(stream->loop);
+	}
+	pvr_loop_again(source);
+}
+
+static void listener_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_segment_stream *stream =
+		(struct pvr_segment_stream *)((char *)source -
+					      offsetof(struct pvr_segment_stream, listener));
+	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int buffer = SOCKET_BUFFER;
+
+	(void)events;
+	if (fd < 0)
+		return;
+	disconnect(stream);
+	/* A larger buffer is for speed only. */
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) < 0)
+		say(stream, PVR_LOG_DEBUG, "cannot set the socket's buffer: ", strerror(errno));
+	stream->source.fd = fd;
+	if (pvr_loop_add(stream->loop, &stream->source, EPOLLIN | EPOLLOUT | EPOLLET) < 0) {
+		say(stream, PVR_LOG_ERR, "cannot watch a connection: ", strerror(errno));
+		close(fd);
+		stream->source.fd = -1;
+		return;
+	}
+	pthread_mutex_lock(&stream->lock);
+	stream->fd = fd;
+	pthread_mutex_unlock(&stream->lock);
+	say(stream, PVR_LOG_INFO, "the segment has connected", "");
+}
+
+/* -------------------------------------------------------------------------------- a life */
+
+static bool open_stream(struct pvr_segment_stream *stream, struct pvr_engine *engine,
+			struct pvr_error *err)
+{
+	bool replaced;
+
+	stream->input = malloc(INPUT_BYTES);
+	stream->port =
+		pvr_port_create(engine, stream->path, PVR_SEGMENT_STREAM_MTU, &port_ops, stream);
+	if (!stream->input || !stream->port)
+		return pvr_fail(err, "out of memory");
+	stream->listener.fd = pvr_unix_listen(stream->path, &replaced, err);
+	if (stream->listener.fd < 0)
+		return false;
+	if (pvr_loop_add(stream->loop, &stream->listener, EPOLLIN) < 0)
+		return pvr_fail(err, "cannot watch the socket %s: %s", stream->path,
+				strerror(errno));
+	return true;
+}
+
+struct pvr_segment_stream *pvr_segment_stream_create(struct pvr_loop *loop,
+						     struct pvr_engine *engine,
+						     const struct pvr_engine_ops *ops, void *opaque,
+						     const char *name, const char *path,
+						     struct pvr_error *err)
+{
+	struct pvr_segment_stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream) {
+		pvr_fail(err, "out of memory");
+		return NULL;
+	}
+	pthread_mutex_init(&stream->lock, NULL);
+	stream->loop = loop;
+	stream->ops = ops;
+	stream->opaque = opaque;
+	stream->fd = -1;
+	stream->listener = (struct pvr_source){ .fd = -1, .ready = listener_ready };
+	stream->source = (struct pvr_source){ .fd = -1, .ready = stream_ready };
+	snprintf(stream->name, sizeof(stream->name), "%s", name);
+	snprintf(stream->path, sizeof(stream->path), "%s", path);
+	if (open_stream(stream, engine, err))
+		return stream;
+	pvr_segment_stream_destroy(stream);
+	return NULL;
+}
+
+struct pvr_port *pvr_segment_stream_port(const struct pvr_segment_stream *stream)
+{
+	return stream->port;
+}
+
+void pvr_segment_stream_destroy(struct pvr_segment_stream *stream)
+{
+	if (!stream)
+		return;
+	disconnect(stream);
+	pvr_loop_remove(&stream->listener);
+	if (stream->listener.fd >= 0) {
+		close(stream->listener.fd);
+		unlink(stream->path);
+	}
+	pvr_port_destroy(stream->port);
+	pthread_mutex_destroy(&stream->lock);
+	free(stream->input);
+	free(stream);
+}

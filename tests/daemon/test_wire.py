@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The socket of an adapter's Ethernet segment, wire=unix:PATH, with this test in the place of QEMU."""
+
+import random
+import socket
+import struct
+
+import pytest
+
+
+@pytest.fixture
+def wire(daemon):
+    path = daemon.folder / "wire"
+    daemon.add_adapter("wired", 7, wire=f"unix:{path}")
+    return path
+
+
+def _connect(path):
+    qemu = socket.socket(socket.AF_UNIX)
+    qemu.settimeout(10)
+    qemu.connect(str(path))
+    return qemu
+
+
+def _frame(data):
+    return struct.pack("!I", len(data)) + data
+
+
+def _is_closed(qemu):
+    return qemu.recv(1) == b""
+
+
+def test_frames_that_are_no_roce_are_dropped(daemon, wire):
+    seeded = random.Random(1)
+    mac = bytes.fromhex("525400123407")
+    with _connect(wire) as qemu:
+        for _ in range(2000):
+            data = seeded.randbytes(seeded.randrange(200))
+            qemu.sendall(_frame(mac + data if seeded.random() < 0.5 else data))
+        # In parts, as a stream has them.
+        for byte in _frame(mac + bytes(60)):
+            qemu.sendall(bytes([byte]))
+        daemon.must("adapters")
+        qemu.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            qemu.recv(1)
+
+
+def test_a_frame_beyond_the_limit_ends_the_connection(daemon, wire):
+    with _connect(wire) as qemu:
+        qemu.sendall(struct.pack("!I", 1 << 20))
+        assert _is_closed(qemu)
+    daemon.wait_for_log("a frame longer than 68 KiB")
+    with _connect(wire) as qemu:
+        qemu.sendall(_frame(bytes(60)))
+        daemon.must("adapters")
+
+
+def test_a_new_connection_replaces_the_last_one(daemon, wire):
+    with _connect(wire) as first, _connect(wire) as second:
+        assert _is_closed(first)
+        second.sendall(_frame(bytes(60)))
+        daemon.must("adapters")
+
+
+def test_the_socket_goes_with_its_adapter(daemon, wire):
+    with _connect(wire) as qemu:
+        daemon.must("remove-adapter", "wired")
+        assert _is_closed(qemu)
+    assert not wire.exists()
+
+
+def test_two_adapters_cannot_share_a_wire(daemon, wire):
+    done = daemon.ctl("add-adapter", f"name=x,socket={daemon.folder}/x,mac=52:54:00:12:34:09,wire=unix:{wire}")
+    assert done.returncode == 1 and "is in use by process" in done.stderr
