@@ -35,6 +35,13 @@ def count(number, what):
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def _wired(options):
+    """The nodes whose adapters speak RoCE on the segment: there are nodes with Soft-RoCE."""
+    if "rxe" not in options.drivers:
+        return []
+    return [number for number, device in options.devices.items() if device.driver == "pvrdma"]
+
+
 def _start_daemon(options, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
@@ -42,12 +49,13 @@ def _start_daemon(options, run, progress, stack):
         service = Fleet(options, run)
     else:
         service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs, options.pvrdmad_log_level,
-                         options.adapter_settings, options.per_node, options.fabrics, args=options.daemon_args)
+                         options.adapter_settings, options.per_node, options.fabrics, args=options.daemon_args, wires=_wired(options))
     stack.callback(_close_daemon, service)
     service.start()
     options.controls = service.controls
     options.adapters = [(path, "") for path in service.sockets.values()]
     options.more = service.more
+    options.wires = getattr(service, "wires", {})
     if options.fault:
         faults.load(options, run, options.fault)
     progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters" +
@@ -111,7 +119,7 @@ def _vm_maker(options, found, run, control, segment):
         return Vm(
             number=number, kernel=found.kernel, initramfs=found.initramfs, image=found.image,
             driver=device.driver, nic=device.nic, mac=options.macs[number],
-            netdev=segment.netdev(number), adapter=adapter, posted=device.posted, shares=shares,
+            netdev=segment.netdev(number), wire=getattr(options, "wires", {}).get(number), adapter=adapter, posted=device.posted, shares=shares,
             memory=options.memory, smp=options.smp, append=options.append,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
             shell_path=run / f"shell{number}" if options.shell else None,

@@ -12,6 +12,7 @@ from .errors import LabError
 
 OLDEST = (10, 1)
 HUB = 1  # joins the NICs of a VM. Hub 0 is a segment of one VM: a hub that is joined with itself never ends
+RECONNECT_MS = 100  # until pvrdmad listens
 _CMDLINE = [
     "console=ttyS0", "loglevel=5", "panic=-1", "rdinit=/init",
     # a guest under TCG must not be slowed by what it does not need ...
@@ -103,7 +104,7 @@ def _share(tag, path, readonly):
 
 
 def _devices(vm):
-    nic = {"driver": vm.nic, "netdev": "port1" if vm.more else "net", "mac": vm.mac, "romfile": "", "addr": "6.0"}
+    nic = {"driver": vm.nic, "netdev": "port1" if _has_hub(vm) else "net", "mac": vm.mac, "romfile": "", "addr": "6.0"}
     if not vm.adapter:
         return ["-device", json.dumps(nic)]
     adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(vm.adapter)}}
@@ -128,11 +129,19 @@ def _hot_plug_ports(vm):
     return [word for port in ports if vm.qmp for word in ("-device", json.dumps(port))]
 
 
+def _has_hub(vm):
+    return bool(vm.more or vm.wire)
+
+
 def _hub(vm):
-    """The hub that joins the first NIC, the segment and further NICs."""
-    if not vm.more:
+    """The hub that joins the first NIC, the segment, the adapter's wire and further NICs."""
+    if not _has_hub(vm):
         return []
-    return ["-netdev", json.dumps({"type": "hubport", "id": "port0", "hubid": HUB, "netdev": "net"}),
+    wire = {"type": "stream", "id": "wire", "server": False, "reconnect-ms": RECONNECT_MS,
+            "addr": {"type": "unix", "path": str(vm.wire)}}
+    ports = ["-netdev", json.dumps(wire), "-netdev",
+             json.dumps({"type": "hubport", "id": "portw", "hubid": HUB, "netdev": "wire"})] if vm.wire else []
+    return [*ports,"-netdev", json.dumps({"type": "hubport", "id": "port0", "hubid": HUB, "netdev": "net"}),
             "-netdev", json.dumps({"type": "hubport", "id": "port1", "hubid": HUB})]
 
 
