@@ -137,3 +137,25 @@ TEST(lossy, test_silent_peer_ends_in_bounded_time)
 			9 * (4096ull << 10));
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
+
+/* Of 64 packets: else a peer would send all of a long READ at once. */
+TEST_CASES(rc, test_reads_are_asked_for_in_parts, adversaries)
+{
+	struct fg_conn conn = fg_conn_default;
+	struct segment_frame request;
+
+	conn.mtu = PVR_MTU_256;
+	conn.timeout = 10;
+	fg_end_connect(&env->a, &env->b, &conn);
+	fg_segment_rules(env->segment)->cut = true;
+	fg_fill(env->b.mr.va, 2 * LEN, 5);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 2 * LEN);
+	fg_run(env->host);
+	request = segment_last(env, 0);
+	assert_int_equal(request.frame.opcode, PVR_ROCE_OP_READ_REQUEST);
+	assert_int_equal(request.frame.length, 64 * 256);
+	*fg_segment_rules(env->segment) = row->rules;
+	settle(env);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_mismatch(env->a.mr.va, 2 * LEN, 5), 2 * LEN);
+}
