@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The command channel: one request slot, one response slot, one interrupt. */
+/*
+ * The command channel: one request slot, one response slot, one interrupt.
+ *
+ * DOC: Posted commands
+ *
+ * A change of a QP that the device cannot refuse is posted: the caller does not wait for
+ * its end. The device executes writes of registers and doorbells in order, so each later
+ * doorbell finds the change done. The next command waits for the posted one first. Its
+ * response is taken then, or by the health check.
+ */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/math64.h>
@@ -191,22 +200,25 @@ static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
 	return -EIO;
 }
 
-static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
-		      union pvr_cmd_resp *resp)
+/* Write the request and start the command. */
+static void start_locked(struct pvr_dev *dev, union pvr_cmd_req *req)
 {
-	unsigned long deadline = jiffies + CMD_TIMEOUT;
 	struct pvr_cmd_chan *chan = &dev->cmd;
-	u32 cmd = le32_to_cpu(req->hdr.cmd);
-	union pvr_cmd_resp unused;
-	int err;
 
-	if (pvr_dev_dead(dev))
-		return -EIO;
+	lockdep_assert_held(&chan->lock);
 	req->hdr.response = cpu_to_le64(++chan->cookie);
 	memcpy(chan->req.va, req, sizeof(*req));
 	memset(chan->resp.va, 0, sizeof(struct pvr_resp_hdr));
 	reinit_completion(&chan->done);
 	pvr_reg_write(dev, PVR_REG_REQUEST, 0);
+}
+
+static int finish_locked(struct pvr_dev *dev, u32 cmd, union pvr_cmd_resp *resp,
+			 unsigned long deadline)
+{
+	union pvr_cmd_resp unused;
+	int err;
+
 	if (poll_response_locked(dev))
 		return take_response_locked(dev, cmd, resp ?: &unused);
 	if (pvr_dev_dead(dev))
@@ -215,6 +227,97 @@ static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 	if (err || !resp)
 		return err;
 	return wait_response_locked(dev, cmd, resp, deadline);
+}
+
+static int run_alone_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
+			    union pvr_cmd_resp *resp)
+{
+	unsigned long deadline = jiffies + CMD_TIMEOUT;
+
+	if (pvr_dev_dead(dev))
+		return -EIO;
+	start_locked(dev, req);
+	return finish_locked(dev, le32_to_cpu(req->hdr.cmd), resp, deadline);
+}
+
+/*
+ * The device refused a posted change of a QP, which the driver had checked. So the QP has
+ * failed before, as after a lost connection: its event and its completions report that.
+ * No other reason is valid.
+ */
+static void check_refusal_locked(struct pvr_dev *dev, u32 handle, int refusal)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_QP);
+	req.query_qp.qp_handle = cpu_to_le32(handle);
+	err = run_alone_locked(dev, &req, &resp);
+	if (!err && le32_to_cpu(resp.query_qp.attrs.qp_state) == PVR_QPS_ERR)
+		return;
+	if (!pvr_dev_dead(dev))
+		dev_err(&dev->pdev->dev,
+			"MODIFY_QP of handle %u refused: %pe, expected success or a QP in the error state\n",
+			handle, ERR_PTR(refusal));
+	pvr_dev_fail(dev, "it refused a valid change of a QP");
+}
+
+/* Take the response of the posted command, if there is one. */
+static void settle_locked(struct pvr_dev *dev)
+{
+	struct pvr_cmd_chan *chan = &dev->cmd;
+	union pvr_cmd_resp resp;
+	int err;
+
+	lockdep_assert_held(&chan->lock);
+	if (!chan->is_posted)
+		return;
+	chan->is_posted = false;
+	err = finish_locked(dev, PVR_CMD_MODIFY_QP, &resp,
+			    jiffies + CMD_TIMEOUT);
+	if (err && !pvr_dev_dead(dev))
+		check_refusal_locked(dev, chan->posted_handle, err);
+}
+
+static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	settle_locked(dev);
+	return run_alone_locked(dev, req, resp);
+}
+
+static int post_locked(struct pvr_dev *dev, union pvr_cmd_req *req)
+{
+	struct pvr_cmd_chan *chan = &dev->cmd;
+
+	settle_locked(dev);
+	if (pvr_dev_dead(dev))
+		return -EIO;
+	chan->posted_handle = le32_to_cpu(req->modify_qp.qp_handle);
+	start_locked(dev, req);
+	chan->is_posted = true;
+	return 0;
+}
+
+int pvr_cmd_post_modify_qp(struct pvr_dev *dev, union pvr_cmd_req *req)
+{
+	union pvr_cmd_resp resp;
+	int err;
+
+	if (!(dev->features & PVR_EXT_RESP_POLL))
+		return pvr_cmd(dev, req, &resp);
+	mutex_lock(&dev->cmd.lock);
+	err = post_locked(dev, req);
+	mutex_unlock(&dev->cmd.lock);
+	return err;
+}
+
+void pvr_cmd_settle(struct pvr_dev *dev)
+{
+	lockdep_assert_held(&dev->cmd.lock);
+	if (!pvr_dev_dead(dev))
+		settle_locked(dev);
 }
 
 int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
@@ -277,6 +380,7 @@ int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl)
 	int err = -EIO;
 
 	mutex_lock(&dev->cmd.lock);
+	settle_locked(dev);
 	if (!pvr_dev_dead(dev)) {
 		pvr_reg_write(dev, PVR_REG_CTL, ctl);
 		err = verdict_locked(dev);

@@ -17,6 +17,8 @@ struct pvr_cmd_chan {
 	struct pvr_page req; /* command slot */
 	struct pvr_page resp; /* response slot */
 	u64 cookie; /* key of the last command */
+	bool is_posted; /* the last command's response was not taken yet */
+	u32 posted_handle; /* the QP of that command */
 };
 
 /* cmd.c */
@@ -38,6 +40,27 @@ void pvr_cmd_exit(struct pvr_dev *dev);
  */
 int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
 	    union pvr_cmd_resp *resp);
+
+/**
+ * pvr_cmd_post_modify_qp() - start a MODIFY_QP that cannot fail, without waiting for its end
+ * @dev: the adapter
+ * @req: as for pvr_cmd(); the device has no reason to refuse it, unless the QP has failed
+ *
+ * Without PVR_EXT_RESP_POLL this is pvr_cmd(). A device that refuses the command although
+ * the QP has not failed is declared dead.
+ *
+ * Context: may sleep.
+ * Return: 0, or -EIO if the device is dead.
+ */
+int pvr_cmd_post_modify_qp(struct pvr_dev *dev, union pvr_cmd_req *req);
+
+/**
+ * pvr_cmd_settle() - take the response of a posted command
+ * @dev: the adapter; the caller holds cmd.lock
+ *
+ * Context: may sleep.
+ */
+void pvr_cmd_settle(struct pvr_dev *dev);
 
 /**
  * pvr_cmd_destroy() - run a DESTROY_* command that names only a handle

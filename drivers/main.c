@@ -141,6 +141,7 @@ void pvr_health_work(struct work_struct *work)
 		container_of(work, struct pvr_dev, health_work.work);
 
 	mutex_lock(&dev->cmd.lock);
+	pvr_cmd_settle(dev);
 	if (!pvr_dev_dead(dev))
 		check_health_locked(dev);
 	mutex_unlock(&dev->cmd.lock);

@@ -81,19 +81,76 @@ static int check_attr(struct pvr_dev *dev, struct pvr_qp *qp,
 	return 0;
 }
 
+static void fill_req(struct pvr_qp *qp, const struct ib_qp_attr *attr, int mask,
+		     union pvr_cmd_req *req)
+{
+	memset(req, 0, sizeof(*req));
+	req->hdr.cmd = cpu_to_le32(PVR_CMD_MODIFY_QP);
+	req->modify_qp.qp_handle = cpu_to_le32(qp->handle);
+	/* MIGRATED changes nothing. Older devices refuse it. */
+	mask &= ~IB_QP_PATH_MIG_STATE;
+	req->modify_qp.attr_mask = cpu_to_le32(mask);
+	attr_to_dev(&req->modify_qp.attrs, attr, mask);
+}
+
 static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 		     const struct ib_qp_attr *attr, int mask)
 {
-	union pvr_cmd_req req = {};
+	union pvr_cmd_req req;
 	union pvr_cmd_resp resp;
 
-	req.hdr.cmd = cpu_to_le32(PVR_CMD_MODIFY_QP);
-	req.modify_qp.qp_handle = cpu_to_le32(qp->handle);
-	/* MIGRATED changes nothing. Older devices refuse it. */
-	mask &= ~IB_QP_PATH_MIG_STATE;
-	req.modify_qp.attr_mask = cpu_to_le32(mask);
-	attr_to_dev(&req.modify_qp.attrs, attr, mask);
+	fill_req(qp, attr, mask, &req);
 	return pvr_cmd(dev, &req, &resp);
+}
+
+/* Of these attributes the driver knows all values that a device accepts. */
+#define POSTED_ATTRS                                                         \
+	(IB_QP_STATE | IB_QP_PORT | IB_QP_QKEY | IB_QP_ACCESS_FLAGS |        \
+	 IB_QP_PKEY_INDEX | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | \
+	 IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
+#define TIMEOUT_MAX 31
+#define RETRIES_MAX 7
+
+static bool values_ok(const struct ib_qp_attr *attr, int mask)
+{
+	return !(mask & ~POSTED_ATTRS) &&
+	       !((mask & IB_QP_PKEY_INDEX) && attr->pkey_index) &&
+	       !((mask & IB_QP_TIMEOUT) && attr->timeout > TIMEOUT_MAX) &&
+	       !((mask & IB_QP_RETRY_CNT) && attr->retry_cnt > RETRIES_MAX) &&
+	       !((mask & IB_QP_RNR_RETRY) && attr->rnr_retry > RETRIES_MAX);
+}
+
+/*
+ * Changes to INIT and RTS, which peers do not notice, and to ERR, whose effects arrive as
+ * completions. A device refuses one of them only if the QP has failed. After a change to
+ * RTR the peer may send, so that one must be complete. @attr has passed check_attr().
+ */
+static bool is_postable(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
+			int mask)
+{
+	if (!(mask & IB_QP_STATE))
+		return false;
+	switch (attr->qp_state) {
+	case IB_QPS_INIT:
+		return values_ok(attr, mask);
+	case IB_QPS_RTS:
+		return qp->state == IB_QPS_RTR && values_ok(attr, mask);
+	case IB_QPS_ERR:
+		return mask == IB_QP_STATE;
+	default:
+		return false;
+	}
+}
+
+static int modify_or_post(struct pvr_dev *dev, struct pvr_qp *qp,
+			  const struct ib_qp_attr *attr, int mask)
+{
+	union pvr_cmd_req req;
+
+	if (!is_postable(qp, attr, mask))
+		return modify_qp(dev, qp, attr, mask);
+	fill_req(qp, attr, mask, &req);
+	return pvr_cmd_post_modify_qp(dev, &req);
 }
 
 /*
@@ -155,7 +212,7 @@ static int modify_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (!err && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		end_srq_request(dev, qp);
 	if (!err)
-		err = modify_qp(dev, qp, attr, mask);
+		err = modify_or_post(dev, qp, attr, mask);
 	/* QPs of a dead device are already in the error state */
 	if (err && !(pvr_dev_dead(dev) && (mask & IB_QP_STATE) &&
 		     attr->qp_state == IB_QPS_ERR))

@@ -21,6 +21,9 @@ static struct {
 	u64 fails_at; /* the driver declares the device dead */
 	u32 err; /* the register */
 	u32 err_reads;
+	u32 requests;
+	u32 refusal; /* errno of MODIFY_QP */
+	u32 qp_state; /* of each QP */
 } w;
 
 unsigned long jiffies;
@@ -31,7 +34,9 @@ static void device_responds(void)
 	union pvr_cmd_resp *resp = w.dev.cmd.resp.va;
 
 	resp->hdr.ack = PVR_CMD_RESP_ACK | req->hdr.cmd;
-	resp->hdr.err = 0;
+	resp->hdr.err = req->hdr.cmd == PVR_CMD_MODIFY_QP ? w.refusal : 0;
+	if (req->hdr.cmd == PVR_CMD_QUERY_QP)
+		resp->query_qp.attrs.qp_state = w.qp_state;
 	resp->hdr.response = req->hdr.response;
 }
 
@@ -88,8 +93,10 @@ u32 readl(const void *reg)
 void writel(u32 value, void *reg)
 {
 	(void)value;
-	if ((size_t)((u8 *)reg - w.regs) == PVR_REG_REQUEST)
-		w.done_at = w.work == NEVER ? NEVER : w.now + w.work;
+	if ((size_t)((u8 *)reg - w.regs) != PVR_REG_REQUEST)
+		return;
+	w.requests++;
+	w.done_at = w.work == NEVER ? NEVER : w.now + w.work;
 }
 
 bool pvr_dev_gone(const struct pvr_dev *dev)
@@ -201,4 +208,101 @@ TEST_DEVICE(test_device_without_polling_is_asked_at_once)
 	assert_int_equal(create_pd(), 0);
 	assert_int_equal(w.err_reads, 1);
 	assert_int_equal(w.asleep, 0);
+}
+
+static int post(void)
+{
+	union pvr_cmd_req req = { .hdr.cmd = PVR_CMD_MODIFY_QP };
+
+	req.modify_qp.qp_handle = 7;
+	return pvr_cmd_post_modify_qp(&w.dev, &req);
+}
+
+static void settle(void)
+{
+	mutex_lock(&w.dev.cmd.lock);
+	pvr_cmd_settle(&w.dev);
+	mutex_unlock(&w.dev.cmd.lock);
+}
+
+TEST_DEVICE(test_posted_command_is_not_waited_for)
+{
+	w.work = 20 * US;
+	assert_int_equal(post(), 0);
+	assert_int_equal(w.requests, 1);
+	assert_int_equal(w.now, 0);
+}
+
+/* The request slot must not be written before the device has read it. */
+TEST_DEVICE(test_next_command_waits_for_the_posted_one)
+{
+	w.work = 20 * US;
+	assert_int_equal(post(), 0);
+	assert_int_equal(create_pd(), 0);
+	assert_int_equal(w.requests, 2);
+	assert_in_range(w.now, 40 * US, 45 * US);
+}
+
+TEST_DEVICE(test_next_posted_command_waits_for_the_posted_one)
+{
+	w.work = 20 * US;
+	assert_int_equal(post(), 0);
+	assert_int_equal(post(), 0);
+	assert_int_equal(w.requests, 2);
+	assert_in_range(w.now, 20 * US, 25 * US);
+}
+
+TEST_DEVICE(test_posted_command_of_a_failed_qp_may_be_refused)
+{
+	w.refusal = EINVAL;
+	w.qp_state = PVR_QPS_ERR;
+	assert_int_equal(post(), 0);
+	assert_int_equal(create_pd(), 0);
+	assert_int_equal(w.requests, 3);
+	assert_false(pvr_dev_dead(&w.dev));
+}
+
+TEST_DEVICE(test_posted_command_of_a_working_qp_may_not_be_refused)
+{
+	w.refusal = EINVAL;
+	w.qp_state = PVR_QPS_RTR;
+	assert_int_equal(post(), 0);
+	settle();
+	assert_true(pvr_dev_dead(&w.dev));
+	assert_int_equal(create_pd(), -EIO);
+	assert_int_equal(w.requests, 2);
+}
+
+TEST_DEVICE(test_settled_command_is_settled_once)
+{
+	assert_int_equal(post(), 0);
+	settle();
+	settle();
+	assert_int_equal(w.requests, 1);
+	assert_int_equal(w.err_reads, 0);
+}
+
+TEST_DEVICE(test_posted_command_without_response_is_found_by_the_next_one)
+{
+	w.work = NEVER;
+	w.fails_at = 5 * MS;
+	assert_int_equal(post(), 0);
+	assert_int_equal(create_pd(), -EIO);
+	assert_int_equal(w.requests, 1);
+}
+
+TEST_DEVICE(test_dead_device_takes_no_posted_command)
+{
+	pvr_dev_fail(&w.dev, "the test");
+	assert_int_equal(post(), -EIO);
+	assert_int_equal(w.requests, 0);
+}
+
+TEST_DEVICE(test_device_without_polling_gets_no_posted_command)
+{
+	w.dev.features = 0;
+	w.work = 20 * US;
+	w.refusal = EINVAL;
+	assert_int_equal(post(), -EINVAL);
+	assert_int_equal(w.err_reads, 1);
 }
