@@ -20,7 +20,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_cq_buf *buf)
 	struct pvr_ring_state *state_shm;
 	int err;
 
-	err = pvr_pdir_init(&buf->pdir, &dev->pdev->dev, num_pages(buf), true);
+	err = pvr_pdir_init(&buf->pdir, &dev->dir_pages, num_pages(buf), true);
 	if (err)
 		return err;
 	state_shm = pvr_pdir_at(&buf->pdir, 0);
@@ -46,7 +46,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_cq_buf *buf,
 		buf->umem = NULL;
 		return err;
 	}
-	err = pvr_pdir_init(&buf->pdir, &dev->pdev->dev,
+	err = pvr_pdir_init(&buf->pdir, &dev->dir_pages,
 			    ib_umem_num_dma_blocks(buf->umem, PVR_PAGE_SIZE),
 			    false);
 	if (!err)

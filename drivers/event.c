@@ -10,7 +10,7 @@ int pvr_evring_init(struct pvr_dev *dev, struct pvr_evring *ring, u32 n,
 	struct pvr_ring_state *state_shm;
 	int err;
 
-	err = pvr_pdir_init(&ring->pdir, &dev->pdev->dev,
+	err = pvr_pdir_init(&ring->pdir, &dev->dir_pages,
 			    1 + DIV_ROUND_UP(n * elem_size, PVR_PAGE_SIZE),
 			    true);
 	if (err)

@@ -116,8 +116,8 @@ static unsigned long best_page_size(struct pvr_dev *dev, struct ib_umem *umem)
 static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 {
 	if (dev->features & PVR_EXT_MR_LAYOUT)
-		return pvr_pdir_init_large(&mr->pdir, &dev->pdev->dev, npages);
-	return pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
+		return pvr_pdir_init_large(&mr->pdir, &dev->dir_pages, npages);
+	return pvr_pdir_init(&mr->pdir, &dev->dir_pages, npages, false);
 }
 
 /*
@@ -282,7 +282,7 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	if (!length)
 		return create_mr(mr, ibpd, &req);
 
-	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
+	err = pvr_pdir_init(&mr->pdir, &dev->dir_pages, npages, false);
 	if (err)
 		return err;
 	for (i = 0; i < npages; i++)
@@ -455,7 +455,7 @@ struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
+	err = pvr_pdir_init(&mr->pdir, &dev->dir_pages, npages, false);
 	if (err)
 		goto err_free;
 	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_FRMR);

@@ -3,6 +3,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 
 #include "compat.h"
 #include "pdir.h"
@@ -32,37 +33,71 @@ static void page_free(struct device *dma_dev, struct pvr_page *page)
 	page->va = NULL;
 }
 
-/* Return: an array of @n coherent pages, or NULL. */
-static struct pvr_page *pages_alloc(struct device *dma_dev, u32 n)
+void pvr_page_cache_init(struct pvr_page_cache *cache, struct device *dma_dev)
 {
-	struct pvr_page *pages = kvcalloc(n, sizeof(*pages), GFP_KERNEL);
-	u32 i;
-
-	if (!pages)
-		return NULL;
-	for (i = 0; i < n; i++) {
-		if (page_alloc(dma_dev, &pages[i]))
-			goto err_free;
-		cond_resched();
-	}
-	return pages;
-
-err_free:
-	while (i--)
-		page_free(dma_dev, &pages[i]);
-	kvfree(pages);
-	return NULL;
+	cache->dma_dev = dma_dev;
+	spin_lock_init(&cache->lock);
+	cache->num = 0;
 }
 
-static void pages_free(struct device *dma_dev, struct pvr_page *pages, u32 n)
+void pvr_page_cache_exit(struct pvr_page_cache *cache)
+{
+	while (cache->num)
+		page_free(cache->dma_dev, &cache->spare[--cache->num]);
+}
+
+/* Take a spare page, unless the page must be @zeroed. */
+static int page_take(struct pvr_page_cache *cache, struct pvr_page *page,
+		     bool zeroed)
+{
+	page->va = NULL;
+	spin_lock(&cache->lock);
+	if (cache->num && !zeroed)
+		*page = cache->spare[--cache->num];
+	spin_unlock(&cache->lock);
+	return page->va ? 0 : page_alloc(cache->dma_dev, page);
+}
+
+static void page_put(struct pvr_page_cache *cache, struct pvr_page *page)
+{
+	if (!page->va)
+		return;
+	spin_lock(&cache->lock);
+	if (cache->num < PVR_PAGE_CACHE_MAX) {
+		cache->spare[cache->num++] = *page;
+		page->va = NULL;
+	}
+	spin_unlock(&cache->lock);
+	page_free(cache->dma_dev, page);
+}
+
+static void pages_free(struct pvr_page_cache *cache, struct pvr_page *pages,
+		       u32 n)
 {
 	u32 i;
 
 	for (i = 0; pages && i < n; i++) {
-		page_free(dma_dev, &pages[i]);
+		page_put(cache, &pages[i]);
 		cond_resched();
 	}
 	kvfree(pages);
+}
+
+/* Return: an array of @n coherent pages, or NULL. */
+static struct pvr_page *pages_alloc(struct pvr_page_cache *cache, u32 n,
+				    bool zeroed)
+{
+	struct pvr_page *pages = kvcalloc(n, sizeof(*pages), GFP_KERNEL);
+	u32 i;
+
+	for (i = 0; pages && i < n; i++) {
+		if (page_take(cache, &pages[i], zeroed)) {
+			pages_free(cache, pages, i);
+			return NULL;
+		}
+		cond_resched();
+	}
+	return pages;
 }
 
 /* Enter @n pages of the next level into @pages, 512 per page. */
@@ -82,7 +117,7 @@ static int pdir_alloc_dirs(struct pvr_pdir *pdir)
 {
 	u32 ndirs = pdir_num_dirs(pdir);
 
-	pdir->dirs = pages_alloc(pdir->dma_dev, ndirs);
+	pdir->dirs = pages_alloc(pdir->cache, ndirs, false);
 	if (!pdir->dirs)
 		return -ENOMEM;
 	list_pages(&pdir->dir, pdir->dirs, ndirs);
@@ -95,13 +130,13 @@ static int pdir_alloc_tables(struct pvr_pdir *pdir)
 	u32 ntables = pdir_num_tables(pdir);
 	int err = 0;
 
-	if (page_alloc(pdir->dma_dev, &pdir->dir))
+	if (page_take(pdir->cache, &pdir->dir, false))
 		return -ENOMEM;
 	if (pdir->npages > PVR_PDIR_MAX_PAGES)
 		err = pdir_alloc_dirs(pdir);
 	if (err)
 		return err;
-	pdir->tables = pages_alloc(pdir->dma_dev, ntables);
+	pdir->tables = pages_alloc(pdir->cache, ntables, false);
 	if (!pdir->tables)
 		return -ENOMEM;
 	list_pages(pdir->dirs ?: &pdir->dir, pdir->tables, ntables);
@@ -112,7 +147,7 @@ static int pdir_alloc_pages(struct pvr_pdir *pdir)
 {
 	u32 i;
 
-	pdir->pages = pages_alloc(pdir->dma_dev, pdir->npages);
+	pdir->pages = pages_alloc(pdir->cache, pdir->npages, true);
 	if (!pdir->pages)
 		return -ENOMEM;
 	for (i = 0; i < pdir->npages; i++)
@@ -120,14 +155,14 @@ static int pdir_alloc_pages(struct pvr_pdir *pdir)
 	return 0;
 }
 
-int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
-		  bool own_pages)
+int pvr_pdir_init(struct pvr_pdir *pdir, struct pvr_page_cache *cache,
+		  u64 npages, bool own_pages)
 {
 	int err;
 
 	if (!npages || npages > PVR_PDIR_MAX_PAGES)
 		return -EINVAL;
-	pdir->dma_dev = dma_dev;
+	pdir->cache = cache;
 	pdir->npages = npages;
 	err = pdir_alloc_tables(pdir);
 	if (!err && own_pages)
@@ -137,14 +172,14 @@ int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
 	return err;
 }
 
-int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
+int pvr_pdir_init_large(struct pvr_pdir *pdir, struct pvr_page_cache *cache,
 			u64 npages)
 {
 	int err;
 
 	if (!npages || npages > PVR_PDIR3_MAX_PAGES)
 		return -EINVAL;
-	pdir->dma_dev = dma_dev;
+	pdir->cache = cache;
 	pdir->npages = npages;
 	err = pdir_alloc_tables(pdir);
 	if (err)
@@ -154,18 +189,18 @@ int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
 
 void pvr_pdir_free_lists(struct pvr_pdir *pdir)
 {
-	pages_free(pdir->dma_dev, pdir->tables, pdir_num_tables(pdir));
-	pages_free(pdir->dma_dev, pdir->dirs, pdir_num_dirs(pdir));
-	page_free(pdir->dma_dev, &pdir->dir);
+	pages_free(pdir->cache, pdir->tables, pdir_num_tables(pdir));
+	pages_free(pdir->cache, pdir->dirs, pdir_num_dirs(pdir));
+	page_put(pdir->cache, &pdir->dir);
 	pdir->tables = NULL;
 	pdir->dirs = NULL;
 }
 
 void pvr_pdir_exit(struct pvr_pdir *pdir)
 {
-	if (!pdir->dma_dev)
+	if (!pdir->cache)
 		return;
-	pages_free(pdir->dma_dev, pdir->pages, pdir->npages);
+	pages_free(pdir->cache, pdir->pages, pdir->npages);
 	pvr_pdir_free_lists(pdir);
 	memset(pdir, 0, sizeof(*pdir));
 }

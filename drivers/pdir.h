@@ -3,6 +3,7 @@
 #ifndef PVR_PDIR_H
 #define PVR_PDIR_H
 
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 struct device;
@@ -16,9 +17,35 @@ struct pvr_page {
 	dma_addr_t dma;
 };
 
+#define PVR_PAGE_CACHE_MAX 16
+
+/**
+ * struct pvr_page_cache - pages for directories and tables
+ * @dma_dev: the PCI device
+ * @lock: protects the rest
+ * @num: spare pages
+ * @spare: these pages
+ *
+ * Most directories live only as long as the command that names them. A spare page need not
+ * be cleared, because the device reads only the entries that were written.
+ */
+struct pvr_page_cache {
+	struct device *dma_dev;
+	spinlock_t lock;
+	u32 num;
+	struct pvr_page spare[PVR_PAGE_CACHE_MAX];
+};
+
+void pvr_page_cache_init(struct pvr_page_cache *cache, struct device *dma_dev);
+/**
+ * pvr_page_cache_exit() - free the spare pages
+ * @cache: no directory has pages of it any more
+ */
+void pvr_page_cache_exit(struct pvr_page_cache *cache);
+
 /**
  * struct pvr_pdir - a page directory and, for kernel objects, the pages in it
- * @dma_dev: the device that the pages are mapped for; NULL if unused
+ * @cache: where the pages of the lists are from; NULL if unused
  * @dir: the first page, whose address the device gets
  * @dirs: with three levels: the directory pages, which @dir lists; or NULL
  * @tables: the table pages; NULL after pvr_pdir_free_lists()
@@ -26,7 +53,7 @@ struct pvr_page {
  * @npages: number of data pages in the directory
  */
 struct pvr_pdir {
-	struct device *dma_dev;
+	struct pvr_page_cache *cache;
 	struct pvr_page dir;
 	struct pvr_page *dirs;
 	struct pvr_page *tables;
@@ -37,26 +64,26 @@ struct pvr_pdir {
 /**
  * pvr_pdir_init() - allocate a directory of two levels for @npages pages
  * @pdir: zeroed by the caller
- * @dma_dev: the PCI device
+ * @cache: the adapter's
  * @npages: 1 .. PVR_PDIR_MAX_PAGES
  * @own_pages: also allocate @npages zeroed pages and enter them
  *
  * Context: may sleep.
  * Return: 0, -EINVAL (bad @npages) or -ENOMEM; @pdir owns nothing on failure.
  */
-int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
-		  bool own_pages);
+int pvr_pdir_init(struct pvr_pdir *pdir, struct pvr_page_cache *cache,
+		  u64 npages, bool own_pages);
 
 /**
  * pvr_pdir_init_large() - allocate a directory of two or, if needed, three levels
  * @pdir: zeroed by the caller
- * @dma_dev: the PCI device
+ * @cache: the adapter's
  * @npages: 1 .. PVR_PDIR3_MAX_PAGES
  *
  * Context: may sleep.
  * Return: as pvr_pdir_init().
  */
-int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
+int pvr_pdir_init_large(struct pvr_pdir *pdir, struct pvr_page_cache *cache,
 			u64 npages);
 
 /**

@@ -154,6 +154,7 @@ struct pvr_dev {
 	struct pvr_comp_vector vectors[PVR_CQ_VECTORS_MAX];
 	u32 num_vectors; /* completion vectors, at least 1 */
 
+	struct pvr_page_cache dir_pages;
 	struct list_head kept; /* see kept.c */
 	spinlock_t kept_lock; /* protects kept */
 	atomic_t refusals; /* objects that the device did not destroy */
@@ -219,7 +220,7 @@ static inline void pvr_doorbell(struct pvr_dev *dev, u32 offset, u32 val)
 static inline void pvr_pdir_was_read(const struct pvr_dev *dev,
 				     struct pvr_pdir *pdir)
 {
-	if (dev->has_ext && pdir->dma_dev)
+	if (dev->has_ext && pdir->cache)
 		pvr_pdir_free_lists(pdir);
 }
 

@@ -125,7 +125,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	rq_pages = wq_pages(cap->max_recv_wr, rq_stride(cap->max_recv_sge));
 	if (1 + sq_pages + rq_pages > MAX_CHUNKS)
 		return -EINVAL;
-	err = pvr_pdir_init(&qp->pdir, &dev->pdev->dev, 1 + sq_pages + rq_pages,
+	err = pvr_pdir_init(&qp->pdir, &dev->dir_pages, 1 + sq_pages + rq_pages,
 			    true);
 	if (err)
 		return err;
@@ -197,7 +197,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 		rbuf = ib_umem_num_dma_blocks(qp->rbuf, PVR_PAGE_SIZE);
 	if (sbuf + rbuf > MAX_CHUNKS)
 		return -EINVAL;
-	err = pvr_pdir_init(&qp->pdir, &dev->pdev->dev, sbuf + rbuf, false);
+	err = pvr_pdir_init(&qp->pdir, &dev->dir_pages, sbuf + rbuf, false);
 	if (err)
 		return err;
 	pvr_pdir_set_umem(&qp->pdir, 0, qp->sbuf, PVR_PAGE_SIZE);
@@ -210,7 +210,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 /* A target has a header page only. */
 static int target_pages(struct pvr_dev *dev, struct pvr_qp *qp)
 {
-	return pvr_pdir_init(&qp->pdir, &dev->pdev->dev, 1, true);
+	return pvr_pdir_init(&qp->pdir, &dev->dir_pages, 1, true);
 }
 
 static void pages_free(struct pvr_qp *qp)
@@ -367,7 +367,7 @@ static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 		qp->handle = le32_to_cpu(resp.create_qp_v1.qpn);
 	}
 	if (!numbers_ok(dev, qp)) {
-		dev_err(&dev->pdev->dev,
+		dev_err(&dev->dir_pages,
 			"device gave QP number %u, handle %u; expected 24 bits (1 for the GSI), and below %u\n",
 			qp->ibqp.qp_num, qp->handle, dev->caps.max_qp);
 		pvr_dev_fail(dev, "it gave out a bad QP number");

@@ -176,6 +176,7 @@ static int region_init(struct pvr_dev *dev)
 {
 	int err;
 
+	pvr_page_cache_init(&dev->dir_pages, &dev->pdev->dev);
 	dev->dsr.va = dma_alloc_coherent(&dev->pdev->dev, PVR_PAGE_SIZE,
 					 &dev->dsr.dma, GFP_KERNEL);
 	if (!dev->dsr.va)
@@ -190,6 +191,7 @@ static int region_init(struct pvr_dev *dev)
 	return 0;
 
 err_cmd:
+	pvr_page_cache_exit(&dev->dir_pages);
 	pvr_cmd_exit(dev);
 err_dsr:
 	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, dev->dsr.va,
@@ -200,6 +202,7 @@ err_dsr:
 static void region_exit(struct pvr_dev *dev)
 {
 	evrings_exit(dev);
+	pvr_page_cache_exit(&dev->dir_pages);
 	pvr_cmd_exit(dev);
 	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, dev->dsr.va,
 			  dev->dsr.dma);

@@ -77,7 +77,7 @@ static int user_mem(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	mem->umem = umem;
-	err = pvr_pdir_init(&mem->pdir, &dev->pdev->dev,
+	err = pvr_pdir_init(&mem->pdir, &dev->dir_pages,
 			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
 	if (!err)
 		pvr_pdir_set_umem(&mem->pdir, 0, umem, PVR_PAGE_SIZE);
@@ -89,7 +89,7 @@ static int mem_get(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
 {
 	if (udata)
 		return user_mem(dev, mem, bytes, udata);
-	return pvr_pdir_init(&mem->pdir, &dev->pdev->dev,
+	return pvr_pdir_init(&mem->pdir, &dev->dir_pages,
 			     DIV_ROUND_UP_ULL(bytes, PVR_PAGE_SIZE), true);
 }
 

@@ -430,7 +430,7 @@ static void init_srq(void)
 {
 	struct pvr_ring_state *state;
 
-	if (pvr_pdir_init(&w.srq.mem.pdir, &w.pdev.dev, 2, true))
+	if (pvr_pdir_init(&w.srq.mem.pdir, &w.dev.dir_pages, 2, true))
 		die("no memory");
 	state = pvr_pdir_at(&w.srq.mem.pdir, 0);
 	w.srq.ibsrq.device = &w.dev.ibdev;
@@ -446,7 +446,7 @@ static void init_qp(int i)
 	struct pvr_qp *qp = &w.qps[i];
 	struct pvr_ring_state *state;
 
-	if (pvr_pdir_init(&qp->pdir, &w.pdev.dev, 1, true))
+	if (pvr_pdir_init(&qp->pdir, &w.dev.dir_pages, 1, true))
 		die("no memory");
 	state = pvr_pdir_at(&qp->pdir, 0);
 	qp->ibqp.device = &w.dev.ibdev;
@@ -549,11 +549,11 @@ static void purge(bool reset)
 static void move_srq(void)
 {
 	struct pvr_srq_move move = { .n = 4u << (take_byte() & 3) };
-	struct pvr_pdir pdir = { .dma_dev = NULL };
+	struct pvr_pdir pdir = { .cache = NULL };
 	struct pvr_ring_state *state;
 	u8 how = take_byte();
 
-	if (pvr_pdir_init(&pdir, &w.pdev.dev, 2, true))
+	if (pvr_pdir_init(&pdir, &w.dev.dir_pages, 2, true))
 		die("no memory");
 	state = pvr_pdir_at(&pdir, 0);
 	move.ring_shm = &state->rx;
