@@ -158,7 +158,8 @@ struct pvr_qp {
 	u32 max_inline; /* bytes */
 	struct pvr_counted *counted; /* NULL if not bound to a counter */
 	struct ib_umem *sbuf; /* NULL for kernel QPs and XRC targets */
-	struct ib_umem *rbuf; /* also NULL without a receive queue */
+	/* Also NULL without a receive queue, or if sbuf has all pages. */
+	struct ib_umem *rbuf;
 	struct pvr_pdir pdir;
 	struct pvr_wq sq; /* kernel QPs only, as rq */
 	struct pvr_wq rq;

@@ -154,20 +154,42 @@ static int check_user_cap(const struct pvr_qp *qp, const struct ib_qp_cap *cap)
 	return !has_rq(qp) || is_power_of_2(cap->max_recv_wr) ? 0 : -EINVAL;
 }
 
+/*
+ * Our provider has both queues in one piece of memory. To pin it once is cheaper.
+ * Return: bytes of both queues, or 0 if they are not in one piece.
+ */
+static u32 joint_size(const struct pvr_qp *qp,
+		      const struct pvrdma_create_qp *ucmd)
+{
+	u64 size = (u64)ucmd->sbuf_size + ucmd->rbuf_size;
+
+	if (!has_rq(qp) || !ucmd->rbuf_size || size > U32_MAX ||
+	    ucmd->sbuf_size % PVR_PAGE_SIZE ||
+	    ucmd->rbuf_addr != ucmd->sbuf_addr + ucmd->sbuf_size)
+		return 0;
+	return size;
+}
+
+/* Pin the memory of the QP, and count the pages of the first of two buffers. */
 static int user_bufs(struct pvr_dev *dev, struct pvr_qp *qp,
 		     const struct ib_qp_cap *cap,
-		     const struct pvrdma_create_qp *ucmd)
+		     const struct pvrdma_create_qp *ucmd, size_t *sbuf_pages)
 {
-	u64 sq_bytes = (u64)cap->max_send_wr * sq_stride(cap);
+	u64 sq_bytes = (u64)cap->max_send_wr * sq_stride(cap) + PVR_PAGE_SIZE;
 	u64 rq_bytes = (u64)cap->max_recv_wr * rq_stride(cap->max_recv_sge);
+	u32 joint = joint_size(qp, ucmd);
 	struct ib_umem *umem;
 
-	umem = pvr_umem_get(dev, ucmd->sbuf_addr, ucmd->sbuf_size,
-			    PVR_PAGE_SIZE + sq_bytes);
+	if (joint && (ucmd->sbuf_size < sq_bytes || ucmd->rbuf_size < rq_bytes))
+		return -EINVAL;
+	umem = pvr_umem_get(dev, ucmd->sbuf_addr, joint ?: ucmd->sbuf_size,
+			    sq_bytes);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	qp->sbuf = umem;
-	if (!has_rq(qp))
+	*sbuf_pages = joint ? ucmd->sbuf_size / PVR_PAGE_SIZE
+			    : ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE);
+	if (joint || !has_rq(qp))
 		return 0;
 	umem = pvr_umem_get(dev, ucmd->rbuf_addr, ucmd->rbuf_size, rq_bytes);
 	if (IS_ERR(umem))
@@ -182,14 +204,14 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 		      struct pvr_cmd_create_qp *cmd)
 {
 	struct pvrdma_create_qp ucmd;
-	size_t sbuf, rbuf = 0;
+	size_t sbuf, rbuf = 0, send;
 	int err;
 
 	err = pvr_udata_in(udata, &ucmd, sizeof(ucmd));
 	if (!err)
 		err = check_user_cap(qp, cap);
 	if (!err)
-		err = user_bufs(dev, qp, cap, &ucmd);
+		err = user_bufs(dev, qp, cap, &ucmd, &send);
 	if (err)
 		return err;
 	sbuf = ib_umem_num_dma_blocks(qp->sbuf, PVR_PAGE_SIZE);
@@ -203,7 +225,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	pvr_pdir_set_umem(&qp->pdir, 0, qp->sbuf, PVR_PAGE_SIZE);
 	if (qp->rbuf)
 		pvr_pdir_set_umem(&qp->pdir, sbuf, qp->rbuf, PVR_PAGE_SIZE);
-	cmd->send_chunks = cpu_to_le16(sbuf - 1);
+	cmd->send_chunks = cpu_to_le16(send - 1);
 	return 0;
 }
 
@@ -367,7 +389,7 @@ static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 		qp->handle = le32_to_cpu(resp.create_qp_v1.qpn);
 	}
 	if (!numbers_ok(dev, qp)) {
-		dev_err(&dev->dir_pages,
+		dev_err(&dev->pdev->dev,
 			"device gave QP number %u, handle %u; expected 24 bits (1 for the GSI), and below %u\n",
 			qp->ibqp.qp_num, qp->handle, dev->caps.max_qp);
 		pvr_dev_fail(dev, "it gave out a bad QP number");

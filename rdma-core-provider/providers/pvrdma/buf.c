@@ -1,27 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Ring memory: layout, allocation, protection from fork(). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <util/util.h>
 
 #include "pvrdma.h"
 
+/* A mapping of its own takes two system calls, which cost more than a small queue. */
+#define HEAP_MAX ((size_t)64 << 10)
+
+size_t pvr_page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static int alloc_default(struct pvr_buf *buf, size_t size)
 {
-	buf->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (buf->addr == MAP_FAILED)
-		return errno;
 	buf->parent = NULL;
-	return 0;
+	if (size <= HEAP_MAX)
+		return posix_memalign(&buf->addr, pvr_page_size(), size);
+	buf->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return buf->addr == MAP_FAILED ? errno : 0;
+}
+
+static void free_default(void *addr, size_t size)
+{
+	if (size <= HEAP_MAX)
+		free(addr);
+	else
+		munmap(addr, size);
 }
 
 /* The application's allocator may return IBV_ALLOCATOR_USE_DEFAULT. */
 static int alloc_from(struct pvr_buf *buf, size_t size, struct pvr_parent_domain *parent,
 		      uint64_t resource_type)
 {
-	buf->addr = parent->alloc(&parent->pd.ibv_pd, parent->pd_context, size, PVR_PAGE_SIZE,
+	buf->addr = parent->alloc(&parent->pd.ibv_pd, parent->pd_context, size, pvr_page_size(),
 				  resource_type);
 	if (buf->addr == IBV_ALLOCATOR_USE_DEFAULT)
 		return alloc_default(buf, size);
@@ -38,7 +56,7 @@ static void give_back(struct pvr_buf *buf, size_t size)
 	struct pvr_parent_domain *parent = buf->parent;
 
 	if (!parent) {
-		munmap(buf->addr, size);
+		free_default(buf->addr, size);
 		return;
 	}
 	parent->free(&parent->pd.ibv_pd, parent->pd_context, buf->addr, buf->resource_type);
@@ -48,22 +66,32 @@ static void give_back(struct pvr_buf *buf, size_t size)
 /* The kernel pins whole pages, and MADV_DONTFORK applies to whole pages. */
 static int keep_from_children(const struct pvr_buf *buf, size_t size)
 {
-	if ((uintptr_t)buf->addr % PVR_PAGE_SIZE)
+	if ((uintptr_t)buf->addr % pvr_page_size())
 		return EINVAL;
 	return ibv_dontfork_range(buf->addr, size);
 }
 
 /*
- * Write all pages once. The kernel pins work queues for reading only, although the device
- * writes cons_head into their first page. So the page must be private before that, and
- * not the shared zero page.
+ * Clear the first page, which has the indices, and write once to each other page: what the
+ * device finds behind the indices it does not read. Stock drivers pin work queues for reading
+ * only, although the device writes cons_head into their first page. So all pages must be
+ * private before that, and not the shared zero page.
  */
+static void prepare_pages(uint8_t *addr, size_t size)
+{
+	size_t page = pvr_page_size(), at;
+
+	memset(addr, 0, page);
+	for (at = page; at < size; at += page)
+		*(volatile uint8_t *)(addr + at) = 0;
+}
+
 int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type)
 {
 	struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);
 	int err;
 
-	size = align(size, PVR_PAGE_SIZE);
+	size = align(size, pvr_page_size());
 	err = parent && parent->alloc ? alloc_from(buf, size, parent, resource_type)
 				      : alloc_default(buf, size);
 	if (err)
@@ -73,7 +101,7 @@ int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_
 		give_back(buf, size);
 		return err;
 	}
-	memset(buf->addr, 0, size);
+	prepare_pages(buf->addr, size);
 	buf->size = size;
 	return 0;
 }

@@ -139,7 +139,7 @@ struct pvr_dm {
 	size_t length, mapped;
 };
 
-/* Pages of a ring: zeroed, page-aligned and not inherited by children of fork(). */
+/* Pages of a ring, the first zeroed: page-aligned and not inherited by children of fork(). */
 struct pvr_buf {
 	void *addr;
 	size_t size; /* bytes, a multiple of the page size; 0: not allocated */
@@ -204,8 +204,8 @@ struct pvr_qp {
 	uint32_t send_ops; /* 1 << ibv_wr_opcode of each supported opcode */
 	bool sq_sig_all;
 	struct pvr_batch batch;
-	struct pvr_buf sbuf; /* header page, send queue */
-	struct pvr_buf rbuf; /* receive queue */
+	struct pvr_buf buf; /* header page, send queue, receive queue if there is no SRQ */
+	size_t send_size; /* bytes of the first two of these */
 	struct pvr_qp_side sides[PVR_SIDE_NUM];
 };
 
@@ -293,6 +293,8 @@ static inline struct pvr_srq *to_pvr_srq(struct ibv_srq *ibsrq)
 
 /* buf.c */
 
+/* Bytes of a page of this system, at least PVR_PAGE_SIZE. */
+size_t pvr_page_size(void);
 /*
  * Returns 0 or an errno. On success the pages are present and private, see the source.
  * They come from the allocator of ibpd if it is a parent domain that has one; ibpd may be

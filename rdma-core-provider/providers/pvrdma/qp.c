@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <util/util.h>
+
 #include "pvrdma.h"
 #include "sqe.h"
 #include "uverbs_abi.h"
@@ -104,21 +106,29 @@ static size_t min_send_stride(const struct pvr_context *ctx, const struct ibv_qp
 	return has_inline(ctx) && stride > PVR_SQ_STRIDE_MIN ? stride : PVR_SQ_STRIDE_MIN;
 }
 
-static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_cap *cap)
+/* Returns the bytes of header page and send queue. */
+static size_t layout_send_queue(struct pvr_qp *qp, const struct pvr_context *ctx,
+				const struct ibv_qp_cap *cap)
 {
-	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
-	const struct pvr_db_suppress_shm *db_suppress_shm;
-	struct pvr_ring_state_shm *state_shm;
-	size_t size;
-	int err;
+	return PVR_PAGE_SIZE + pvr_wq_layout(&qp->sq, at_least_one(cap->max_send_wr),
+					     at_least_one(cap->max_send_sge),
+					     sizeof(struct pvrdma_sq_wqe_hdr),
+					     min_send_stride(ctx, cap));
+}
 
-	size = pvr_wq_layout(&qp->sq, at_least_one(cap->max_send_wr),
-			     at_least_one(cap->max_send_sge), sizeof(struct pvrdma_sq_wqe_hdr),
-			     min_send_stride(ctx, cap));
-	err = pvr_buf_alloc(&qp->sbuf, PVR_PAGE_SIZE + size, ibpd, PVR_RES_QP);
-	if (err)
-		return err;
-	state_shm = qp->sbuf.addr;
+/* Returns its bytes. The indices of the receive queue are in the header page. */
+static size_t layout_recv_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
+{
+	return pvr_wq_layout(&qp->rq, at_least_one(cap->max_recv_wr),
+			     at_least_one(cap->max_recv_sge), sizeof(struct pvrdma_rq_wqe_hdr),
+			     PVR_RQ_STRIDE_MIN);
+}
+
+static void use_buf(struct pvr_qp *qp, const struct pvr_context *ctx)
+{
+	struct pvr_ring_state_shm *state_shm = qp->buf.addr;
+	const struct pvr_db_suppress_shm *db_suppress_shm;
+
 	qp->sq.ring_shm = &state_shm->tx;
 	qp->rq.ring_shm = &state_shm->rx;
 	db_suppress_shm = pvr_db_suppress_at(state_shm, ctx->features);
@@ -127,49 +137,40 @@ static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct
 		qp->sq.is_send = true;
 		qp->rq.db_suppress_shm = &db_suppress_shm->rq;
 	}
-	qp->sq.wqes = (uint8_t *)qp->sbuf.addr + PVR_PAGE_SIZE;
+	qp->sq.wqes = (uint8_t *)qp->buf.addr + PVR_PAGE_SIZE;
+	qp->rq.wqes = (uint8_t *)qp->buf.addr + qp->send_size;
+}
+
+/*
+ * One piece of memory for both queues: one allocation here, and one to pin for the kernel.
+ * The receive queue begins at a page of this system, as some drivers require.
+ */
+static int alloc_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct pvr_context *ctx = to_pvr_context(attr->pd->context);
+	size_t recv_size = 0;
+	int err;
+
+	qp->send_size = align(layout_send_queue(qp, ctx, &attr->cap), pvr_page_size());
+	if (has_rq(attr))
+		recv_size = align(layout_recv_queue(qp, &attr->cap), pvr_page_size());
+	err = pvr_buf_alloc(&qp->buf, qp->send_size + recv_size, attr->pd, PVR_RES_QP);
+	if (err)
+		return err;
+	use_buf(qp, ctx);
 	qp->sq.wr_ids = calloc(qp->sq.num, sizeof(*qp->sq.wr_ids));
 	if (qp->sq.wr_ids)
 		return 0;
-	pvr_buf_free(&qp->sbuf);
+	pvr_buf_free(&qp->buf);
 	return ENOMEM;
-}
-
-static void free_send_queue(struct pvr_qp *qp)
-{
-	free(qp->sq.wr_ids);
-	pvr_buf_free(&qp->sbuf);
-}
-
-/* The indices of the receive queue are in the send queue's header page. */
-static int alloc_recv_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_cap *cap)
-{
-	size_t size;
-	int err;
-
-	size = pvr_wq_layout(&qp->rq, at_least_one(cap->max_recv_wr),
-			     at_least_one(cap->max_recv_sge), sizeof(struct pvrdma_rq_wqe_hdr),
-			     PVR_RQ_STRIDE_MIN);
-	err = pvr_buf_alloc(&qp->rbuf, size, ibpd, PVR_RES_QP);
-	if (err)
-		return err;
-	qp->rq.wqes = qp->rbuf.addr;
-	return 0;
 }
 
 static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
-	int err;
+	int err = alloc_queues(qp, attr);
 
-	err = alloc_send_queue(qp, attr->pd, &attr->cap);
 	if (err)
 		return err;
-	if (has_rq(attr))
-		err = alloc_recv_queue(qp, attr->pd, &attr->cap);
-	if (err) {
-		free_send_queue(qp);
-		return err;
-	}
 	qp->recv_wq = attr->srq ? &to_pvr_srq(attr->srq)->wq : &qp->rq;
 	pvr_lock_init(&qp->sq.lock, pvr_pd_is_threaded(attr->pd));
 	pvr_lock_init(&qp->rq.lock, pvr_pd_is_threaded(attr->pd));
@@ -178,8 +179,8 @@ static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr
 
 static void exit_queues(struct pvr_qp *qp)
 {
-	pvr_buf_free(&qp->rbuf);
-	free_send_queue(qp);
+	free(qp->sq.wr_ids);
+	pvr_buf_free(&qp->buf);
 }
 
 /* Stores the actual sizes. */
@@ -197,12 +198,13 @@ static void set_cap(const struct pvr_context *ctx, struct pvr_qp *qp)
 static int create_in_kernel(struct pvr_context *ctx, struct pvr_qp *qp,
 			    const struct ibv_qp_init_attr_ex *attr)
 {
+	size_t recv_size = qp->buf.size - qp->send_size;
 	struct pvr_uverbs_create_qp cmd = {
 		.drv_payload = {
-			.rbuf_addr = qp->rbuf.size ? (uintptr_t)qp->rbuf.addr : 0,
-			.rbuf_size = qp->rbuf.size,
-			.sbuf_addr = (uintptr_t)qp->sbuf.addr,
-			.sbuf_size = qp->sbuf.size,
+			.rbuf_addr = recv_size ? (uintptr_t)qp->buf.addr + qp->send_size : 0,
+			.rbuf_size = recv_size,
+			.sbuf_addr = (uintptr_t)qp->buf.addr,
+			.sbuf_size = qp->send_size,
 			.qp_addr = (uintptr_t)qp,
 		},
 	};
