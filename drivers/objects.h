@@ -151,9 +151,12 @@ struct pvr_wq {
 struct pvr_qp {
 	struct ib_qp ibqp;
 	struct pvr_ref ref;
-	struct mutex lock; /* serialises modify and query; protects state, qkey */
+	/* Serialises modify and query; protects state, qkey and access. */
+	struct mutex lock;
 	enum ib_qp_state state;
 	u32 qkey;
+	u32 access; /* flags of a second change to INIT */
+	bool access_kept; /* the device does not have them yet */
 	u32 handle;
 	u32 max_inline; /* bytes */
 	struct pvr_counted *counted; /* NULL if not bound to a counter */

@@ -81,6 +81,35 @@ static int check_attr(struct pvr_dev *dev, struct pvr_qp *qp,
 	return 0;
 }
 
+/*
+ * DOC: A second change to INIT
+ *
+ * librdmacm changes each QP to INIT twice, and then to RTR. Of the second change only the
+ * access flags can differ. No peer can use them before RTR, so the driver keeps them, and
+ * the command of the change to RTR has them, too.
+ */
+static bool is_kept(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
+		    int mask)
+{
+	return qp->state == IB_QPS_INIT && attr->qp_state == IB_QPS_INIT &&
+	       (qp->ibqp.qp_type == IB_QPT_RC ||
+		qp->ibqp.qp_type == IB_QPT_UC) &&
+	       (mask & IB_QP_ACCESS_FLAGS) &&
+	       !(mask & ~(IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX |
+			  IB_QP_ACCESS_FLAGS));
+}
+
+static void add_kept_access(const struct pvr_qp *qp,
+			    const struct ib_qp_attr *attr, int mask,
+			    struct pvr_cmd_modify_qp *cmd)
+{
+	if (!qp->access_kept || !(mask & IB_QP_STATE) ||
+	    attr->qp_state != IB_QPS_RTR || (mask & IB_QP_ACCESS_FLAGS))
+		return;
+	cmd->attr_mask |= cpu_to_le32(IB_QP_ACCESS_FLAGS);
+	cmd->attrs.qp_access_flags = cpu_to_le32(qp->access);
+}
+
 static void fill_req(struct pvr_qp *qp, const struct ib_qp_attr *attr, int mask,
 		     union pvr_cmd_req *req)
 {
@@ -91,6 +120,7 @@ static void fill_req(struct pvr_qp *qp, const struct ib_qp_attr *attr, int mask,
 	mask &= ~IB_QP_PATH_MIG_STATE;
 	req->modify_qp.attr_mask = cpu_to_le32(mask);
 	attr_to_dev(&req->modify_qp.attrs, attr, mask);
+	add_kept_access(qp, attr, mask, &req->modify_qp);
 }
 
 static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
@@ -120,6 +150,13 @@ static bool values_ok(const struct ib_qp_attr *attr, int mask)
 	       !((mask & IB_QP_RNR_RETRY) && attr->rnr_retry > RETRIES_MAX);
 }
 
+/* Of these types ib_core and the device allow the same attributes for each change. */
+static bool is_type_posted(enum ib_qp_type type)
+{
+	return type == IB_QPT_RC || type == IB_QPT_UC || type == IB_QPT_UD ||
+	       type == IB_QPT_GSI;
+}
+
 /*
  * Changes to INIT and RTS, which peers do not notice, and to ERR, whose effects arrive as
  * completions. A device refuses one of them only if the QP has failed. After a change to
@@ -128,7 +165,7 @@ static bool values_ok(const struct ib_qp_attr *attr, int mask)
 static bool is_postable(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
 			int mask)
 {
-	if (!(mask & IB_QP_STATE))
+	if (!(mask & IB_QP_STATE) || !is_type_posted(qp->ibqp.qp_type))
 		return false;
 	switch (attr->qp_state) {
 	case IB_QPS_INIT:
@@ -142,8 +179,8 @@ static bool is_postable(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
 	}
 }
 
-static int modify_or_post(struct pvr_dev *dev, struct pvr_qp *qp,
-			  const struct ib_qp_attr *attr, int mask)
+static int run_or_post(struct pvr_dev *dev, struct pvr_qp *qp,
+		       const struct ib_qp_attr *attr, int mask)
 {
 	union pvr_cmd_req req;
 
@@ -151,6 +188,30 @@ static int modify_or_post(struct pvr_dev *dev, struct pvr_qp *qp,
 		return modify_qp(dev, qp, attr, mask);
 	fill_req(qp, attr, mask, &req);
 	return pvr_cmd_post_modify_qp(dev, &req);
+}
+
+/* Whether the device has newer access flags than the kept ones, or needs none. */
+static bool ends_keeping(const struct ib_qp_attr *attr, int mask)
+{
+	return (mask & IB_QP_ACCESS_FLAGS) ||
+	       ((mask & IB_QP_STATE) && (attr->qp_state == IB_QPS_RESET ||
+					 attr->qp_state == IB_QPS_RTR));
+}
+
+static int modify_or_keep(struct pvr_dev *dev, struct pvr_qp *qp,
+			  const struct ib_qp_attr *attr, int mask)
+{
+	int err;
+
+	if (is_postable(qp, attr, mask) && is_kept(qp, attr, mask)) {
+		qp->access = attr->qp_access_flags;
+		qp->access_kept = true;
+		return pvr_dev_dead(dev) ? -EIO : 0;
+	}
+	err = run_or_post(dev, qp, attr, mask);
+	if (!err && ends_keeping(attr, mask))
+		qp->access_kept = false;
+	return err;
 }
 
 /*
@@ -212,7 +273,7 @@ static int modify_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (!err && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
 		end_srq_request(dev, qp);
 	if (!err)
-		err = modify_or_post(dev, qp, attr, mask);
+		err = modify_or_keep(dev, qp, attr, mask);
 	/* QPs of a dead device are already in the error state */
 	if (err && !(pvr_dev_dead(dev) && (mask & IB_QP_STATE) &&
 		     attr->qp_state == IB_QPS_ERR))
@@ -287,6 +348,8 @@ static int query_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (le32_to_cpu(resp.query_qp.attrs.qp_state) >= PVR_QPS_NUM)
 		return -EIO;
 	attr_from_dev(attr, &resp.query_qp.attrs);
+	if (qp->access_kept)
+		attr->qp_access_flags = qp->access;
 	set_state_locked(qp, attr->qp_state);
 	return 0;
 }

@@ -680,7 +680,75 @@ struct ib_ah {
 	int unused;
 };
 
-enum ib_qp_state { IB_QPS_RESET, IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS };
+enum ib_qp_state {
+	IB_QPS_RESET,
+	IB_QPS_INIT,
+	IB_QPS_RTR,
+	IB_QPS_RTS,
+	IB_QPS_SQD,
+	IB_QPS_SQE,
+	IB_QPS_ERR,
+};
+
+enum ib_qp_attr_mask {
+	IB_QP_STATE = 1 << 0,
+	IB_QP_CUR_STATE = 1 << 1,
+	IB_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	IB_QP_ACCESS_FLAGS = 1 << 3,
+	IB_QP_PKEY_INDEX = 1 << 4,
+	IB_QP_PORT = 1 << 5,
+	IB_QP_QKEY = 1 << 6,
+	IB_QP_AV = 1 << 7,
+	IB_QP_PATH_MTU = 1 << 8,
+	IB_QP_TIMEOUT = 1 << 9,
+	IB_QP_RETRY_CNT = 1 << 10,
+	IB_QP_RNR_RETRY = 1 << 11,
+	IB_QP_RQ_PSN = 1 << 12,
+	IB_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	IB_QP_ALT_PATH = 1 << 14,
+	IB_QP_MIN_RNR_TIMER = 1 << 15,
+	IB_QP_SQ_PSN = 1 << 16,
+	IB_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	IB_QP_PATH_MIG_STATE = 1 << 18,
+	IB_QP_CAP = 1 << 19,
+	IB_QP_DEST_QPN = 1 << 20,
+	IB_QP_ATTR_STANDARD_BITS = (1 << 21) - 1,
+};
+
+enum ib_mig_state { IB_MIG_MIGRATED };
+
+struct ib_qp_cap {
+	u32 max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
+};
+
+struct rdma_ah_attr {
+	int unused;
+};
+
+struct ib_qp_attr {
+	enum ib_qp_state qp_state, cur_qp_state;
+	enum ib_mig_state path_mig_state;
+	u32 path_mtu, qkey, rq_psn, sq_psn, dest_qp_num;
+	int qp_access_flags;
+	struct ib_qp_cap cap;
+	struct rdma_ah_attr ah_attr;
+	u16 pkey_index;
+	u8 en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer;
+	u8 timeout, retry_cnt, rnr_retry;
+	u32 port_num;
+};
+
+struct ib_qp_init_attr {
+	void (*event_handler)(struct ib_event *event, void *context);
+	void *qp_context;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_srq *srq;
+	struct ib_qp_cap cap;
+	enum ib_qp_type qp_type;
+};
+
+bool ib_modify_qp_is_ok(enum ib_qp_state cur, enum ib_qp_state next, enum ib_qp_type type,
+			int mask);
 enum ib_wr_opcode {
 	IB_WR_RDMA_WRITE,
 	IB_WR_RDMA_WRITE_WITH_IMM,
@@ -752,13 +820,10 @@ struct ib_dm_mr_attr;
 struct ib_gid_attr;
 struct ib_grh;
 struct ib_mad;
-struct ib_qp_attr;
-struct ib_qp_init_attr;
 struct ib_srq_attr;
 struct ib_srq_init_attr;
 struct ib_umem;
 struct page;
-struct rdma_ah_attr;
 struct rdma_ah_init_attr;
 struct scatterlist;
 struct sk_buff;
