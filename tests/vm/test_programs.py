@@ -4,6 +4,7 @@
 import applications
 import pytest
 from boots import Boot, step_tests
+from steps import Step
 from traffic import COMPLAINTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -25,11 +26,32 @@ PROGRAMS = {
 }
 STEPS = {heading: applications.meet(heading, port, 240, how) for heading, (port, how) in PROGRAMS.items()}
 
-programs_long = Boot("programs", packages="fio,qperf,libfabric-bin,iperf,ucx-utils").part([*STEPS.values(), COMPLAINTS], long=True)
-test_step, test_run_ended_well = step_tests(programs_long=[*STEPS.values(), COMPLAINTS])
+
+
+def under_load(number):
+    """fio's SEND beside two busy loops in each VM: its receiver posts late, and fio allows no RNR retry."""
+    step = STEPS["fio: SEND"]
+    return Step(f"{step.name}-under-load-{number}", f"""
+        for loop in 1 2; do while :; do :; done & busy+=" $!"; done
+        {step.script}
+        status=$?
+        kill $busy
+        exit $status""", step.seconds)
+
+
+UNDER_LOAD = [under_load(number) for number in range(1, 6)]
+ALL = [*STEPS.values(), *UNDER_LOAD, COMPLAINTS]
+
+programs_long = Boot("programs", packages="fio,qperf,libfabric-bin,iperf,ucx-utils").part(ALL, long=True)
+test_step, test_run_ended_well = step_tests(programs_long=ALL)
 
 
 @pytest.mark.parametrize("heading", PROGRAMS)
 def test_output(programs_long, heading):
     client = applications.example(heading).commands[1].node
     applications.check_output(heading, programs_long.check(STEPS[heading])[client - 1].text)
+
+
+@pytest.mark.parametrize("step", UNDER_LOAD, ids=lambda step: step.name)
+def test_fio_needs_no_rnr_retry_under_load(programs_long, step):
+    applications.check_output("fio: SEND", programs_long.check(step)[1].text)
