@@ -75,18 +75,18 @@ def test_msix_capability(client):
     assert client.read_config(0x06, 2) & 0x10
     pos = client.read_config(CAPS, 1)
     assert client.read_config(pos, 1) == 0x11
-    assert client.read_config(pos + 2, 2) == 9, "ten vectors"
+    assert client.read_config(pos + 2, 2) == 65, "66 vectors"
     assert client.read_config(pos + 4) == 0x0000, "table in BAR0 at 0"
     assert client.read_config(pos + 8) == 0x2000, "pending bits in BAR0 at 0x2000"
     # Of the control word, enable and mask are writable.
     client.write_config(pos, 0xFFFFFFFF)
-    assert client.read_config(pos) == 0xC0090011
+    assert client.read_config(pos) == 0xC0410011
     client.write_config(pos + 2, 0, 2)
-    assert client.read_config(pos + 2, 2) == 9
+    assert client.read_config(pos + 2, 2) == 65
 
 
 def test_irq_counts(client):
-    assert [client.irq_info(index)[3] for index in range(5)] == [1, 0, 10, 1, 1]
+    assert [client.irq_info(index)[3] for index in range(5)] == [1, 0, 66, 1, 1]
 
 
 def test_uar_reads_all_ones(client):

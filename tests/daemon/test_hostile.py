@@ -405,7 +405,7 @@ def test_ram_truncated_and_never_touched(client):
 
 
 @pytest.mark.parametrize("index, start, count", [
-    (2, 0, 11), (2, 10, 1), (2, 1, 0xFFFFFFFF), (2, 0xFFFFFFFF, 1), (2, 0xFFFFFFFF, 0xFFFFFFFF), (0, 0, 2), (1, 0, 1),
+    (2, 0, 67), (2, 66, 1), (2, 1, 0xFFFFFFFF), (2, 0xFFFFFFFF, 1), (2, 0xFFFFFFFF, 0xFFFFFFFF), (0, 0, 2), (1, 0, 1),
     (5, 0, 1), (0xFFFFFFFF, 0, 1), (3, 0, 2), (4, 1, 1)])
 @pytest.mark.parametrize("with_fds", [False, True])
 def test_interrupt_out_of_range(client, index, start, count, with_fds):

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rdma.h"
 
@@ -54,19 +55,37 @@ static void expect(int err, const char *what, int got, const char *call)
 static void check_device(struct lab *lab)
 {
 	struct ibv_context *ctx = lab->node.ctx;
-	struct ibv_xrcd_init_attr xrcd = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1,
-		.oflags = O_CREAT,
-	};
 	struct ibv_alloc_dm_attr dm = {};
 	struct ibv_port_attr port;
 
 	EXPECT(EINVAL, "port 0", ibv_query_port(ctx, 0, &port));
 	EXPECT(EINVAL, "port 2 of 1", ibv_query_port(ctx, 2, &port));
 	EXPECT(EBUSY, "PD with a region in it", ibv_dealloc_pd(lab->node.pd));
-	EXPECT_NULL(EOPNOTSUPP, "there is no XRC", ibv_open_xrcd(ctx, &xrcd));
 	EXPECT_NULL(EINVAL, "device memory of no bytes", ibv_alloc_dm(ctx, &dm));
+}
+
+static struct ibv_xrcd *open_xrcd(struct lab *lab, int fd, int oflags)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = fd,
+		.oflags = oflags,
+	};
+
+	return ibv_open_xrcd(lab->node.ctx, &attr);
+}
+
+static void check_xrcds(struct lab *lab)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	struct ibv_xrcd *xrcd;
+
+	EXPECT_NULL(EBADF, "XRC domain of no file", open_xrcd(lab, 9999, O_CREAT));
+	EXPECT_NULL(EAGAIN, "XRC domain that nobody created", open_xrcd(lab, fd, 0));
+	xrcd = MUST_HAVE(open_xrcd(lab, fd, O_CREAT));
+	EXPECT_NULL(EINVAL, "XRC domain created twice", open_xrcd(lab, fd, O_CREAT | O_EXCL));
+	MUST(ibv_close_xrcd(xrcd));
+	close(fd);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -93,7 +112,7 @@ static void check_reg(struct lab *lab)
 		    ibv_reg_mr(pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE));
 	EXPECT_NULL(EINVAL, "an iova whose end wraps",
 		    ibv_reg_mr_iova(pd, memory, BYTES, last_page, 0));
-	EXPECT_NULL(EOPNOTSUPP, "there are no DMA-BUF regions",
+	EXPECT_NULL(EINVAL, "a file that is no dma-buf",
 		    ibv_reg_dmabuf_mr(pd, 0, 4096, 0, lab->node.ctx->cmd_fd, 0));
 }
 
@@ -421,6 +440,7 @@ int main(void)
 
 	open_lab(&lab);
 	check_device(&lab);
+	check_xrcds(&lab);
 	check_reg(&lab);
 	check_rereg(&lab);
 	check_cqs(&lab);

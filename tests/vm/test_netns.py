@@ -53,6 +53,7 @@ newer_long = Boot("netns-6.12", kernel="6.12").part(STEPS, long=True)
 test_step, test_run_ended_well = step_tests(tenant_long=STEPS, newer_long=STEPS)
 
 
+@pytest.mark.long
 def test_adapter_is_in_the_namespace_alone(tenant_long):
     for outcome in tenant_long.check(ONLY_THERE):
         outside, inside = outcome.text.split("in the namespace:")

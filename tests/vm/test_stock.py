@@ -42,7 +42,11 @@ MASKED = Step("masked-vectors", r"""
     exit $status""", 60)
 
 PROBE = Step("probe", "lsmod; ls $ibverbs /etc/libibverbs.d")
-CHECKED = [PROBE, DEVINFO, *PINGPONGS, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
+# This driver has no XRC domains.
+NO_XRC = Step("no-xrc", """
+    output=$(ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX 2>&1)
+    [ $? = 1 ] && grep "Couldn't Open the XRC Domain" <<<"$output" """)
+CHECKED = [PROBE, DEVINFO, *(step for step in PINGPONGS if step.name != "xsrq_pingpong"), NO_XRC, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_send_bw"]), *PERFTESTS, COMPLAINTS]
 
 stock = STOCK.part(CHECKED, files=our_provider)
