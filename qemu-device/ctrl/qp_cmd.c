@@ -408,10 +408,15 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 		qp->attr.ah_attr = attr->ah_attr;
 	if (mask & PVR_QPA_DEST_QPN)
 		qp->attr.dest_qp_num = attr->dest_qp_num;
-	if (mask & PVR_QPA_RQ_PSN)
+	/* In attr they stay the first ones. */
+	if (mask & PVR_QPA_RQ_PSN) {
 		qp->rq_psn = attr->rq_psn & 0xffffff;
-	if (mask & PVR_QPA_SQ_PSN)
+		qp->attr.rq_psn = qp->rq_psn;
+	}
+	if (mask & PVR_QPA_SQ_PSN) {
 		qp->sq_psn = attr->sq_psn & 0xffffff;
+		qp->attr.sq_psn = qp->sq_psn;
+	}
 	if (mask & (PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY)) {
 		qp->retry_left = qp->attr.retry_cnt;
 		qp->rnr_left = qp->attr.rnr_retry;

@@ -77,7 +77,7 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key,
 /* ------------------------------------------------------------------- for queue pairs */
 
 static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_t gid[16],
-				 struct pvr_host **host)
+				 struct pvr_gid_quota *quota, struct pvr_host **host)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_gid_shard *shard = adapter->fabric->shard;
@@ -90,7 +90,7 @@ static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_
 	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_GID_ABSENT;
 	pvr_lock(&shard->lock);
-	ask = look_up(engine, shard, &key, NULL, &location);
+	ask = look_up(engine, shard, &key, quota, &location);
 	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
 		*host = location.hosts[0];
 	pvr_unlock(&shard->lock);
@@ -106,12 +106,12 @@ static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_
  * searched again each time.
  */
 enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gid[16],
-				   struct pvr_host **host)
+				   struct pvr_gid_quota *quota, struct pvr_host **host)
 {
 	struct pvr_dest *dest = pvr_dest_get(adapter, gid);
 
 	if (dest->state == PVR_GID_UNKNOWN)
-		dest->state = search(adapter, gid, &dest->host);
+		dest->state = search(adapter, gid, quota, &dest->host);
 	*host = dest->host;
 	return dest->state;
 }
@@ -120,7 +120,7 @@ struct pvr_host *pvr_gid_find_host(struct pvr_adapter *adapter, const uint8_t gi
 {
 	struct pvr_host *host;
 
-	pvr_gid_resolve(adapter, gid, &host);
+	pvr_gid_resolve(adapter, gid, NULL, &host);
 	return host;
 }
 

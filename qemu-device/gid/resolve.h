@@ -25,9 +25,6 @@
  * called.
  */
 struct pvr_host *pvr_gid_find_host(struct pvr_adapter *adapter, const uint8_t gid[16]);
-/* The same. Return: AT_HOST, ABSENT or UNKNOWN; *host is NULL unless AT_HOST. */
-enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gid[16],
-				   struct pvr_host **host);
 
 /*
  * Lookups that the frames of a connection may cause: PVR_GID_QUOTA at once, and one more per
@@ -40,6 +37,13 @@ struct pvr_gid_quota {
 	uint32_t used;
 	uint64_t counted; /* when @used was last reduced, ns */
 };
+
+/*
+ * As pvr_gid_find_host(). @quota: as below, used under the adapter's lock. Return: AT_HOST, ABSENT
+ * or UNKNOWN; *host is NULL unless AT_HOST.
+ */
+enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gid[16],
+				   struct pvr_gid_quota *quota, struct pvr_host **host);
 
 /*
  * Check whether @host may send as @gid. @quota: charged for a lookup; used by one thread;

@@ -141,5 +141,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 		qp->held->valid = false;
 	if (qp->xrc_target)
 		pvr_xrc_drop_srq(qp);
+	qp->sq_psn = 0;
+	qp->rq_psn = 0;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }

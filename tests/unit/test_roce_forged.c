@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* RoCE frames that a responder or requester must drop, each with one wrong field. */
+#include "core/objects.h"
 #include "segment.h"
 
 #define LEN 100u
@@ -260,6 +261,35 @@ TEST_CASES(written, test_invalid_request_gets_nak_0x61, invalid)
 	assert_int_not_equal(((uint8_t *)env->b.mr.va)[0], 0x77);
 	expect_state(&env->b, PVR_QPS_ERR);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_INV_REQ_ERR);
+}
+
+/*
+ * The peer of d was in its own process. When it has gone, no machine of the segment takes its place,
+ * even with its GID and the expected PSN.
+ */
+TEST(written, test_successor_of_a_local_peer_is_dropped)
+{
+	struct fg_guest *neighbour = fg_guest_start(t_other_host(env), 3);
+	struct segment_frame frame = segment_last(env, 0);
+	uint64_t answers;
+	struct fg_end c, d;
+
+	t_open_pair(&c, neighbour, &d, env->g[1]);
+	t_rdma(&c, PVRDMA_WR_RDMA_WRITE, 1, 0, &d.mr, 0, LEN);
+	fg_run(env->host);
+	expect_cqe(&c.scq, 1, PVRDMA_WC_SUCCESS);
+	memcpy(frame.frame.src_gid, c.gid, sizeof(c.gid));
+	frame.frame.dest_qpn = d.qp.qpn;
+	frame.frame.addr = d.mr.start;
+	frame.frame.rkey = d.mr.rkey;
+	frame.frame.psn = t_device_qp(&d)->rq_psn;
+	memset(frame.payload, 0x77, LEN);
+	fg_guest_destroy(neighbour);
+	answers = fg_segment_sent(env->segment, 1);
+	segment_inject(env, 1, &frame);
+	assert_int_not_equal(((uint8_t *)d.mr.va)[0], 0x77);
+	assert_int_equal(fg_segment_sent(env->segment, 1), answers);
+	fg_end_close(&d);
 }
 
 /* Answers to PSNs that are not in flight. */

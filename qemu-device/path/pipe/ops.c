@@ -24,7 +24,7 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 	enum pvr_gid_state state;
 
 	__atomic_store_n(&adapter->hosts.any, true, __ATOMIC_SEQ_CST);
-	state = pvr_gid_resolve(adapter, qp->attr.ah_attr.dgid, &qp->path_host);
+	state = pvr_gid_resolve(adapter, qp->attr.ah_attr.dgid, NULL, &qp->path_host);
 	if (qp->path_host)
 		return PVR_RESOLVE_YES;
 	/* A peer without a pvrdmad is perhaps on the wire. */

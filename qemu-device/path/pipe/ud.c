@@ -56,7 +56,7 @@ enum pvr_ud_result pvr_pipe_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 	struct pvr_host *host;
 	bool sent = true;
 
-	switch (pvr_gid_resolve(from, dgram->av->dgid, &host)) {
+	switch (pvr_gid_resolve(from, dgram->av->dgid, NULL, &host)) {
 	case PVR_GID_AT_HOST:
 		sent = send_to(host, from, dst_qpn, dgram);
 		break;

@@ -10,13 +10,15 @@
  *
  * DOC: way of a queue pair
  *
- * - A queue pair uses this path from its first packet, sent or accepted, until RESET.
+ * - A queue pair uses this path from its first packet, sent or accepted, until RESET. One
+ *   that another path has served is not used, so a peer that goes away has no successor here.
  * - A GID that an adapter here or another pvrdmad has is never reached by it, and frames
  *   from such a GID are dropped: else TLS between hosts would protect nothing.
  */
 #ifndef PVR_PATH_WIRE_INTERNAL_H
 #define PVR_PATH_WIRE_INTERNAL_H
 
+#include "gid/resolve.h"
 #include "port.h"
 #include "rdma/path.h"
 #include "rdma/ud.h"
@@ -104,6 +106,7 @@ struct pvr_eth_adapter {
 	LIST_ENTRY(pvr_eth_adapter) link;
 	TAILQ_HEAD(, pvr_eth_rq) answering; /* the next one is first */
 	struct pvr_timer timer; /* while answers wait */
+	struct pvr_gid_quota lookups; /* of sources of frames */
 	uint64_t messages, bytes; /* sent; read by others */
 	struct {
 		struct pvr_eth_sq *sq;
@@ -182,7 +185,11 @@ static inline bool pvr_eth_is_sending(const struct pvr_qp *qp)
 
 /* Whether the adapter may use its port for @gid: it is not here, and not at another pvrdmad. */
 enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[16]);
+/* The same for the source of a frame, within the adapter's quota of lookups. */
+enum pvr_gid_state pvr_eth_find_source(struct pvr_eth_adapter *wire, const uint8_t gid[16]);
 bool pvr_eth_is_mac_ok(const uint8_t mac[6]);
+/* Whether another path has served the queue pair: then it stays away from the wire until RESET. */
+bool pvr_eth_was_elsewhere(const struct pvr_qp *qp);
 
 /* ------------------------------------------------------------------------------ sending */
 

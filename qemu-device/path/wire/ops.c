@@ -52,11 +52,14 @@ static void adapter_exit(struct pvr_adapter *adapter)
 	free(wire);
 }
 
-/* A queue pair that another path has served stays away from the wire until RESET. */
-static bool was_elsewhere(const struct pvr_qp *qp)
+bool pvr_eth_was_elsewhere(const struct pvr_qp *qp)
 {
-	return qp->peer_incarnation || qp->pipe_sq ||
-	       (qp->responder_state && qp->responder_state->from);
+	if (qp->peer_incarnation || qp->pipe_sq ||
+	    (qp->responder_state && qp->responder_state->from))
+		return true;
+	/* The path of this process has no state but these. */
+	return (!pvr_eth_sq(qp) && (qp->sq_psn != qp->attr.sq_psn || qp->sq_offset)) ||
+	       (!pvr_eth_rq(qp) && (qp->rq_psn != qp->attr.rq_psn || qp->rq_offset));
 }
 
 static enum pvr_resolve resolve(struct pvr_qp *qp)
@@ -66,7 +69,8 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 
 	if (!adapter->wire || adapter->gid_type != PVR_GID_TYPE_ROCE_V2 || qp->xrc_role ||
 	    !pvr_eth_is_mac_ok(ah->dmac) ||
-	    pvr_eth_mtu(qp) + PVR_PORT_OVERHEAD > adapter->wire->port->mtu || was_elsewhere(qp))
+	    pvr_eth_mtu(qp) + PVR_PORT_OVERHEAD > adapter->wire->port->mtu ||
+	    pvr_eth_was_elsewhere(qp))
 		return PVR_RESOLVE_NO;
 	return pvr_eth_find(adapter, ah->dgid) == PVR_GID_ABSENT ? PVR_RESOLVE_YES : PVR_RESOLVE_NO;
 }

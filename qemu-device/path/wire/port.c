@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "gid/dest.h"
-#include "gid/resolve.h"
 #include "path/wire/ops.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
@@ -71,13 +70,24 @@ const char *pvr_eth_flow(const struct pvr_adapter *adapter, uint64_t *messages, 
 
 /* ------------------------------------------------------------------------------- checks */
 
-enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[16])
+static enum pvr_gid_state find(struct pvr_adapter *adapter, const uint8_t gid[16],
+			       struct pvr_gid_quota *quota)
 {
 	struct pvr_host *host;
 
 	if (pvr_dest_get(adapter, gid)->adapter)
 		return PVR_GID_AT_HOST;
-	return pvr_gid_resolve(adapter, gid, &host);
+	return pvr_gid_resolve(adapter, gid, quota, &host);
+}
+
+enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	return find(adapter, gid, NULL);
+}
+
+enum pvr_gid_state pvr_eth_find_source(struct pvr_eth_adapter *wire, const uint8_t gid[16])
+{
+	return find(wire->adapter, gid, &wire->lookups);
 }
 
 bool pvr_eth_is_mac_ok(const uint8_t mac[6])
@@ -163,7 +173,7 @@ static bool is_acceptable(struct pvr_eth_adapter *wire, const struct pvr_roce_fr
 		if (!*qp)
 			return false;
 	}
-	switch (pvr_eth_find(adapter, frame->src_gid)) {
+	switch (pvr_eth_find_source(wire, frame->src_gid)) {
 	case PVR_GID_ABSENT:
 		return true;
 	case PVR_GID_AT_HOST:

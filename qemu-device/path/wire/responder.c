@@ -52,6 +52,8 @@ static struct pvr_eth_rq *rq_get(struct pvr_qp *qp, bool atomic)
 	struct pvr_eth_rq *rq = pvr_eth_rq(qp);
 	uint32_t size = qp->attr.max_dest_rd_atomic;
 
+	if (!rq && !pvr_eth_sq(qp) && pvr_eth_was_elsewhere(qp))
+		return NULL;
 	if (!pvr_host_rq_get(qp, NULL, atomic))
 		return NULL;
 	if (rq)
@@ -505,7 +507,7 @@ void pvr_eth_request(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 {
 	struct pvr_eth_rq *rq = rq_get(qp, packet->op->ext & PVR_ROCE_ATOMIC_ETH);
 
-	/* Without memory the peer gets no answer. */
+	/* Without memory, or if another path has served the queue pair, the peer gets no answer. */
 	if (!rq)
 		return;
 	if (qp->state == PVR_QPS_ERR)
