@@ -156,7 +156,7 @@ static void create(void)
 	other_srq_qp = fake_create_qp_ex(&attr);
 	if (!cq || !qp || !other_qp || !srq_qp || !other_srq_qp)
 		abort();
-	*fake_db_suppress(&to_pvr_qp(qp)->sbuf) = (struct fake_db_suppress){ 1, 1 };
+	*fake_db_suppress(&to_pvr_qp(qp)->buf) = (struct fake_db_suppress){ 1, 1 };
 	fake_db_suppress(&to_pvr_srq(srq)->buf)->rq = 1;
 }
 

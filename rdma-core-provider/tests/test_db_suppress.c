@@ -26,7 +26,7 @@ static void db_suppress_begin(void)
 
 static struct fake_db_suppress *words(void)
 {
-	return fake_db_suppress(&to_pvr_qp(qp)->sbuf);
+	return fake_db_suppress(&to_pvr_qp(qp)->buf);
 }
 
 static int post_send(void)

@@ -64,8 +64,8 @@ TEST_CASES(inline, test_create_qp_returns_the_room_of_the_stride, sizes)
 	assert_int_equal(cap.max_inline_data, row->got);
 	assert_int_equal(cap.max_send_sge, row->sge);
 	assert_int_equal(1 << fake_sq(qp)->stride_shift, row->stride);
-	assert_int_equal(to_pvr_qp(qp)->sbuf.size % 4096, 0);
-	assert_true(to_pvr_qp(qp)->sbuf.size >= 4096 + 4 * row->stride);
+	assert_int_equal(to_pvr_qp(qp)->send_size % 4096, 0);
+	assert_true(to_pvr_qp(qp)->send_size >= 4096 + 4 * row->stride);
 	/* Driver and device compute the stride from these two numbers. */
 	assert_int_equal(fake.asked.max_inline_data, row->got);
 	assert_int_equal(fake.asked.max_send_sge, row->sge);

@@ -319,9 +319,9 @@ TEST(parent_domain, test_queues_use_memory_of_the_application)
 	assert_int_equal(app.frees, 1);
 	qp = create_qp(parent);
 	assert_int_equal(app.type, PVR_RES_QP);
-	assert_int_equal(app.allocs, 3);
+	assert_int_equal(app.allocs, 2);
 	pvr_destroy_qp(qp);
-	assert_int_equal(app.frees, 3);
+	assert_int_equal(app.frees, 2);
 }
 
 TEST(parent_domain, test_resized_cq_uses_memory_of_the_application)

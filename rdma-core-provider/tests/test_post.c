@@ -18,8 +18,11 @@ TEST(fake, test_queues_have_the_strides_of_the_abi)
 	assert_int_equal(1 << pqp->sq.stride_shift, 256);
 	assert_int_equal(pqp->rq.num, 4);
 	assert_int_equal(1 << pqp->rq.stride_shift, 64);
-	assert_int_equal(pqp->sbuf.size, 2 * 4096);
-	assert_int_equal((uintptr_t)pqp->sbuf.addr % 4096, 0);
+	assert_int_equal(pqp->send_size, 2 * 4096);
+	/* The receive queue follows in the same piece. */
+	assert_int_equal(pqp->buf.size, 3 * 4096);
+	assert_ptr_equal(pqp->rq.wqes, (uint8_t *)pqp->buf.addr + pqp->send_size);
+	assert_int_equal((uintptr_t)pqp->buf.addr % 4096, 0);
 }
 
 TEST(fake, test_create_qp_returns_the_real_sizes)
