@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -31,6 +33,8 @@ struct env {
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
+	struct ibv_xrcd *xrcd; /* NULL: the driver has none */
+	int dmabuf; /* -1: the kernel has no /dev/udmabuf */
 	char *buf;
 	int cqe, max_wr; /* present sizes of cq and srq */
 	void *made;
@@ -45,7 +49,11 @@ enum verb_kind {
 	CREATE_SRQ,
 	CREATE_QP,
 	REG_MR,
+	REG_DMABUF_MR,
 	ALLOC_MW,
+	OPEN_XRCD,
+	CREATE_XRC_SRQ,
+	CREATE_XRC_TARGET,
 	NO_OBJECT,
 };
 
@@ -67,6 +75,56 @@ static struct ibv_cq *create_cq_times(struct ibv_context *ctx)
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(ctx, &attr);
 
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+static struct ibv_xrcd *open_xrcd(struct ibv_context *ctx)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+
+	return ibv_open_xrcd(ctx, &attr);
+}
+
+static void *not_here(void)
+{
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+static struct ibv_srq *create_xrc_srq(const struct env *env)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 500, .max_sge = 4 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = env->node.pd,
+		.xrcd = env->xrcd,
+		.cq = env->cq,
+	};
+
+	return env->xrcd ? ibv_create_srq_ex(env->node.ctx, &attr) : not_here();
+}
+
+static struct ibv_qp *create_xrc_target(const struct env *env)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = env->xrcd,
+	};
+
+	return env->xrcd ? ibv_create_qp_ex(env->node.ctx, &attr) : not_here();
+}
+
+static struct ibv_mr *reg_dmabuf(const struct env *env)
+{
+	if (env->dmabuf < 0)
+		return not_here();
+	return ibv_reg_dmabuf_mr(env->node.pd, 0, BYTES, 0, env->dmabuf, IBV_ACCESS_LOCAL_WRITE);
 }
 
 /* Return: a new object, or NULL with errno. */
@@ -102,8 +160,16 @@ static void *create(struct env *env, enum verb_kind kind)
 		return ibv_create_qp(pd, &qp);
 	case REG_MR:
 		return ibv_reg_mr(pd, env->buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	case REG_DMABUF_MR:
+		return reg_dmabuf(env);
 	case ALLOC_MW:
 		return ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	case OPEN_XRCD:
+		return open_xrcd(ctx);
+	case CREATE_XRC_SRQ:
+		return create_xrc_srq(env);
+	case CREATE_XRC_TARGET:
+		return create_xrc_target(env);
 	case NO_OBJECT:
 		break;
 	}
@@ -124,10 +190,15 @@ static int destroy(void *object, enum verb_kind kind)
 	case CREATE_CQ_TIMES:
 		return ibv_destroy_cq(object);
 	case CREATE_SRQ:
+	case CREATE_XRC_SRQ:
 		return ibv_destroy_srq(object);
 	case CREATE_QP:
+	case CREATE_XRC_TARGET:
 		return ibv_destroy_qp(object);
+	case OPEN_XRCD:
+		return ibv_close_xrcd(object);
 	case REG_MR:
+	case REG_DMABUF_MR:
 		return ibv_dereg_mr(object);
 	case ALLOC_MW:
 		return ibv_dealloc_mw(object);
@@ -222,7 +293,11 @@ static const struct verb verbs[] = {
 	{ "query_qp", NO_OBJECT, query_qp },
 	{ "reg_mr", REG_MR },
 	{ "rereg_mr", NO_OBJECT, rereg_mr, true },
+	{ "reg_dmabuf_mr", REG_DMABUF_MR, .is_optional = true },
 	{ "alloc_mw", ALLOC_MW, .is_optional = true },
+	{ "open_xrcd", OPEN_XRCD, .is_optional = true },
+	{ "create_srq_ex of XRC", CREATE_XRC_SRQ, .is_optional = true },
+	{ "create_qp_ex of an XRC target", CREATE_XRC_TARGET, .is_optional = true },
 };
 #define NVERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -243,6 +318,27 @@ static void undo(struct env *env, const struct verb *verb)
 		must(destroy(env->made, verb->kind), verb->name);
 }
 
+/* Return: a dma-buf of BYTES, or -1 without /dev/udmabuf. */
+static int make_dmabuf(void)
+{
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	struct udmabuf_create create = { .size = BYTES };
+	int memory, fd;
+
+	if (device < 0)
+		return -1;
+	memory = memfd_create("dmabuf", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	if (memory < 0 || ftruncate(memory, BYTES) || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
+		die("memfd_create:");
+	create.memfd = (unsigned)memory;
+	fd = ioctl(device, UDMABUF_CREATE, &create);
+	if (fd < 0)
+		die("/dev/udmabuf:");
+	close(memory);
+	close(device);
+	return fd;
+}
+
 static void env_open(struct env *env)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 64, .max_sge = 1 } };
@@ -255,10 +351,15 @@ static void env_open(struct env *env)
 	env->srq = MUST_HAVE(ibv_create_srq(env->node.pd, &srq));
 	env->mr = MUST_HAVE(ibv_reg_mr(env->node.pd, env->buf, BYTES / 2, IBV_ACCESS_LOCAL_WRITE));
 	env->qp = MUST_HAVE(create(env, CREATE_QP));
+	env->xrcd = open_xrcd(env->node.ctx);
+	env->dmabuf = make_dmabuf();
 }
 
 static void env_close(struct env *env)
 {
+	close(env->dmabuf);
+	if (env->xrcd)
+		MUST(ibv_close_xrcd(env->xrcd));
 	MUST(ibv_destroy_qp(env->qp));
 	MUST(ibv_dereg_mr(env->mr));
 	MUST(ibv_destroy_srq(env->srq));
