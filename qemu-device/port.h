@@ -43,7 +43,8 @@ void pvr_port_input(struct pvr_port *port, const struct iovec *frames, unsigned 
 
 struct pvr_port_stats {
 	uint64_t tx_frames, rx_frames;
-	uint64_t rx_malformed; /* no RoCEv2 frame, or a bad header */
+	uint64_t rx_other; /* of other protocols */
+	uint64_t rx_malformed; /* RoCEv2 with a bad header */
 	uint64_t rx_icrc; /* bad ICRC */
 	uint64_t rx_unknown; /* no such adapter, GID or queue pair, or another peer */
 	uint64_t tx_full; /* frames that send() has not taken */
@@ -51,5 +52,7 @@ struct pvr_port_stats {
 };
 
 void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stats);
+/* Return: the port of its pvr_adapter_config, or NULL. */
+const struct pvr_port *pvr_adapter_port(const struct pvr_adapter *adapter);
 
 #endif /* PVR_PORT_H */

@@ -12,6 +12,7 @@
 #include "daemon/network_requests.h"
 #include "daemon/qp_requests.h"
 #include "daemon/reload.h"
+#include "daemon/stats_requests.h"
 
 struct request {
 	struct pvr_daemon *daemon;
@@ -143,90 +144,6 @@ static bool run_adapters(struct request *request)
 	return true;
 }
 
-/* ----------------------------------------------------------------- statistics */
-
-#define STAT(field)                                                    \
-	{                                                              \
-#field, offsetof(struct pvr_adapter_stats, field),     \
-			sizeof(((struct pvr_adapter_stats *)0)->field) \
-	}
-
-static const struct {
-	const char *name;
-	size_t offset, size;
-} adapter_stats[] = {
-	STAT(driver_version),
-	STAT(features),
-	STAT(contexts),
-	STAT(pds),
-	STAT(mrs),
-	STAT(mws),
-	STAT(cqs),
-	STAT(qps),
-	STAT(srqs),
-	STAT(gids),
-	STAT(memory),
-	STAT(memory_budget),
-	STAT(commands),
-	STAT(commands_failed),
-	STAT(doorbells),
-	STAT(doorbells_ignored),
-	STAT(bad_accesses),
-	STAT(tx_messages),
-	STAT(tx_bytes),
-	STAT(rx_messages),
-	STAT(rx_bytes),
-	STAT(local_bytes),
-	STAT(verbs_bytes),
-	STAT(tcp_bytes),
-	STAT(tx_reads),
-	STAT(tx_atomics),
-	STAT(tx_multicast),
-	STAT(rx_multicast),
-	STAT(ud_dropped),
-	STAT(rnr_naks),
-	STAT(ack_timeouts),
-	STAT(retries_exceeded),
-	STAT(access_errors),
-	STAT(request_errors),
-	STAT(cq_overflows),
-	STAT(interrupts),
-};
-
-static uint64_t stat_value(const struct pvr_adapter_stats *stats, size_t i)
-{
-	const char *at = (const char *)stats + adapter_stats[i].offset;
-	uint64_t wide;
-	uint32_t narrow;
-
-	if (adapter_stats[i].size == sizeof(narrow)) {
-		memcpy(&narrow, at, sizeof(narrow));
-		return narrow;
-	}
-	memcpy(&wide, at, sizeof(wide));
-	return wide;
-}
-
-static struct json_object *measure(const struct pvr_attach *attach)
-{
-	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
-	struct json_object *obj = json_object_new_object();
-	struct pvr_attach_stats client;
-	struct pvr_adapter_stats stats;
-	size_t i;
-
-	pvr_adapter_get_stats(adapter, &stats);
-	pvr_attach_get_stats(attach, &client);
-	put_text(obj, "name", pvr_adapter_name(adapter));
-	put_text(obj, "state", pvr_adapter_state_name(stats.state));
-	for (i = 0; i < sizeof(adapter_stats) / sizeof(adapter_stats[0]); i++)
-		put_number(obj, adapter_stats[i].name, stat_value(&stats, i));
-	put_number(obj, "qemu_clients", client.clients);
-	put_number(obj, "qemu_messages", client.messages);
-	put_number(obj, "qemu_refused", client.refused);
-	return obj;
-}
-
 /* Calls @each for one adapter if "name" is given, else for all. */
 static bool run_each(struct request *request,
 		     struct json_object *(*each)(const struct pvr_attach *attach))
@@ -263,7 +180,7 @@ static bool run_stats_page(struct request *request)
 	if (cursor < end && end - cursor > ADAPTERS_PER_PAGE)
 		end = cursor + ADAPTERS_PER_PAGE;
 	for (i = cursor; i < end; i++)
-		json_object_array_add(list, measure(daemon->adapters[i]));
+		json_object_array_add(list, pvr_describe_stats(daemon->adapters[i]));
 	put(request->reply, "adapters", list);
 	if (end < daemon->num_adapters)
 		put_number(request->reply, "next", end);
@@ -274,7 +191,7 @@ static bool run_stats(struct request *request)
 {
 	if (has_cursor(request) && !text_arg(request, "name"))
 		return run_stats_page(request);
-	return run_each(request, measure);
+	return run_each(request, pvr_describe_stats);
 }
 
 /* Calls pvr_adapter_get_qps() up to @calls times. Return: false if there are no more. */

@@ -6,6 +6,7 @@ import socket
 import struct
 
 import pytest
+from daemon_process import wait_until
 
 
 @pytest.fixture
@@ -30,6 +31,10 @@ def _is_closed(qemu):
     return qemu.recv(1) == b""
 
 
+def _counters(daemon):
+    return {name: value for name, value in daemon.counters("wired").items() if name.startswith("wire")}
+
+
 def test_frames_that_are_no_roce_are_dropped(daemon, wire):
     seeded = random.Random(1)
     mac = bytes.fromhex("525400123407")
@@ -40,7 +45,12 @@ def test_frames_that_are_no_roce_are_dropped(daemon, wire):
         # In parts, as a stream has them.
         for byte in _frame(mac + bytes(60)):
             qemu.sendall(bytes([byte]))
-        daemon.must("adapters")
+        wait_until(lambda: _counters(daemon)["wire_rx_frames"] == 2001, "the frames")
+        counters = _counters(daemon)
+        # Those that end inside of a header are malformed.
+        other, malformed = counters.pop("wire_rx_other"), counters.pop("wire_rx_malformed")
+        assert other > 1500 and malformed > 50 and other + malformed == counters.pop("wire_rx_frames")
+        assert counters == dict.fromkeys(("wire_rx_icrc", "wire_rx_unknown", "wire_tx_frames", "wire_tx_full", "wire_retransmits"), 0)
         qemu.settimeout(0.2)
         with pytest.raises(TimeoutError):
             qemu.recv(1)
@@ -73,3 +83,7 @@ def test_the_socket_goes_with_its_adapter(daemon, wire):
 def test_two_adapters_cannot_share_a_wire(daemon, wire):
     done = daemon.ctl("add-adapter", f"name=x,socket={daemon.folder}/x,mac=52:54:00:12:34:09,wire=unix:{wire}")
     assert done.returncode == 1 and "is in use by process" in done.stderr
+
+
+def test_an_adapter_without_a_wire_has_no_counters_of_one(daemon):
+    assert not [name for name in daemon.counters("node1") if name.startswith("wire")]

@@ -49,12 +49,18 @@ void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stat
 	*stats = (struct pvr_port_stats){
 		.tx_frames = pvr_stat_get(&from->tx_frames),
 		.rx_frames = pvr_stat_get(&from->rx_frames),
+		.rx_other = pvr_stat_get(&from->rx_other),
 		.rx_malformed = pvr_stat_get(&from->rx_malformed),
 		.rx_icrc = pvr_stat_get(&from->rx_icrc),
 		.rx_unknown = pvr_stat_get(&from->rx_unknown),
 		.tx_full = pvr_stat_get(&from->tx_full),
 		.retransmits = pvr_stat_get(&from->retransmits),
 	};
+}
+
+const struct pvr_port *pvr_adapter_port(const struct pvr_adapter *adapter)
+{
+	return adapter->port;
 }
 
 const char *pvr_eth_flow(const struct pvr_adapter *adapter, uint64_t *messages, uint64_t *bytes)
@@ -203,13 +209,18 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 {
 	struct pvr_eth_adapter *wire;
 	struct pvr_roce_frame frame;
+	enum pvr_roce_drop drop;
 	struct pvr_eth_packet packet = { .frame = &frame };
 	size_t payload, end;
 	struct pvr_qp *qp;
 
 	pvr_eth_count(&port->stats.rx_frames, 1);
-	if (pvr_roce_parse(data, bytes, &frame, &payload, &end) != PVR_ROCE_OK ||
-	    frame.net == PVR_ROCE_V1 || frame.payload_bytes > PVR_ROCE_PAYLOAD_MAX) {
+	drop = pvr_roce_parse(data, bytes, &frame, &payload, &end);
+	if (drop == PVR_ROCE_DROP_TYPE || (drop == PVR_ROCE_OK && frame.net == PVR_ROCE_V1)) {
+		pvr_eth_count(&port->stats.rx_other, 1);
+		return;
+	}
+	if (drop != PVR_ROCE_OK || frame.payload_bytes > PVR_ROCE_PAYLOAD_MAX) {
 		pvr_eth_count(&port->stats.rx_malformed, 1);
 		return;
 	}
