@@ -84,12 +84,12 @@ class Daemon:
         return failure
 
 
-def paths(binaries, control):
-    """The output of `pvrdmactl paths`, or the reason why there is none."""
-    argv = [str(binaries / "pvrdmactl"), "--control", str(control), "paths"]
+def query(binaries, control, *words):
+    """The output of `pvrdmactl WORDS`, or the reason why there is none."""
+    argv = [str(binaries / "pvrdmactl"), "--control", str(control), *words]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=10,
                               stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as err:
-        return f"pvrdmactl paths failed: {err}\n"
-    return done.stdout if done.returncode == 0 else f"pvrdmactl paths failed: {done.stderr}"
+        return f"pvrdmactl {' '.join(words)} failed: {err}\n"
+    return done.stdout if done.returncode == 0 else f"pvrdmactl {' '.join(words)} failed: {done.stderr}"

@@ -119,11 +119,11 @@ class Lab:
             self._release()
 
     def _release(self):
-        """Every script is through: note the paths they used, and let the VMs power off."""
+        """Every script is through: note their paths and counters, and let the VMs power off."""
         self.released = True
-        texts = [daemon.paths(self.options.binaries, control) for control in self.options.controls]
-        if texts:
-            (self.options.logs / "paths.txt").write_text("".join(texts))
+        for words in ("paths", "stats") if self.options.controls else ():
+            texts = [daemon.query(self.options.binaries, control, words) for control in self.options.controls]
+            (self.options.logs / f"{words}.txt").write_text("".join(texts))
         for answer in self._finish_answers:
             answer("ok")
 

@@ -7,7 +7,7 @@ import shutil
 
 from .errors import LabError
 
-OURS = ("node*.console", "node*.out", "node*.qemu", "node*.cmdline", "pvrdmad*.log", "paths.txt")
+OURS = ("node*.console", "node*.out", "node*.qemu", "node*.cmdline", "pvrdmad*.log", "paths.txt", "stats.txt", "node*.pcap")
 
 
 def _take(path):

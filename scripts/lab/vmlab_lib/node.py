@@ -33,6 +33,7 @@ class Vm:
     smp: int
     more: list               # MAC and socket of further adapters
     wire: pathlib.Path | None = None  # the socket of pvrdmad to which QEMU connects the segment
+    pcap: pathlib.Path | None = None  # gets the frames between the VM and the segment
     append: str = ""         # more kernel parameters
     shell_path: pathlib.Path | None = None
     qmp: pathlib.Path | None = None  # QEMU's control socket; the adapter is in a hot-plug slot

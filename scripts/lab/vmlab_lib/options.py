@@ -124,6 +124,7 @@ def _parser(command):
     add("--rdma-core", metavar="DIR", help="build this source tree of rdma-core, and replace the guest's by it")
     add("--append", default="", metavar="WORDS", help="more kernel parameters, as in --append 'init_on_alloc=0 nosmp'")
     add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
+    add("--pcap", action="store_true", help="write the frames of each VM's Ethernet to nodeN.pcap beside the logs")
     add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
     add("--qmp", metavar="DIR",
         help="QEMU's control sockets are DIR/nodeN.qmp, and the adapters, \"adapter\", are in hot-plug slots")

@@ -92,8 +92,12 @@ def arguments(vm):
                  "-device", "virtconsole,chardev=shell"]
     for share in vm.shares:
         args += _share(**share)
-    args += ["-netdev", json.dumps(vm.netdev), *_hub(vm), *_devices(vm)]
+    args += ["-netdev", json.dumps(vm.netdev), *_hub(vm), *_pcap(vm), *_devices(vm)]
     return args
+
+
+def _pcap(vm):
+    return ["-object", f"filter-dump,id=pcap,netdev=net,file={str(vm.pcap).replace(',', ',,')}"] if vm.pcap else []
 
 
 def _share(tag, path, readonly):
