@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Each command of docs/native-endpoints.md works."""
+
+import pathlib
+import re
+import tempfile
+
+import pytest
+from documents import Document, last_line_of_make
+from vmlab_run import ROOT
+
+pytestmark = pytest.mark.slow
+
+DOCUMENT = Document("docs/native-endpoints.md")
+# What the program counts differs from run to run.
+LAST_LINE = DOCUMENT.starting_with("demo-roce: ")
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return last_line_of_make("demo-roce")
+
+
+def test_demo_ends_as_documented(demo):
+    assert re.sub(r"\d+ messages", "N messages", demo) == re.sub(r"\d+ messages", "N messages", LAST_LINE)
+
+
+def test_demo_counts_all_messages(demo):
+    """Per direction: 100 round trips of two sizes, and the five requests of each round of rping."""
+    assert int(re.search(r"(\d+) messages", demo)[1]) >= 2 * (2 * 2 * 100 + 5 * 100)
+
+
+@pytest.mark.usefixtures("demo")
+def test_options_of_qemu_are_those_of_the_demo():
+    DOCUMENT.check_qemu((ROOT / "build" / "demo-roce" / "node1.cmdline").read_text())
+
+
+def test_pvrdmad_and_pvrdmactl_run_as_documented():
+    with tempfile.TemporaryDirectory(prefix="pvr-") as name, DOCUMENT.daemon(pathlib.Path(name)):
+        folder = pathlib.Path(name)
+        assert (folder / "vm1.eth").is_socket()
+        assert "no adapter has talked" in DOCUMENT.pvrdmactl(folder, "pvrdmactl paths")
+        assert re.search(r"wire_tx_frames +0$", DOCUMENT.pvrdmactl(folder, "pvrdmactl stats"), re.MULTILINE)
+
+
+def test_no_other_command_is_in_the_document():
+    tested = {"make demo-roce", LAST_LINE, *map(DOCUMENT.starting_with, ("pvrdmad ", "pvrdmactl paths", "pvrdmactl stats"))}
+    assert DOCUMENT.commands() - DOCUMENT.qemu_options() == tested
