@@ -75,6 +75,24 @@ static void emit(const struct pvr_adapter *adapter, bool outgoing,
 	capture->packet(capture->opaque, &packet);
 }
 
+void pvr_capture_frame(const struct pvr_adapter *adapter, bool outgoing, const uint8_t *data,
+		       size_t bytes, const struct pvr_roce_frame *frame, size_t payload)
+{
+	uint8_t buf[PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX];
+	const struct pvr_capture *capture = adapter->capture;
+	struct pvr_captured packet = { .data = buf, .outgoing = outgoing };
+
+	if (!capture || bytes > sizeof(buf))
+		return;
+	memcpy(buf, data, bytes);
+	/* With padding and ICRC, which tell of it. */
+	if (frame->payload_bytes && !may_read(adapter, frame))
+		memset(buf + payload, 0, bytes - payload);
+	packet.original = (uint32_t)bytes;
+	packet.bytes = packet.original < capture->snaplen ? packet.original : capture->snaplen;
+	capture->packet(capture->opaque, &packet);
+}
+
 static void set_vlan(struct pvr_roce_frame *frame, const struct pvr_gid_entry *sgid, uint8_t sl)
 {
 	if (sgid && sgid->vlan != PVR_VLAN_NONE)

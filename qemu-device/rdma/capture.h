@@ -10,7 +10,8 @@
  *   message. Payload is read from guest memory after the execution.
  * - Zeros replace payload that is not captured, and then the ICRC, so that dissectors get
  *   whole frames. Datagrams between GSIs are captured with payload.
- * - ACK packets, MSN, credits and the time between the packets of a fragment do not exist
+ * - Frames of an Ethernet segment are captured as they are, except those of UD.
+ * - Elsewhere ACK packets, MSN, credits and the time between the packets of a fragment do not exist
  *   in a message. Packets with such fields have a comment.
  * - Without a capture in the engine, a quantum of a send queue loads one flag.
  */
@@ -20,6 +21,7 @@
 #include "rdma/wr.h"
 
 struct pvr_datagram;
+struct pvr_roce_frame;
 
 /* Return: whether an adapter of the engine has a capture. */
 static inline bool pvr_captures(const struct pvr_adapter *adapter)
@@ -45,6 +47,14 @@ void pvr_capture_response(const struct pvr_qp *qp, bool is_requester,
 /* Both, for the adapters of both ends. @to: NULL if there is no responder */
 void pvr_capture_exchange(const struct pvr_qp *from, const struct pvr_qp *to,
 			  const struct pvr_request *request, struct pvr_syndrome syndrome);
+
+/*
+ * Capture a whole frame of a segment, of RC or UC.
+ * @data, @bytes: from its Ethernet header to its ICRC; @frame: the same, read; @payload: where
+ * its payload begins
+ */
+void pvr_capture_frame(const struct pvr_adapter *adapter, bool outgoing, const uint8_t *data,
+		       size_t bytes, const struct pvr_roce_frame *frame, size_t payload);
 
 /* Capture a datagram that @from sends. */
 void pvr_capture_sent_datagram(const struct pvr_qp *from, uint32_t dst_qpn,

@@ -18,6 +18,7 @@
 
 #include "gid/dest.h"
 #include "path/wire/ops.h"
+#include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
 
@@ -194,8 +195,11 @@ static bool is_acceptable(struct pvr_eth_adapter *wire, const struct pvr_roce_fr
 }
 
 static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
-		    const struct pvr_eth_packet *packet)
+		    const struct pvr_eth_packet *packet, const uint8_t *data, size_t bytes)
 {
+	if (qp && pvr_captures(qp->adapter))
+		pvr_capture_frame(qp->adapter, false, data, bytes, packet->frame,
+				  (size_t)(packet->payload - data));
 	if (!qp)
 		pvr_eth_datagram(batch->wire->adapter, packet);
 	else if (is_response(packet->op))
@@ -238,7 +242,7 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 		pvr_eth_count(&port->stats.rx_icrc, 1);
 		return;
 	}
-	deliver(batch, qp, &packet);
+	deliver(batch, qp, &packet, data, end + PVR_ROCE_ICRC_BYTES);
 }
 
 void pvr_port_input(struct pvr_port *port, const struct iovec *frames, unsigned int count)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "rdma/capture.h"
+
 #define HOP_LIMIT_DEFAULT 64
 #define PRIORITY_SHIFT 13 /* of a VLAN tag */
 #define VLAN_ID 0xfffu
@@ -62,6 +64,8 @@ enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_fram
 		pvr_eth_count(&port->stats.tx_full, 1);
 		return PVR_ETH_FULL;
 	}
+	if (pvr_captures(adapter) && pvr_roce_transport(frame->opcode) != PVR_ROCE_UD)
+		pvr_capture_frame(adapter, true, buf, bytes, frame, headers);
 	pvr_eth_count(&port->stats.tx_frames, 1);
 	return PVR_ETH_SENT;
 }
