@@ -2,6 +2,7 @@
 /* The settings of one adapter, from an option, the configuration file or a request. */
 #include "daemon/adapter_settings.h"
 
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,12 +101,26 @@ static bool set_uar(struct pvr_adapter_settings *adapter, const char *value, str
 
 static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
-	static const char unix_prefix[] = "unix:";
-	size_t len = strlen(unix_prefix);
+	static const char unix_prefix[] = "unix:", eth_prefix[] = "eth:";
+	char path[PVR_PATH_MAX];
+	size_t len;
 
-	if (strncmp(value, unix_prefix, len) || value[len] != '/')
-		return pvr_fail(err, "wire '%s' is not unix:PATH with an absolute path", value);
-	return pvr_set_socket(adapter->wire, "wire", value + len, err);
+	if (!strncmp(value, unix_prefix, strlen(unix_prefix))) {
+		value += strlen(unix_prefix);
+		if (value[0] != '/')
+			return pvr_fail(err, "wire path '%s' is not absolute", value);
+		if (!pvr_set_socket(path, "wire", value, err))
+			return false;
+		snprintf(adapter->wire, sizeof(adapter->wire), "%s%s", unix_prefix, path);
+		return true;
+	}
+	len = strlen(eth_prefix);
+	if (strncmp(value, eth_prefix, len))
+		return pvr_fail(err, "wire '%s' is neither unix:PATH nor eth:INTERFACE", value);
+	if (!value[len] || strlen(value + len) >= IF_NAMESIZE || strchr(value, '/'))
+		return pvr_fail(err, "'%s' is no name of a network interface", value + len);
+	snprintf(adapter->wire, sizeof(adapter->wire), "%s", value);
+	return true;
 }
 
 static int shift_of_unit(char unit)

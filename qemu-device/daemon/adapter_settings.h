@@ -15,7 +15,7 @@
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
-	"[,worker=N][,wire=unix:PATH]"
+	"[,worker=N][,wire=unix:PATH|eth:INTERFACE]"
 
 #define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
@@ -32,7 +32,7 @@ struct pvr_adapter_settings {
 	uint64_t object_memory; /* see struct pvr_adapter_config */
 	bool has_worker; /* false: the worker with the fewest adapters */
 	unsigned int worker;
-	char wire[PVR_PATH_MAX]; /* path of the segment's Unix socket; "": no wire */
+	char wire[PVR_PATH_MAX + 8]; /* see segment/segment.h; "": none */
 };
 
 /* As pvr_set_text(), for a path that fits into struct sockaddr_un. */

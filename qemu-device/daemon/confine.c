@@ -119,7 +119,8 @@ static bool add_with_arguments(scmp_filter_ctx ctx)
 		  add_masked(ctx, "mprotect", 2, PROT_EXEC, 0) &&
 		  add_int(ctx, "socket", 0, AF_UNIX) && add_int(ctx, "socket", 0, AF_INET) &&
 		  add_int(ctx, "socket", 0, AF_INET6) && add_int(ctx, "socket", 0, AF_NETLINK) &&
-		  add_int(ctx, "socketpair", 0, AF_UNIX) && add_int(ctx, "prlimit64", 0, 0);
+		  add_int(ctx, "socket", 0, AF_PACKET) && add_int(ctx, "socketpair", 0, AF_UNIX) &&
+		  add_int(ctx, "prlimit64", 0, 0);
 
 	if (!ok || SANITIZED)
 		return ok;

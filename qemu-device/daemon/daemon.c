@@ -21,7 +21,7 @@
 #include "daemon/network.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
-#include "segment/stream.h"
+#include "segment/segment.h"
 
 /*
  * A process has 65,530 mappings by default (vm.max_map_count), and mmap() fails for all adapters
@@ -118,23 +118,29 @@ static bool check_worker(const struct pvr_daemon *daemon,
 static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
 					   const struct pvr_adapter_settings *settings,
 					   struct pvr_adapter_config *config,
-					   struct pvr_segment_stream **segment,
-					   struct pvr_error *why)
+					   struct pvr_segment **segment, struct pvr_error *why)
 {
 	struct pvr_pool_thread *thread = &daemon->pool.threads[config->worker];
+	const struct pvr_segment_env env = {
+		.loop = thread->loop,
+		.engine = daemon->engine,
+		.ops = &engine_ops,
+		.opaque = daemon,
+		.name = settings->name,
+		.mac = config->mac,
+	};
 	struct pvr_attach *attach;
 
 	*segment = NULL;
 	if (settings->wire[0]) {
-		*segment = pvr_segment_stream_create(thread->loop, daemon->engine, &engine_ops,
-						     daemon, settings->name, settings->wire, why);
+		*segment = pvr_segment_create(&env, settings->wire, why);
 		if (!*segment)
 			return NULL;
-		config->port = pvr_segment_stream_port(*segment);
+		config->port = pvr_segment_port(*segment);
 	}
 	attach = pvr_attach_create(&thread->env, config, settings->socket, why);
 	if (!attach)
-		pvr_segment_stream_destroy(*segment);
+		pvr_segment_destroy(*segment);
 	return attach;
 }
 
@@ -150,7 +156,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.memory = settings->memory,
 		.object_memory = settings->object_memory,
 	};
-	struct pvr_segment_stream *segment;
+	struct pvr_segment *segment;
 	struct pvr_attach *attach;
 	struct pvr_error why;
 
@@ -223,7 +229,7 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 {
 	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
 	size_t i = index_of(daemon, name);
-	struct pvr_segment_stream *segment = daemon->segments[i];
+	struct pvr_segment *segment = daemon->segments[i];
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
 	pvr_captures_end(daemon, attach);
@@ -235,7 +241,7 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 		(daemon->num_adapters - i - 1) * sizeof(daemon->segments[0]));
 	daemon->num_adapters--;
 	pvr_attach_destroy(attach);
-	pvr_segment_stream_destroy(segment);
+	pvr_segment_destroy(segment);
 	pvr_worker_pool_resume(&daemon->pool);
 }
 
@@ -420,7 +426,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_network_stop(daemon);
 	while (daemon->num_adapters) {
 		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
-		pvr_segment_stream_destroy(daemon->segments[daemon->num_adapters]);
+		pvr_segment_destroy(daemon->segments[daemon->num_adapters]);
 	}
 	pvr_loop_remove(&daemon->signals);
 	if (daemon->signals.fd >= 0)

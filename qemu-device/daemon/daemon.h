@@ -9,7 +9,7 @@
 
 struct pvr_control;
 struct pvr_network;
-struct pvr_segment_stream;
+struct pvr_segment;
 
 struct pvr_daemon {
 	struct pvr_loop *loop; /* of the first thread, see worker_pool.h */
@@ -19,7 +19,7 @@ struct pvr_daemon {
 	/* In the order of their creation. Changes only while the pool is paused. */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	/* That of each adapter, or NULL. */
-	struct pvr_segment_stream *segments[PVR_ADAPTERS_MAX];
+	struct pvr_segment *segments[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
 	unsigned int polling; /* workers that uar=mapped keeps from sleeping, at the last check */
 	struct pvr_control *control;

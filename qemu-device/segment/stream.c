@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A segment by a Unix socket of QEMU. */
-#include "segment/stream.h"
+/*
+ * A segment by a Unix socket, as QEMU's "-netdev stream" has it: each frame behind its length,
+ * four bytes in network order. It needs no privilege.
+ *
+ * The daemon listens and QEMU connects; a hub of QEMU joins this socket, the VM's NIC and its
+ * network. One connection at a time: a new one replaces the last one.
+ */
+#include "segment/kind.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,16 +29,13 @@
 #define BATCH 64u
 #define RECEPTIONS 4u
 #define SOCKET_BUFFER (1 << 20)
+/* The MTU of the VM's NIC, which QEMU does not tell: RoCE packets have 1024 bytes. */
+#define MTU 1500
 
-struct pvr_segment_stream {
+struct stream {
+	struct pvr_segment segment;
 	struct pvr_source listener;
 	struct pvr_source source;
-	struct pvr_loop *loop;
-	struct pvr_port *port;
-	const struct pvr_engine_ops *ops;
-	void *opaque;
-	char name[PVR_NAME_MAX];
-	char path[PVR_SOCKET_PATH_MAX + 1];
 	/* The thread of the loop uses it alone. */
 	uint8_t *input;
 	size_t filled;
@@ -43,19 +46,10 @@ struct pvr_segment_stream {
 	size_t rest;
 };
 
-static void say(const struct pvr_segment_stream *stream, enum pvr_log_level level, const char *what,
-		const char *why)
-{
-	char line[256];
-
-	snprintf(line, sizeof(line), "wire %s: %s%s", stream->path, what, why);
-	stream->ops->log(stream->opaque, level, stream->name, line);
-}
-
 /* ------------------------------------------------------------------------------- output */
 
 /* The lock is held. Return: whether nothing is left. */
-static bool flush(struct pvr_segment_stream *stream)
+static bool flush(struct stream *stream)
 {
 	ssize_t n;
 
@@ -70,7 +64,7 @@ static bool flush(struct pvr_segment_stream *stream)
 }
 
 /* Keeps what the socket has not taken of a frame. */
-static void keep_rest(struct pvr_segment_stream *stream, const struct iovec iov[2], size_t sent)
+static void keep_rest(struct stream *stream, const struct iovec iov[2], size_t sent)
 {
 	size_t skip;
 	int i;
@@ -85,7 +79,7 @@ static void keep_rest(struct pvr_segment_stream *stream, const struct iovec iov[
 	}
 }
 
-static bool send_locked(struct pvr_segment_stream *stream, const uint8_t *frame, size_t bytes)
+static bool send_locked(struct stream *stream, const uint8_t *frame, size_t bytes)
 {
 	uint32_t length = htonl((uint32_t)bytes);
 	struct iovec iov[2] = { { &length, sizeof(length) }, { (void *)(uintptr_t)frame, bytes } };
@@ -106,7 +100,7 @@ static bool send_locked(struct pvr_segment_stream *stream, const uint8_t *frame,
 
 static bool port_send(void *opaque, const uint8_t *frame, size_t bytes)
 {
-	struct pvr_segment_stream *stream = opaque;
+	struct stream *stream = opaque;
 	bool taken;
 
 	pthread_mutex_lock(&stream->lock);
@@ -119,7 +113,7 @@ static const struct pvr_port_ops port_ops = { .send = port_send };
 
 /* -------------------------------------------------------------------------------- input */
 
-static void disconnect(struct pvr_segment_stream *stream)
+static void disconnect(struct stream *stream)
 {
 	int fd = stream->fd;
 
@@ -136,7 +130,7 @@ static void disconnect(struct pvr_segment_stream *stream)
 }
 
 /* Lists whole frames. @used: set to their bytes. Return: their number, or -1 for a bad length. */
-static int list_frames(struct pvr_segment_stream *stream, struct iovec frames[BATCH], size_t *used)
+static int list_frames(struct stream *stream, struct iovec frames[BATCH], size_t *used)
 {
 	uint32_t length;
 	int n = 0;
@@ -156,7 +150,7 @@ static int list_frames(struct pvr_segment_stream *stream, struct iovec frames[BA
 }
 
 /* Return: false if the peer does not send frames. */
-static bool take_frames(struct pvr_segment_stream *stream)
+static bool take_frames(struct stream *stream)
 {
 	struct iovec frames[BATCH];
 	size_t used;
@@ -166,7 +160,7 @@ static bool take_frames(struct pvr_segment_stream *stream)
 		n = list_frames(stream, frames, &used);
 		if (n < 0)
 			return false;
-		pvr_port_input(stream->port, frames, (unsigned int)n);
+		pvr_port_input(stream->segment.port, frames, (unsigned int)n);
 		stream->filled -= used;
 		memmove(stream->input, stream->input + used, stream->filled);
 	} while (n == (int)BATCH);
@@ -174,7 +168,7 @@ static bool take_frames(struct pvr_segment_stream *stream)
 }
 
 /* Return: whether more may be there. */
-static bool receive(struct pvr_segment_stream *stream)
+static bool receive(struct stream *stream)
 {
 	ssize_t n = recv(stream->fd, stream->input + stream->filled, INPUT_BYTES - stream->filled,
 			 MSG_DONTWAIT);
@@ -182,15 +176,16 @@ static bool receive(struct pvr_segment_stream *stream)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
-		say(stream, PVR_LOG_INFO, "the segment has disconnected", "");
+		pvr_segment_say(&stream->segment, PVR_LOG_INFO, "the segment has disconnected", "");
 		disconnect(stream);
 		return false;
 	}
 	stream->filled += (size_t)n;
 	if (take_frames(stream))
 		return true;
-	say(stream, PVR_LOG_WARN, "a frame longer than 68 KiB: closed the connection;",
-	    " expected QEMU's -netdev stream there");
+	pvr_segment_say(&stream->segment, PVR_LOG_WARN,
+			"a frame longer than 68 KiB: closed the connection;",
+			" expected QEMU's -netdev stream there");
 	disconnect(stream);
 	return false;
 }
@@ -198,9 +193,7 @@ static bool receive(struct pvr_segment_stream *stream)
 /* Edge-triggered, so that the end of a full socket is an event, too. */
 static void stream_ready(struct pvr_source *source, uint32_t events)
 {
-	struct pvr_segment_stream *stream =
-		(struct pvr_segment_stream *)((char *)source -
-					      offsetof(struct pvr_segment_stream, source));
+	struct stream *stream = (struct stream *)((char *)source - offsetof(struct stream, source));
 	unsigned int i;
 
 	(void)events;
@@ -210,16 +203,15 @@ static void stream_ready(struct pvr_source *source, uint32_t events)
 	for (i = 0; i < RECEPTIONS; i++) {
 		if (!receive(stream))
 			return;
-		pvr_loop_worked(stream->loop);
+		pvr_loop_worked(stream->segment.loop);
 	}
 	pvr_loop_again(source);
 }
 
 static void listener_ready(struct pvr_source *source, uint32_t events)
 {
-	struct pvr_segment_stream *stream =
-		(struct pvr_segment_stream *)((char *)source -
-					      offsetof(struct pvr_segment_stream, listener));
+	struct stream *stream =
+		(struct stream *)((char *)source - offsetof(struct stream, listener));
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int buffer = SOCKET_BUFFER;
 
@@ -229,10 +221,12 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 	disconnect(stream);
 	/* A larger buffer is for speed only. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) < 0)
-		say(stream, PVR_LOG_DEBUG, "cannot set the socket's buffer: ", strerror(errno));
+		pvr_segment_say(&stream->segment, PVR_LOG_DEBUG,
+				"cannot set the socket's buffer: ", strerror(errno));
 	stream->source.fd = fd;
-	if (pvr_loop_add(stream->loop, &stream->source, EPOLLIN | EPOLLOUT | EPOLLET) < 0) {
-		say(stream, PVR_LOG_ERR, "cannot watch a connection: ", strerror(errno));
+	if (pvr_loop_add(stream->segment.loop, &stream->source, EPOLLIN | EPOLLOUT | EPOLLET) < 0) {
+		pvr_segment_say(&stream->segment, PVR_LOG_ERR,
+				"cannot watch a connection: ", strerror(errno));
 		close(fd);
 		stream->source.fd = -1;
 		return;
@@ -240,74 +234,66 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 	pthread_mutex_lock(&stream->lock);
 	stream->fd = fd;
 	pthread_mutex_unlock(&stream->lock);
-	say(stream, PVR_LOG_INFO, "the segment has connected", "");
+	pvr_segment_say(&stream->segment, PVR_LOG_INFO, "the segment has connected", "");
 }
 
 /* -------------------------------------------------------------------------------- a life */
 
-static bool open_stream(struct pvr_segment_stream *stream, struct pvr_engine *engine,
-			struct pvr_error *err)
+static bool open_stream(struct stream *stream, struct pvr_engine *engine, struct pvr_error *err)
 {
+	const char *path = stream->segment.where;
 	bool replaced;
 
 	stream->input = malloc(INPUT_BYTES);
-	stream->port =
-		pvr_port_create(engine, stream->path, PVR_SEGMENT_STREAM_MTU, &port_ops, stream);
-	if (!stream->input || !stream->port)
+	stream->segment.port = pvr_port_create(engine, path, MTU, &port_ops, stream);
+	if (!stream->input || !stream->segment.port)
 		return pvr_fail(err, "out of memory");
-	stream->listener.fd = pvr_unix_listen(stream->path, &replaced, err);
+	stream->listener.fd = pvr_unix_listen(path, &replaced, err);
 	if (stream->listener.fd < 0)
 		return false;
-	if (pvr_loop_add(stream->loop, &stream->listener, EPOLLIN) < 0)
-		return pvr_fail(err, "cannot watch the socket %s: %s", stream->path,
-				strerror(errno));
+	if (pvr_loop_add(stream->segment.loop, &stream->listener, EPOLLIN) < 0)
+		return pvr_fail(err, "cannot watch the socket %s: %s", path, strerror(errno));
 	return true;
 }
 
-struct pvr_segment_stream *pvr_segment_stream_create(struct pvr_loop *loop,
-						     struct pvr_engine *engine,
-						     const struct pvr_engine_ops *ops, void *opaque,
-						     const char *name, const char *path,
-						     struct pvr_error *err)
+static void destroy(struct pvr_segment *segment)
 {
-	struct pvr_segment_stream *stream = calloc(1, sizeof(*stream));
+	struct stream *stream = (struct stream *)segment;
+
+	disconnect(stream);
+	pvr_loop_remove(&stream->listener);
+	if (stream->listener.fd >= 0) {
+		close(stream->listener.fd);
+		unlink(segment->where);
+	}
+	pvr_port_destroy(segment->port);
+	pthread_mutex_destroy(&stream->lock);
+	free(stream->input);
+	free(stream);
+}
+
+static struct pvr_segment *create(const struct pvr_segment_env *env, const char *where,
+				  struct pvr_error *err)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream) {
 		pvr_fail(err, "out of memory");
 		return NULL;
 	}
+	pvr_segment_init(&stream->segment, &pvr_segment_stream, env, where);
 	pthread_mutex_init(&stream->lock, NULL);
-	stream->loop = loop;
-	stream->ops = ops;
-	stream->opaque = opaque;
 	stream->fd = -1;
 	stream->listener = (struct pvr_source){ .fd = -1, .ready = listener_ready };
 	stream->source = (struct pvr_source){ .fd = -1, .ready = stream_ready };
-	snprintf(stream->name, sizeof(stream->name), "%s", name);
-	snprintf(stream->path, sizeof(stream->path), "%s", path);
-	if (open_stream(stream, engine, err))
-		return stream;
-	pvr_segment_stream_destroy(stream);
+	if (open_stream(stream, env->engine, err))
+		return &stream->segment;
+	destroy(&stream->segment);
 	return NULL;
 }
 
-struct pvr_port *pvr_segment_stream_port(const struct pvr_segment_stream *stream)
-{
-	return stream->port;
-}
-
-void pvr_segment_stream_destroy(struct pvr_segment_stream *stream)
-{
-	if (!stream)
-		return;
-	disconnect(stream);
-	pvr_loop_remove(&stream->listener);
-	if (stream->listener.fd >= 0) {
-		close(stream->listener.fd);
-		unlink(stream->path);
-	}
-	pvr_port_destroy(stream->port);
-	pthread_mutex_destroy(&stream->lock);
-	free(stream->input);
-	free(stream);
-}
+const struct pvr_segment_kind pvr_segment_stream = {
+	.prefix = "unix:",
+	.create = create,
+	.destroy = destroy,
+};

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The socket of an adapter's Ethernet segment, wire=unix:PATH, with this test in the place of QEMU."""
 
+import os
 import random
 import socket
 import struct
@@ -87,3 +88,28 @@ def test_two_adapters_cannot_share_a_wire(daemon, wire):
 
 def test_an_adapter_without_a_wire_has_no_counters_of_one(daemon):
     assert not [name for name in daemon.counters("node1") if name.startswith("wire")]
+
+
+@pytest.mark.parametrize("wire, why", [
+    ("eth:none-such", "there is no network interface 'none-such'"),
+    ("eth:lo", "the network interface 'lo' is no Ethernet"),
+    ("eth:", "'' is no name of a network interface"),
+    ("eth:a/b", "'a/b' is no name of a network interface"),
+    ("eth:sixteen-letters-", "'sixteen-letters-' is no name of a network interface"),
+    ("br0", "wire 'br0' is neither unix:PATH nor eth:INTERFACE"),
+    ("unix:wire", "wire path 'wire' is not absolute"),
+])
+def test_wire_that_cannot_be_is_one_line(daemon, wire, why):
+    if os.geteuid() != 0 and "network interface '" in why:
+        pytest.skip("only root has CAP_NET_RAW")
+    done = daemon.ctl("add-adapter", f"name=x,socket={daemon.folder}/x,mac=52:54:00:12:34:09,wire={wire}")
+    assert done.returncode in (1, 2) and done.stderr.rstrip().endswith(why), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (daemon.folder / "x").exists()
+
+
+def test_interface_without_the_capability_is_one_line(start_daemon):
+    daemon = start_daemon(prefix=["setpriv", "--bounding-set=-net_raw"] if os.geteuid() == 0 else [])
+    done = daemon.ctl("add-adapter", f"name=x,socket={daemon.folder}/x,mac=52:54:00:12:34:09,wire=eth:lo")
+    assert done.returncode == 1 and "wire=eth:lo needs the capability CAP_NET_RAW" in done.stderr, done.stderr
+    daemon.must("adapters")

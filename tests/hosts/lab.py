@@ -34,15 +34,22 @@ class Daemon(daemon_process.Daemon):
         self.folder.mkdir()
         self.control, self.log_path = self.folder / "control", self.folder / "log"
         self.settings = {"fabric": lab.fabrics[number]} if number in lab.fabrics else {}
+        if lab.is_wire:
+            self.settings["wire"] = "eth:eth0"
         self.child = None
 
     def socket(self, guest):
         return self.folder / f"vm{guest}"
 
+    def _own(self, guest):
+        """On an Ethernet the adapter has the MAC of its guest, see fg_guest_config_init()."""
+        return {"mac": f"52:54:00:12:34:{guest:02x}"} if self.lab.is_wire else {}
+
     def start(self):
-        adapters = [adapter_option(self.folder, guest, name=f"vm{guest}", socket=self.socket(guest), **self.settings)
-                    for guest in self.guests]
-        super().start(["--name", self.name, "--listen", address(self.number), *self.args, *adapters],
+        adapters = [adapter_option(self.folder, guest, name=f"vm{guest}", socket=self.socket(guest), **self._own(guest),
+                                   **self.settings) for guest in self.guests]
+        net = [] if self.lab.is_wire else ["--name", self.name, "--listen", address(self.number)]
+        super().start([*net, *self.args, *adapters],
                       prefix=self.lab.hosts.enter(self.number))
 
 
@@ -100,13 +107,14 @@ class Lab:
         self.etcd_host = hosts + 1
         self.etcd, self.etcd_options = self._new_etcd(secure=pipe != "tcp") if etcd else (None, [])
         self.fabrics = fabrics or {}
+        self.is_wire = pipe == "wire"
         self.runs = []
         self.numbers = itertools.count(1)
-        how = {"tcp": ["--insecure"], "tls": self._new_key("psk"), "other key": self._new_key("other")}
+        how = {"tcp": ["--insecure"], "tls": self._new_key("psk"), "other key": self._new_key("other"), "wire": []}
         self.daemons = {}
         for number, own in enumerate([pipe] * hosts if isinstance(pipe, str) else pipe, 1):
             peers = [word for other in range(1, hosts + 1) if other != number
-                     for word in ("--peer", f"host{other}={address(other)}")]
+                     for word in ("--peer", f"host{other}={address(other)}") if not self.is_wire]
             if etcd:
                 peers = ["--etcd", self.etcd.url, "--etcd-lease", 2, *self.etcd_options]
             guests = [number + hosts * nth for nth in range(guests_per_host)]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Adapters of pvrdmads that do not know of each other, with wires to the Ethernet between their hosts."""
+
+import re
+import time
+
+import pytest
+from daemon_process import wait_until
+from documents import Document
+from hosts_checks import RETRY_EXCEEDED, SHORT_RETRIES, assert_right, statuses_at_guest_1
+
+
+@pytest.fixture
+def lab(start_lab):
+    return start_lab(pipe="wire")
+
+
+def counter(daemon, name):
+    return daemon.counters(f"vm{daemon.number}")[f"wire_{name}"]
+
+
+def test_data_are_right_and_the_path_is_shown(lab):
+    assert_right(lab.verify(seconds=3))
+    for number, daemon in lab.daemons.items():
+        path, = daemon.query("paths")["paths"]
+        assert (path["from"], path["to"], path["path"]) == (f"vm{number}", "eth0", "wire")
+        assert path["messages"] > 100 and path["bytes"] > 1 << 20
+        assert counter(daemon, "rx_frames") > 1000 and counter(daemon, "rx_malformed") == counter(daemon, "rx_icrc") == 0
+
+
+def test_addresses_of_ipv4_are_reached(lab):
+    assert_right(lab.verify(seconds=1, ipv4=True))
+
+
+def test_frames_of_other_machines_are_left_alone(lab):
+    """The filter passes RoCE frames to the adapter's MAC only, and those of hosts have another one."""
+    send = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(bytes(60), ('10.99.0.2', 4791))"
+    for _ in range(3):
+        lab.hosts.run(1, "python3", "-c", send)
+    assert int(re.search(r"eth0: *\d+ +(\d+)", lab.hosts.run(2, "cat", "/proc/self/net/dev"))[1]) >= 3
+    assert [counter(daemon, "rx_frames") for daemon in lab.daemons.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("loss, reorder", [(0.01, 0.0), (0.0, 0.02), pytest.param(0.1, 0.1, marks=pytest.mark.long)])
+def test_data_are_right_in_bad_weather(start_lab, loss, reorder):
+    lab = start_lab(pipe="wire", netem=True)
+    for host in (1, 2):
+        lab.hosts.shape(host, delay_ms=0.5, loss=loss, reorder=reorder)
+    result = lab.verify(seconds=4, timeout=12, retries=7)
+    assert_right(result)
+    assert sum(counter(daemon, "retransmits") for daemon in lab.daemons.values()) > 10
+
+
+def test_interface_goes_down_and_up(lab):
+    run = lab.begin_verify(timeout=17, retries=7)
+    run.wait_begun()
+    one = lab.daemons[1]
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "down")
+    one.wait_for_log("wire eth:eth0: the interface is down or gone: frames are lost until it is up again")
+    time.sleep(1)
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "up")
+    one.wait_for_log("wire eth:eth0: the interface is up again")
+    before = counter(one, "rx_frames")
+    wait_until(lambda: counter(one, "rx_frames") > before + 1000, "frames after the interface is up")
+    assert_right(run.end())
+
+
+def test_peer_that_is_gone_ends_with_an_error(lab):
+    run = lab.begin_verify(**SHORT_RETRIES)
+    run.wait_begun()
+    lab.hosts.link(2, up=False)
+    assert set(statuses_at_guest_1(run.result())) == {RETRY_EXCEEDED}
+
+
+def test_adapter_is_added_as_documented(start_lab):
+    lab = start_lab(hosts=1)
+    command = Document("docs/native-endpoints.md").starting_with("pvrdmactl add-adapter ")
+    lab.daemons[1].must(*command.replace("/run/pvrdma", str(lab.folder)).split()[1:])
+    assert lab.daemons[1].counters("vm2")["wire_rx_frames"] == 0
+
+
+def test_interface_is_removed_and_made_again(start_lab):
+    lab = start_lab(hosts=1)
+    one = lab.daemons[1]
+
+    def make():
+        lab.hosts.run(1, "ip", "link", "add", "lan7", "type", "bridge")
+        lab.hosts.run(1, "ip", "link", "set", "lan7", "up")
+
+    make()
+    one.add_adapter("wired", 7, wire="eth:lan7")
+    lab.hosts.run(1, "ip", "link", "del", "lan7")
+    one.wait_for_log("wire eth:lan7: the interface is down or gone")
+    make()
+    one.wait_for_log("wire eth:lan7: the interface is up again")
+    one.must("remove-adapter", "wired")
