@@ -84,9 +84,9 @@ static int run_program(void)
 	return 1;
 }
 
-static int send_raw_frames(void)
+static int use_crypto_of_the_kernel(void)
 {
-	return socket(AF_PACKET, SOCK_RAW, 0) < 0;
+	return socket(AF_ALG, SOCK_SEQPACKET, 0) < 0;
 }
 
 static int make_code(void)
@@ -122,7 +122,7 @@ static int change_limits_of_others(void)
 TEST_PLAIN(test_forbidden_calls_end_the_process)
 {
 	assert_killed(run_program);
-	assert_killed(send_raw_frames);
+	assert_killed(use_crypto_of_the_kernel);
 	assert_killed(make_code);
 	assert_killed(make_memory_code);
 	assert_killed(change_root);
