@@ -51,6 +51,8 @@ static const char *const cmd_names[] = {
 	[PVR_CMD_MODIFY_CQ] = "MODIFY_CQ",
 	[PVR_CMD_CREATE_XRCD] = "CREATE_XRCD",
 	[PVR_CMD_DESTROY_XRCD] = "DESTROY_XRCD",
+	[PVR_CMD_QUERY_FAULT] = "QUERY_FAULT",
+	[PVR_CMD_SET_PAGES] = "SET_PAGES",
 };
 
 static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");

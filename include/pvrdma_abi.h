@@ -160,7 +160,8 @@ enum pvr_ctl {
 #define PVR_EXT_CQ_MODERATION (1u << 20) /* MODIFY_CQ */
 #define PVR_EXT_CQ_TIMESTAMP (1u << 21) /* PVR_CQ_TIMESTAMP in CREATE_CQ; EXT_CLOCK_* */
 #define PVR_EXT_XRC (1u << 22) /* XRC domains, queue pairs and SRQs; PVR_CQE_XRC */
-#define PVR_EXT_ALL ((1u << 23) - 1)
+#define PVR_EXT_ON_DEMAND (1u << 23) /* PVR_MR_FLAG_ON_DEMAND, SET_PAGES, QUERY_FAULT */
+#define PVR_EXT_ALL ((1u << 24) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the
@@ -531,6 +532,7 @@ enum pvr_eqe_type {
 	PVR_EVENT_QP_LAST_WQE_REACHED, /* info: QP handle */
 	PVR_EVENT_CLIENT_REREGISTER, /* info: port */
 	PVR_EVENT_GID_CHANGE, /* info: port */
+	PVR_EVENT_PAGE_FAULT, /* info: MR handle; PVR_EXT_ON_DEMAND */
 	PVR_EVENT_NUM,
 };
 

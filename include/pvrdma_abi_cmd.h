@@ -39,6 +39,8 @@ enum pvr_cmd {
 	PVR_CMD_MODIFY_CQ, /* PVR_EXT_CQ_MODERATION */
 	PVR_CMD_CREATE_XRCD, /* PVR_EXT_XRC */
 	PVR_CMD_DESTROY_XRCD, /* PVR_EXT_XRC */
+	PVR_CMD_QUERY_FAULT, /* PVR_EXT_ON_DEMAND */
+	PVR_CMD_SET_PAGES, /* PVR_EXT_ON_DEMAND */
 	PVR_CMD_NUM,
 };
 
@@ -191,7 +193,7 @@ struct pvr_resp_create_pd {
 PVR_ABI_SIZE(pvr_resp_create_pd, 24);
 PVR_ABI_FIELD(pvr_resp_create_pd, pd_handle, 16, 4);
 
-/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ, _XRCD, and QUERY_SRQ */
+/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ, _XRCD, QUERY_SRQ and QUERY_FAULT */
 struct pvr_cmd_handle {
 	struct pvr_cmd_hdr hdr;
 	__le32 handle;
@@ -211,6 +213,11 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 #define PVR_MR_FLAG_REPLACE (1u << 5)
 #define PVR_MR_FLAG_MW1 (1u << 3) /* a memory window of type 1; only pd_handle counts */
 #define PVR_MR_FLAG_MW2 (1u << 4) /* ... of type 2B */
+/*
+ * With PVR_MR_FLAG_LAYOUT, PVR_EXT_ON_DEMAND: the region has pages of 4 KiB, all absent, and
+ * pdir_dma is not read. EOPNOTSUPP with PVR_ACCESS_MW_BIND.
+ */
+#define PVR_MR_FLAG_ON_DEMAND (1u << 6)
 
 struct pvr_cmd_create_mr {
 	struct pvr_cmd_hdr hdr;
@@ -779,6 +786,49 @@ struct pvr_resp_create_xrcd {
 PVR_ABI_SIZE(pvr_resp_create_xrcd, 24);
 PVR_ABI_FIELD(pvr_resp_create_xrcd, xrcd_handle, 16, 4);
 
+/*
+ * PVR_EXT_ON_DEMAND. A request that touches an absent page waits, and the device sends
+ * PVR_EVENT_PAGE_FAULT with the handle of the region. QUERY_FAULT returns the absent pages, and
+ * SET_PAGES ends the fault. A region has one fault at a time. The event repeats until
+ * QUERY_FAULT, which fails with ENOENT if the region has no fault or it was queried before.
+ */
+struct pvr_resp_query_fault {
+	struct pvr_resp_hdr hdr;
+	__aligned_le64 first; /* index in the region's pages */
+	__le32 npages; /* 1 .. PVR_SET_PAGES_MAX */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_query_fault, 32);
+PVR_ABI_FIELD(pvr_resp_query_fault, first, 16, 8);
+PVR_ABI_FIELD(pvr_resp_query_fault, npages, 24, 4);
+
+enum pvr_pages_state {
+	PVR_PAGES_PRESENT, /* a page of DMA addresses, list_dma, has their addresses */
+	PVR_PAGES_ABSENT, /* after the command the device does not use them any more */
+	PVR_PAGES_REFUSED, /* the requests that wait for the queried fault fail */
+	PVR_PAGES_NUM,
+};
+
+#define PVR_SET_PAGES_MAX 512 /* present pages */
+#define PVR_SET_ABSENT_MAX 16384
+
+/* SET_PAGES. No response. */
+struct pvr_cmd_set_pages {
+	struct pvr_cmd_hdr hdr;
+	__le32 mr_handle;
+	__le32 npages;
+	__aligned_le64 first; /* index in the region's pages */
+	__aligned_le64 list_dma;
+	__le32 state; /* enum pvr_pages_state */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_set_pages, 48);
+PVR_ABI_FIELD(pvr_cmd_set_pages, mr_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_set_pages, npages, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_set_pages, first, 24, 8);
+PVR_ABI_FIELD(pvr_cmd_set_pages, list_dma, 32, 8);
+PVR_ABI_FIELD(pvr_cmd_set_pages, state, 40, 4);
+
 /* Contents of the slots. */
 union pvr_cmd_req {
 	struct pvr_cmd_hdr hdr;
@@ -802,6 +852,7 @@ union pvr_cmd_req {
 	struct pvr_cmd_query_stats query_stats;
 	struct pvr_cmd_sum_stats sum_stats;
 	struct pvr_cmd_modify_cq modify_cq;
+	struct pvr_cmd_set_pages set_pages;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_req) == PVR_CMD_REQ_SIZE, "command slot");
 
@@ -822,6 +873,7 @@ union pvr_cmd_resp {
 	struct pvr_resp_destroy_qp destroy_qp;
 	struct pvr_resp_query_stats query_stats; /* also of SUM_STATS */
 	struct pvr_resp_create_xrcd create_xrcd;
+	struct pvr_resp_query_fault query_fault;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_resp) == PVR_CMD_RESP_SIZE, "response slot");
 

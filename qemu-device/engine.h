@@ -59,6 +59,9 @@
 	 PVR_EXT_SUM_STATS | PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_MODERATION |        \
 	 PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC)
 
+/* Extensions whose work is not complete: only revision "next" offers them. */
+#define PVR_ENGINE_EXT_NEXT PVR_EXT_ON_DEMAND
+
 #define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
 

@@ -117,7 +117,8 @@ static inline const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, u
 }
 
 /*
- * Return: the longest run at @addr, *contig bytes of @len; NULL if RAM was removed. The
+ * Return: the longest run at @addr, *contig bytes of @len; NULL if RAM was removed, or the
+ * page is absent. The
  * access was permitted by pvr_mr_find_local() or pvr_mr_find_remote().
  */
 static inline uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr,

@@ -206,6 +206,7 @@ enum pvr_qp_wait {
 	/* In the following states a quantum does nothing. */
 	PVR_QP_WAIT_RNR, /* for the responder's receive doorbell, or the timer */
 	PVR_QP_WAIT_RETRY, /* for the timer: the responder does not respond */
+	PVR_QP_WAIT_PAGE, /* for the timer: a page is absent */
 	/* Peers on other hosts; see path/pipe/requester.c. */
 	PVR_QP_WAIT_CONN, /* for a connection */
 	PVR_QP_WAIT_ACKS, /* for ACKs of in-flight WRs */

@@ -17,6 +17,25 @@ struct pvr_extent {
 	uint8_t *va;
 };
 
+/* A page fault of a region with absent pages, see rdma/page_fault.h. */
+struct pvr_page_fault {
+	enum {
+		PVR_FAULT_IDLE,
+		PVR_FAULT_REPORTED, /* by PVR_EVENT_PAGE_FAULT */
+		PVR_FAULT_TAKEN, /* by QUERY_FAULT */
+		PVR_FAULT_REFUSED,
+	} state;
+	uint32_t npages;
+	uint64_t first; /* index of the page */
+	uint64_t since, sent; /* when it began or was refused; its last event */
+};
+
+/* Pages that may be absent. */
+struct pvr_demand {
+	struct pvr_page_fault fault;
+	uint8_t *page[]; /* one pointer per 4 KiB; NULL: absent */
+};
+
 /*
  * DOC: representations
  *
@@ -26,15 +45,21 @@ struct pvr_extent {
  * - Extents: one per run. Used if runs have 16 pages or more on average, or if pages are
  *   larger than 4 KiB. An extent is found by a guess, which is right for runs of equal
  *   length, or else by binary search: 13 steps for 16 GiB of 2 MiB pages.
+ * - On demand: a table of its own, so that accesses to other pages do not check for absent
+ *   ones. An access to an absent page fails like one to removed RAM.
  */
 struct pvr_pages {
 	uint64_t size; /* bytes, whole pages of 4 KiB */
 	/* At most one of these is set; none without pages. */
 	uint8_t *base; /* one run */
 	uint8_t **page; /* one pointer per 4 KiB */
-	struct pvr_extent *extent; /* sorted by offset, the first is 0 */
+	union {
+		struct pvr_extent *extent; /* sorted by offset, the first is 0 */
+		struct pvr_demand *demand; /* if on_demand is set */
+	};
 	uint32_t extents;
 	uint64_t charged; /* bytes charged to the adapter, see core/charge.h */
+	bool on_demand;
 	bool broken; /* guest RAM was removed: the pointers must not be used */
 };
 
@@ -114,6 +139,12 @@ int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t co
 		     struct pvr_pages *pages);
 
 /*
+ * A table of @count absent pages, charged to the adapter until pvr_pages_unmap(). Return: 0,
+ * -ENOMEM or -ENOSPC.
+ */
+int pvr_pages_demand(struct pvr_adapter *adapter, uint32_t count, struct pvr_pages *pages);
+
+/*
  * Set @pages->broken if any page lies in @region. Each entry of a table costs 1 of @budget.
  * @at is the position, initially 0, and 0 at the end. Return: false if the budget is used
  * up before the end.
@@ -146,7 +177,7 @@ static inline uint8_t *const *pvr_pages_at(const struct pvr_pages *pages, uint64
  * @len: bytes that the caller needs, inside the pages; at least 1
  * @contig: set to the length of the run, at most @len
  *
- * Return: the address of the run.
+ * Return: the address of the run; NULL, and *contig is 0: the page is absent.
  */
 uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
 		       uint64_t *contig);

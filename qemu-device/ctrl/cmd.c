@@ -72,6 +72,8 @@ static const struct cmd_ops cmd_ops[] = {
 	[PVR_CMD_MODIFY_CQ] = CMD_EXT(modify_cq, false, PVR_EXT_CQ_MODERATION),
 	[PVR_CMD_CREATE_XRCD] = CMD_EXT(create_xrcd, true, PVR_EXT_XRC),
 	[PVR_CMD_DESTROY_XRCD] = CMD_EXT(destroy_xrcd, false, PVR_EXT_XRC),
+	[PVR_CMD_QUERY_FAULT] = CMD_EXT(query_fault, true, PVR_EXT_ON_DEMAND),
+	[PVR_CMD_SET_PAGES] = CMD_EXT(set_pages, false, PVR_EXT_ON_DEMAND),
 };
 _Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) <= PVR_CMD_NUM, "a command per row");
 

@@ -30,6 +30,8 @@ pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 pvr_cmd_fn pvr_cmd_query_stats;
 pvr_cmd_fn pvr_cmd_sum_stats;
 pvr_cmd_fn pvr_cmd_modify_cq;
+pvr_cmd_fn pvr_cmd_query_fault;
+pvr_cmd_fn pvr_cmd_set_pages;
 pvr_cmd_fn pvr_cmd_create_xrcd, pvr_cmd_destroy_xrcd;
 
 /*

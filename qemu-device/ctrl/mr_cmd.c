@@ -50,6 +50,15 @@ static int check_layout(const struct pvr_adapter *adapter, const struct pvr_cmd_
 										       : -EINVAL;
 }
 
+static int check_on_demand(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	if (cmd->access_flags & PVR_ACCESS_MW_BIND)
+		return -EOPNOTSUPP;
+	if (!cmd->length || cmd->page_shift != PVR_PAGE_SHIFT)
+		return -EINVAL;
+	return check_layout(adapter, cmd);
+}
+
 static int check_dma(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
 	return cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_LOCAL_WRITE) ? -EINVAL : 0;
@@ -107,6 +116,13 @@ static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_m
 	return walk_slice(adapter, &pdir);
 }
 
+static int map_on_demand(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+			 struct pvr_mr *mr)
+{
+	mr->offset = cmd->offset;
+	return pvr_pages_demand(adapter, cmd->nchunks, &mr->pages);
+}
+
 /* DMA regions and windows have no pages of their own. */
 static int map_nothing(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 		       struct pvr_mr *mr)
@@ -143,6 +159,8 @@ static const struct mr_type mr_types[] = {
 	{ PVR_MR_FLAG_LAYOUT, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout, map_layout },
 	{ PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout,
 	  map_layout },
+	{ PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_ON_DEMAND, PVR_EXT_MR_LAYOUT | PVR_EXT_ON_DEMAND,
+	  PVR_MR_USER, check_on_demand, map_on_demand },
 	{ PVR_MR_FLAG_MW1, PVR_EXT_MW, PVR_MR_WINDOW1, check_window, map_nothing },
 	{ PVR_MR_FLAG_MW2, PVR_EXT_MW, PVR_MR_WINDOW2, check_window, map_nothing },
 };

@@ -34,6 +34,8 @@ static const char *wait_name(enum pvr_qp_wait wait)
 	case PVR_QP_WAIT_RNR:
 	case PVR_QP_WAIT_RNR_POLL:
 		return "receive request";
+	case PVR_QP_WAIT_PAGE:
+		return "page";
 	case PVR_QP_WAIT_CONN:
 		return "connection";
 	default:

@@ -384,7 +384,7 @@ void pvr_capture_response(const struct pvr_qp *qp, bool is_requester,
 	struct packets packets;
 
 	if (!qp->adapter->capture || qp->type == PVR_QPT_UC || syndrome.kind == PVR_SYN_NONE ||
-	    syndrome.kind == PVR_SYN_PARTIAL)
+	    syndrome.kind == PVR_SYN_PARTIAL || syndrome.kind == PVR_SYN_PAGE)
 		return;
 	packets = packets_of(qp, !is_requester, request);
 	packets.frame.syndrome = syndrome_of(qp, syndrome);

@@ -190,6 +190,12 @@ void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns)
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, qp->rnr_until);
 }
 
+void pvr_requester_wait_page(struct pvr_qp *qp, uint64_t ns)
+{
+	pvr_qp_set_wait(qp, PVR_QP_WAIT_PAGE);
+	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
+}
+
 void pvr_requester_wait(struct pvr_qp *qp)
 {
 	pvr_requester_await(qp, NO_TIMEOUT_POLL_NS);

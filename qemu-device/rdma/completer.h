@@ -65,6 +65,8 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
 uint64_t pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns);
 /* Retry the request at the head after the RNR timer, @ns from now. */
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
+/* Retry the request at the head after @ns: a page is absent. No retry is counted. */
+void pvr_requester_wait_page(struct pvr_qp *qp, uint64_t ns);
 /* Retry the request at the head after 100 ms. The retry count does not change. */
 void pvr_requester_wait(struct pvr_qp *qp);
 /*

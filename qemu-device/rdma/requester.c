@@ -109,7 +109,8 @@ void pvr_requester_timeout(struct pvr_timer *timer)
 
 	if (qp->wait == PVR_QP_WAIT_RNR_POLL)
 		pvr_sched_kick(qp);
-	else if (qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY)
+	else if (qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY ||
+		 qp->wait == PVR_QP_WAIT_PAGE)
 		pvr_requester_resume(qp);
 	else if (path->timeout)
 		path->timeout(qp);

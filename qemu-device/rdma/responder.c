@@ -25,6 +25,7 @@
 #include "rdma/rq.h"
 #include "rdma/qp.h"
 #include "rdma/event.h"
+#include "rdma/page_fault.h"
 #include "rdma/responder_state.h"
 #include "rdma/xrc.h"
 
@@ -90,6 +91,28 @@ static struct pvr_syndrome refuse_access(struct pvr_qp *to)
 {
 	return refuse(to, PVR_EVENT_QP_ACCESS_ERR, PVRDMA_WC_REM_ACCESS_ERR,
 		      "remote access with a bad rkey, range or right");
+}
+
+/*
+ * The fragment could not be copied between @sg and the requester's memory. Return: PVR_SYN_PAGE
+ * if the requester waits for pages; a NAK if the requester's guest has refused its page;
+ * PVR_SYN_NONE: absent pages are not the reason, or their guest has refused one of @sg.
+ */
+static pvr_noinline struct pvr_syndrome page_fault(const struct pvr_request *request,
+						   const struct pvr_sg *sg, bool is_local)
+{
+	uint64_t len = request->chunk ? request->chunk : sg->total; /* ATOMIC WRITE has no SGE */
+	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
+	enum pvr_page_state own, far = PVR_PAGE_FOUND;
+
+	if (is_local)
+		far = pvr_page_fault(request->local, request->offset, request->chunk, &wait_ns);
+	if (far == PVR_PAGE_REFUSED)
+		return nak(PVRDMA_WC_LOC_PROT_ERR);
+	own = pvr_page_fault(sg, request->offset, len, &wait_ns);
+	if (own == PVR_PAGE_REFUSED || (own == PVR_PAGE_FOUND && far == PVR_PAGE_FOUND))
+		return drop();
+	return (struct pvr_syndrome){ .kind = PVR_SYN_PAGE, .wait_ns = wait_ns };
 }
 
 /* ------------------------------------------------------ receive requests */
@@ -163,7 +186,31 @@ static struct pvr_syndrome fail_length(struct pvr_qp *to, const struct pvr_reque
 			 "receive buffer too small");
 }
 
+/* The payload could not be stored. */
+static pvr_noinline struct pvr_syndrome fail_recv_memory(struct pvr_qp *to,
+							 const struct pvr_request *request,
+							 const struct pvr_recv_wqe *wqe,
+							 const struct pvr_sg *sg, bool is_local)
+{
+	struct pvr_syndrome fault = page_fault(request, sg, is_local);
+
+	if (fault.kind != PVR_SYN_NONE)
+		return fault;
+	return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
+			 "memory of the receive buffer was unplugged");
+}
+
 /* ------------------------------------------------------------- operations */
+
+/* The memory of a remote key could not be used. */
+static pvr_noinline struct pvr_syndrome refuse_memory(struct pvr_qp *to,
+						      const struct pvr_request *request,
+						      const struct pvr_sg *sg, bool is_local)
+{
+	struct pvr_syndrome fault = page_fault(request, sg, is_local);
+
+	return fault.kind == PVR_SYN_NONE ? refuse_access(to) : fault;
+}
 
 static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
 							  const struct pvr_request *request,
@@ -190,10 +237,7 @@ static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
 				  request->chunk);
 	if (err == -EAGAIN)
 		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
-	if (err)
-		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
-				 "memory of the receive buffer was unplugged");
-	return ack();
+	return err ? fail_recv_memory(to, request, wqe, &sg, !in) : ack();
 }
 
 /* Checks the key before any payload moves, and invalidates it with the last fragment. */
@@ -244,7 +288,7 @@ static pvr_always_inline struct pvr_syndrome respond_rdma(struct pvr_qp *to,
 				  request->chunk);
 	if (in && err == -EAGAIN)
 		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
-	return err ? refuse_access(to) : ack();
+	return err ? refuse_memory(to, request, &sg, !in) : ack();
 }
 
 /*
@@ -266,6 +310,7 @@ static pvr_always_inline struct pvr_syndrome
 respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	struct pvr_syndrome fault;
 	struct pvr_sg sg PVR_UNINITIALIZED;
 	uint64_t *word_shm, old;
 
@@ -284,7 +329,13 @@ respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_
 	word_shm = pvr_sg_word(&sg);
 	/* An aligned iova may map to unaligned memory. */
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
-		return refuse_access(to);
+		return refuse_memory(to, request, &sg, !in);
+	/* The result must find its pages: the atomic executes once. */
+	if (!in && !request->local->flat) {
+		fault = page_fault(request, &sg, true);
+		if (fault.kind != PVR_SYN_NONE)
+			return fault;
+	}
 	old = apply_atomic(word_shm, hdr);
 	if (in) {
 		pvr_replay_record(to, request->from->psn, old);
@@ -315,7 +366,7 @@ static pvr_noinline struct pvr_syndrome respond_atomic_write(struct pvr_qp *to,
 	word_shm = pvr_sg_word(&sg);
 	/* An aligned iova may map to unaligned memory. */
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
-		return refuse_access(to);
+		return refuse_memory(to, request, &sg, false);
 	__atomic_store_n(word_shm, write.value, __ATOMIC_SEQ_CST);
 	return ack();
 }
@@ -469,11 +520,22 @@ PVR_NO_STACK_PROTECTOR struct pvr_syndrome pvr_responder_execute(struct pvr_qp *
 	return execute(to, request, NULL);
 }
 
+/* Paths of other hosts have no own answer for an absent page. UC drops the message. */
+static struct pvr_syndrome page_as_rnr(struct pvr_qp *to, struct pvr_syndrome syndrome)
+{
+	if (syndrome.kind != PVR_SYN_PAGE)
+		return syndrome;
+	if (to->type == PVR_QPT_UC)
+		return drop();
+	syndrome.kind = PVR_SYN_RNR;
+	return syndrome;
+}
+
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
 {
 	if (to->xrc_target)
-		return execute_xrc(to, &in->request, in, false);
-	return execute(to, &in->request, in);
+		return page_as_rnr(to, execute_xrc(to, &in->request, in, false));
+	return page_as_rnr(to, execute(to, &in->request, in));
 }
 
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)

@@ -166,6 +166,7 @@ enum pvr_syndrome_kind {
 	PVR_SYN_NAK, /* complete in error with status */
 	PVR_SYN_NONE, /* no response */
 	PVR_SYN_PARTIAL, /* from another host: payload is missing, retry when it has come */
+	PVR_SYN_PAGE, /* a page is absent at either side: retry after wait_ns, no retry counts */
 };
 
 /* Fits in a register: each fragment returns one. */

@@ -74,6 +74,9 @@ static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
 		if (wait_ns)
 			pvr_rnr_wait(qp, peer, wait_ns);
 		return PVR_STEP_STOP;
+	case PVR_SYN_PAGE:
+		pvr_requester_wait_page(qp, syndrome.wait_ns);
+		return PVR_STEP_STOP;
 	case PVR_SYN_NAK:
 		return fail(qp, wqe, syndrome.status, "the responder refused a request");
 	default:
@@ -114,7 +117,7 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 		return PVR_STEP_STOP;
 	taken = syndrome.kind == PVR_SYN_ACK;
 	/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
-	if (!taken && qp->type != PVR_QPT_UC)
+	if (!taken && (qp->type != PVR_QPT_UC || syndrome.kind == PVR_SYN_PAGE))
 		return not_acknowledged(qp, wqe, quantum->peer, syndrome);
 	step = pvr_requester_ack(qp, &request, &quantum->budget);
 	if (step == PVR_STEP_NEXT)

@@ -433,6 +433,7 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 	case PVR_SYN_NAK:
 		refused(fragment, answer.status);
 		break;
+	case PVR_SYN_PAGE: /* an RNR to other hosts */
 	case PVR_SYN_NONE: /* of UC */
 		break;
 	}

@@ -22,6 +22,7 @@ struct pvr_eth_turn {
 	struct pvr_eth_answer *answer;
 	unsigned int left; /* packets */
 	bool is_full;
+	uint32_t page_ns; /* a page is absent: go on after this time */
 };
 
 static struct pvr_eth_answer *first(struct pvr_eth_rq *rq)
@@ -158,6 +159,10 @@ static bool send_first(struct pvr_eth_turn *turn)
 		pvr_eth_refuse(turn->rq, syndrome.status, psn);
 		return false;
 	}
+	if (syndrome.kind == PVR_SYN_PAGE) {
+		turn->page_ns = syndrome.wait_ns;
+		return false;
+	}
 	return !turn->is_full && answer->done == answer->length;
 }
 
@@ -167,7 +172,7 @@ static bool may_answer(const struct pvr_qp *qp)
 	       pvr_adapter_dma_ok(qp->adapter);
 }
 
-static void wait(struct pvr_eth_rq *rq, bool is_full)
+static void wait(struct pvr_eth_rq *rq, const struct pvr_eth_turn *turn)
 {
 	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
 	uint64_t now = pvr_now(rq->qp->adapter->engine);
@@ -177,7 +182,7 @@ static void wait(struct pvr_eth_rq *rq, bool is_full)
 	rq->is_answering = true;
 	if (!pvr_timer_is_set(&wire->timer))
 		pvr_timer_set(&rq->qp->adapter->timers, &wire->timer,
-			      now + (is_full ? PVR_ETH_FULL_NS : 0));
+			      now + (turn->is_full ? PVR_ETH_FULL_NS : turn->page_ns));
 }
 
 void pvr_eth_answer(struct pvr_eth_rq *rq)
@@ -195,7 +200,7 @@ void pvr_eth_answer(struct pvr_eth_rq *rq)
 		rq->count--;
 	}
 	if (rq->count)
-		wait(rq, turn.is_full);
+		wait(rq, &turn);
 	else
 		pvr_eth_ack_behind(rq);
 }
