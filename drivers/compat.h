@@ -122,4 +122,11 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_CAP_ATOMIC_WRITE BIT_ULL(40) /* of user space */
 #endif
 
+/* On-demand paging needs pages of the CPU that are pages of the device. */
+#if defined(CONFIG_INFINIBAND_ON_DEMAND_PAGING) && PAGE_SHIFT == 12
+#define PVR_KERNEL_EXT_ON_DEMAND PVR_EXT_ON_DEMAND
+#else
+#define PVR_KERNEL_EXT_ON_DEMAND 0
+#endif
+
 #endif /* PVR_COMPAT_H */

@@ -165,6 +165,9 @@ static void handle_event(struct pvr_dev *dev, const struct pvr_eqe *eqe)
 	case PVR_EVENT_GID_CHANGE:
 		pvr_dispatch(dev, type);
 		break;
+	case PVR_EVENT_PAGE_FAULT:
+		pvr_odp_event(dev, info);
+		break;
 	default:
 		dev_dbg(&dev->pdev->dev, "unknown event %u\n", type);
 	}

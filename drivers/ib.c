@@ -4,6 +4,8 @@
 #include <net/addrconf.h>
 #include <rdma/ib_umem.h>
 
+#include <rdma/ib_umem_odp.h>
+
 #include "pvrdma.h"
 
 /* Flags that need no support from the driver. */
@@ -50,6 +52,18 @@ struct ib_umem *pvr_umem_pin(struct pvr_dev *dev, u64 addr, u64 size,
 	if (bounces(dev))
 		return refuse_bounces(dev);
 	return pvr_ib_umem_get(&dev->ibdev, addr, size, access);
+}
+
+struct ib_umem *pvr_umem_odp(struct pvr_dev *dev, u64 addr, u64 size,
+			     int access,
+			     const struct mmu_interval_notifier_ops *ops)
+{
+	struct ib_umem_odp *odp;
+
+	if (bounces(dev))
+		return refuse_bounces(dev);
+	odp = ib_umem_odp_get(&dev->ibdev, addr, size, access, ops);
+	return IS_ERR(odp) ? ERR_CAST(odp) : &odp->umem;
 }
 
 struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size,
@@ -155,6 +169,7 @@ static int pvr_query_device(struct ib_device *ibdev,
 	}
 	if (caps->max_srq && (dev->features & PVR_EXT_RESIZE))
 		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
+	pvr_odp_caps(dev, attr);
 	if (dev->features & PVR_EXT_MCAST) {
 		attr->max_mcast_grp = caps->max_mcast_grp;
 		attr->max_mcast_qp_attach = caps->max_mcast_qp_attach;

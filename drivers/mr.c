@@ -65,6 +65,7 @@ static int destroy_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
 
 static void mr_free(struct pvr_mr *mr)
 {
+	pvr_odp_exit(mr);
 	pvr_pdir_exit(&mr->pdir);
 	ib_umem_release(mr->umem);
 	kfree(mr);
@@ -319,6 +320,53 @@ struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma,
 	return ERR_PTR(err);
 }
 
+/* On failure the caller calls mr_free(). */
+static int create_odp_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
+{
+	u64 offset = offset_in_page(mr->umem->address);
+	union pvr_cmd_req req = {};
+	struct pvr_cmd_create_mr *cmd = &req.create_mr;
+	int err;
+
+	cmd->flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_ON_DEMAND);
+	cmd->start = cpu_to_le64(mr_iova(mr));
+	cmd->length = cpu_to_le64(mr->umem->length);
+	cmd->access_flags =
+		cpu_to_le32(mr->access & mr_access(to_pvr_dev(ibpd->device)));
+	cmd->nchunks = cpu_to_le32(
+		(offset + mr->umem->length + PAGE_SIZE - 1) >> PAGE_SHIFT);
+	cmd->offset = cpu_to_le64(offset);
+	cmd->page_shift = cpu_to_le32(PAGE_SHIFT);
+	cmd->pdir_levels = cpu_to_le32(2);
+	err = create_mr(mr, ibpd, &req);
+	return err ? err : pvr_odp_start(mr);
+}
+
+/* Register memory without pinning it. */
+static struct ib_mr *reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
+			     u64 virt, int access)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int err;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->ibmr.device = ibpd->device;
+	mr->virt = virt;
+	mr->access = access;
+	err = check_user_mr(dev, start, length, mr_iova(mr),
+			    access & ~IB_ACCESS_ON_DEMAND);
+	if (!err)
+		err = pvr_odp_init(mr, start, length);
+	if (!err)
+		err = create_odp_mr(mr, ibpd);
+	if (!err)
+		return &mr->ibmr;
+	mr_free(mr);
+	return ERR_PTR(err);
+}
+
 struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			      u64 iova, int access,
 			      PVR_REG_MR_DMAH_PARAM struct ib_udata *udata)
@@ -327,6 +375,8 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 
 	if (PVR_REG_MR_DMAH_SET)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (access & IB_ACCESS_ON_DEMAND)
+		return reg_odp(ibpd, start, length, iova, access);
 	mr = reg_memory(ibpd, start, length, iova, access, NULL);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
 }
@@ -421,6 +471,8 @@ struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->access;
+	if ((mr->access | access) & IB_ACCESS_ON_DEMAND)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (pinned_for(mr, flags, access))
 		new = reg_same_memory(ibpd, mr, access);
 	else if (flags & IB_MR_REREG_TRANS)
@@ -514,8 +566,12 @@ int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct pvr_mr *mr = to_pvr_mr(ibmr);
-	int err = destroy_mr(mr, ibmr->pd);
+	int err = 0;
 
+	if (mr->access & IB_ACCESS_ON_DEMAND)
+		pvr_odp_destroy(mr);
+	else
+		err = destroy_mr(mr, ibmr->pd);
 	if (!err)
 		mr_free(mr);
 	return err;

@@ -29,6 +29,26 @@ int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size);
 struct ib_umem *pvr_umem_pin(struct pvr_dev *dev, u64 addr, u64 size,
 			     int access);
 
+struct ib_device_attr;
+struct mmu_interval_notifier_ops;
+
+/* Memory of user space that is not pinned. Return: as pvr_umem_pin(). */
+struct ib_umem *pvr_umem_odp(struct pvr_dev *dev, u64 addr, u64 size,
+			     int access,
+			     const struct mmu_interval_notifier_ops *ops);
+
+/* odp.c: regions on demand */
+
+/* On failure the caller frees mr->umem and calls pvr_odp_exit(). */
+int pvr_odp_init(struct pvr_mr *mr, u64 start, u64 length);
+/* The device has the region: begin to resolve its faults. On failure it has been destroyed. */
+int pvr_odp_start(struct pvr_mr *mr);
+void pvr_odp_destroy(struct pvr_mr *mr);
+void pvr_odp_exit(struct pvr_mr *mr);
+/* Context: process or interrupt. */
+void pvr_odp_event(struct pvr_dev *dev, u32 handle);
+void pvr_odp_caps(const struct pvr_dev *dev, struct ib_device_attr *attr);
+
 /**
  * pvr_umem_dmabuf_pin() - pin memory of a dma-buf
  * @dev: the adapter

@@ -16,7 +16,8 @@
 #define PROVIDER_FEATURES                                                                       \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS | PVR_EXT_CQ_ARM_DBREC |          \
-	 PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC)
+	 PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC |            \
+	 PVR_EXT_ON_DEMAND)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)

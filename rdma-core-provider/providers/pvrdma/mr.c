@@ -22,7 +22,7 @@ static bool has_other_address(const void *addr, uint64_t iova, int access)
  */
 static bool is_offered(const struct pvr_context *ctx, const void *addr, uint64_t iova, int access)
 {
-	if (access & IBV_ACCESS_ON_DEMAND)
+	if (access & IBV_ACCESS_ON_DEMAND && !(ctx->features & PVR_EXT_ON_DEMAND))
 		return false;
 	return (ctx->features & PVR_EXT_MR_LAYOUT) || !has_other_address(addr, iova, access);
 }

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""On-demand paging: regions whose memory is not pinned, between programs of one host."""
+
+import pytest
+from boots import Boot, step_tests
+from steps import Step, guest_programs
+from traffic import COMPLAINTS
+
+pytestmark = pytest.mark.slow
+
+STEPS = [Step("odp", "$SHARE/pvr_odp", 240), COMPLAINTS]
+of_next = Boot("odp", adapter_settings="hwversion=next").part(STEPS, files=guest_programs)
+of_7_2_long = Boot("odp-7.2", kernel="7.2", adapter_settings="hwversion=next").part(
+    STEPS, files=guest_programs, long=True)
+test_step, test_run_ended_well = step_tests(of_next=STEPS, of_7_2_long=STEPS)
