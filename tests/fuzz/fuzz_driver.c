@@ -814,6 +814,13 @@ struct pvr_dev *pvr_dev_start(struct pvr_pci *pci)
 	return &w.dev;
 }
 
+/* The world has no regions on demand: each handle is that of none. */
+void pvr_odp_event(struct pvr_dev *dev, u32 handle)
+{
+	(void)dev;
+	(void)handle;
+}
+
 void pvr_dev_stop(struct pvr_dev *dev)
 {
 	if (!w.runs || dev != &w.dev)
