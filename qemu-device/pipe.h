@@ -185,6 +185,7 @@ struct pvr_stream_limits {
 	bool qp_gone; /* QP_GONE frames are negotiated */
 	bool atomic_write; /* ATOMIC_WRITE and FLUSH are negotiated */
 	bool xrc; /* XRC is negotiated */
+	bool page; /* the requester accepts that a page of the responder is absent */
 };
 
 /*

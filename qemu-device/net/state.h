@@ -75,7 +75,7 @@ static inline uint32_t pvr_net_features(const struct pvr_net *net)
 	uint32_t expose = net->settings.rdma_zerocopy ? PVR_HELLO_F_RNDV : 0;
 
 	return PVR_HELLO_F_PIGGYBACK_ACK | PVR_HELLO_F_QP_GONE | PVR_HELLO_F_ATOMIC_WRITE |
-	       PVR_HELLO_F_XRC | (net->nics ? PVR_HELLO_F_RDMA | expose : 0);
+	       PVR_HELLO_F_XRC | PVR_HELLO_F_PAGE | (net->nics ? PVR_HELLO_F_RDMA | expose : 0);
 }
 
 /* --------------------------------------------------------------- incoming.c */

@@ -3,6 +3,7 @@
 #include "rdma/page_fault.h"
 
 #include "core/demand.h"
+#include "rdma/completer.h"
 #include "rdma/event.h"
 
 #define REPEAT_NS 100000000ull
@@ -70,4 +71,19 @@ enum pvr_page_state pvr_page_fault(const struct pvr_sg *sg, uint64_t offset, uin
 	if (*wait_ns < ns)
 		*wait_ns = ns;
 	return PVR_PAGE_ABSENT;
+}
+
+enum pvr_page_state pvr_requester_page_fault(struct pvr_qp *qp, const struct pvr_sg *sg,
+					     uint64_t offset, uint64_t len)
+{
+	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
+	enum pvr_page_state state;
+
+	/* Most requests have one run. */
+	if (sg->flat)
+		return PVR_PAGE_FOUND;
+	state = pvr_page_fault(sg, offset, len, &wait_ns);
+	if (state == PVR_PAGE_ABSENT)
+		pvr_requester_wait_page(qp, wait_ns);
+	return state;
 }

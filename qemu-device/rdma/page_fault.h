@@ -16,6 +16,8 @@
  *   then report their own.
  * * The requester waits by its timer: half the age of the fault, between 64 us and 16 ms. So a
  *   guest that does not respond costs few timers, and destruction needs no special case.
+ * * A responder for another host tells the requester this time: PVR_FRAME_SYN_PAGE. To a peer
+ *   that speaks RoCE, or whose pvrdmad is older, it sends an RNR NAK, which costs a retry.
  * * The event repeats each 100 ms until QUERY_FAULT, as a full ring loses events.
  * * A refusal fails the next request that touches the page, and is void after 1 s: that request
  *   may have been destroyed.
@@ -23,7 +25,7 @@
 #ifndef PVR_PAGE_FAULT_H
 #define PVR_PAGE_FAULT_H
 
-#include "core/sg.h"
+#include "rdma/wr.h"
 
 #define PVR_PAGE_WAIT_MIN_NS 64000u
 #define PVR_PAGE_WAIT_MAX_NS 16000000u
@@ -40,5 +42,12 @@ enum pvr_page_state {
  */
 enum pvr_page_state pvr_page_fault(const struct pvr_sg *sg, uint64_t offset, uint64_t len,
 				   uint32_t *wait_ns);
+
+/*
+ * The same for the SGEs of a request of @qp. If a page is absent, the send queue waits.
+ * Paths to other hosts use it before they send, so that they never send a part.
+ */
+enum pvr_page_state pvr_requester_page_fault(struct pvr_qp *qp, const struct pvr_sg *sg,
+					     uint64_t offset, uint64_t len);
 
 #endif /* PVR_PAGE_FAULT_H */

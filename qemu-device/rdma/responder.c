@@ -101,7 +101,9 @@ static struct pvr_syndrome refuse_access(struct pvr_qp *to)
 static pvr_noinline struct pvr_syndrome page_fault(const struct pvr_request *request,
 						   const struct pvr_sg *sg, bool is_local)
 {
-	uint64_t len = request->chunk ? request->chunk : sg->total; /* ATOMIC WRITE has no SGE */
+	/* A packet is less than a fragment: ask for the pages behind it too. */
+	uint64_t left = request->length ? request->length - request->offset : sg->total;
+	uint64_t len = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES;
 	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
 	enum pvr_page_state own, far = PVR_PAGE_FOUND;
 
@@ -520,22 +522,11 @@ PVR_NO_STACK_PROTECTOR struct pvr_syndrome pvr_responder_execute(struct pvr_qp *
 	return execute(to, request, NULL);
 }
 
-/* Paths of other hosts have no own answer for an absent page. UC drops the message. */
-static struct pvr_syndrome page_as_rnr(struct pvr_qp *to, struct pvr_syndrome syndrome)
-{
-	if (syndrome.kind != PVR_SYN_PAGE)
-		return syndrome;
-	if (to->type == PVR_QPT_UC)
-		return drop();
-	syndrome.kind = PVR_SYN_RNR;
-	return syndrome;
-}
-
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
 {
 	if (to->xrc_target)
-		return page_as_rnr(to, execute_xrc(to, &in->request, in, false));
-	return page_as_rnr(to, execute(to, &in->request, in));
+		return execute_xrc(to, &in->request, in, false);
+	return execute(to, &in->request, in);
 }
 
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)

@@ -7,6 +7,7 @@
 #include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/grh.h"
+#include "rdma/page_fault.h"
 #include "rdma/rq.h"
 #include "rdma/qp.h"
 
@@ -95,6 +96,7 @@ static int scatter(const struct pvr_datagram *dgram, const struct pvr_sg *sg)
 static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
+	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
 	struct pvr_recv_wqe recv PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
 
@@ -109,8 +111,11 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 	/* The receive request stays for a datagram that fits. */
 	if (sg.total < dgram->payload->total + PVR_GRH_SIZE)
 		return false;
-	if (scatter(dgram, &sg))
+	if (scatter(dgram, &sg)) {
+		/* If a page is absent, the next datagram may find it. */
+		(void)pvr_page_fault(&sg, 0, dgram->payload->total + PVR_GRH_SIZE, &wait_ns);
 		return false;
+	}
 	complete(to, dgram, &recv, PVRDMA_WC_SUCCESS);
 	return true;
 }

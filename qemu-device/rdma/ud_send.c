@@ -5,6 +5,7 @@
 #include "rdma/cq.h"
 #include "rdma/wr.h"
 #include "rdma/completer.h"
+#include "rdma/page_fault.h"
 #include "rdma/worker.h"
 #include "rdma/path.h"
 #include "rdma/ud.h"
@@ -30,6 +31,7 @@ enum pvr_ud_sent {
 	PVR_UD_SENT, /* or refused, or lost */
 	PVR_UD_BUSY, /* a receiver's adapter is locked: repeat in another quantum */
 	PVR_UD_LATER, /* GID query or connection in progress: retry later */
+	PVR_UD_ABSENT, /* a page is absent, and the queue pair waits for it */
 };
 
 struct datagram {
@@ -308,6 +310,15 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	*status = pvr_gather(&sg, qp, wqe, 0);
 	if (*status != PVRDMA_WC_SUCCESS)
 		return PVR_UD_SENT;
+	switch (pvr_requester_page_fault(qp, &sg, 0, sg.total)) {
+	case PVR_PAGE_ABSENT:
+		return PVR_UD_ABSENT;
+	case PVR_PAGE_REFUSED:
+		*status = PVRDMA_WC_LOC_PROT_ERR;
+		return PVR_UD_SENT;
+	case PVR_PAGE_FOUND:
+		break;
+	}
 	dgram.as_received.payload = &sg;
 	*length = sg.total;
 	if (!send(&dgram, work))
@@ -330,6 +341,8 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	budget->bytes += work;
 	if (sent == PVR_UD_BUSY)
 		return PVR_STEP_BUSY;
+	if (sent == PVR_UD_ABSENT)
+		return PVR_STEP_STOP;
 	if (sent == PVR_UD_LATER) {
 		__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 		pvr_requester_await(qp, PVR_UD_LATER_NS);

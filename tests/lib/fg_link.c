@@ -84,6 +84,7 @@ static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggy
 		.qp_gone = !link->env->old,
 		.atomic_write = !link->env->old,
 		.xrc = !link->env->old,
+		.page = !link->env->old,
 	};
 }
 

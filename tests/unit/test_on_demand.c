@@ -375,3 +375,123 @@ TEST_REMOTE(test_pages_of_removed_ram_break_the_region)
 	rdma(d, PVRDMA_WR_RDMA_WRITE, 0, 8);
 	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
+
+/* ------------------------------------------------------------------- datagrams */
+
+/* The queue pairs of @d's test are of UD. */
+#define TEST_UD(name, of) TEST_OBJECT(ud_ready, struct demand, d, of, name)
+
+static void send_ud(struct t_env *env, const struct fg_mr *mr)
+{
+	struct pvrdma_av to_b = fg_av(&env->a.pd, env->b.gid, 0);
+
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, T_UD(&to_b, &env->b),
+	       T_SGE(mr, 0, 8));
+	t_run_ud(env->host);
+}
+
+TEST_UD(test_datagram_from_an_absent_page_waits_for_it, demand_of_a)
+{
+	*byte(d, 0) = 0x12;
+	t_recv(&env->b, 2, 0, 64);
+	send_ud(env, &d->mr);
+	expect_no_cqe(&env->a.scq);
+	resolve(d, 0, 1);
+	t_run_ud(env->host);
+	expect_sent(&env->a, 1);
+	expect_recv(&env->b.rcq, 2, 40 + 8);
+	assert_int_equal(env->b.mr.va[40], 0x12);
+}
+
+TEST_UD(test_refused_fault_of_a_datagram_fails_it, demand_of_a)
+{
+	send_ud(env, &d->mr);
+	expect_fault(d, 0, 1);
+	expect_ok(set(d, PVR_PAGES_REFUSED, 0, 1));
+	fg_settle(env->host, 20 * FG_MS);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+}
+
+/* Datagrams are unreliable: the first one brings the page, and its receive request stays. */
+TEST_UD(test_datagram_to_an_absent_page_is_lost, demand_of_b)
+{
+	t_recv_sge(&env->b, 2, fg_sge(&d->mr, 0, 64));
+	send_ud(env, &env->a.mr);
+	expect_sent(&env->a, 1);
+	resolve(d, 0, 1);
+	expect_no_cqe(&env->b.rcq);
+	send_ud(env, &env->a.mr);
+	expect_sent(&env->a, 1);
+	expect_recv(&env->b.rcq, 2, 40 + 8);
+}
+
+/* ------------------------------------------------------- responses of other hosts */
+
+/* Post, and take page 0 before the response arrives. On one host it has arrived. */
+#define TAKEN_MEANWHILE(d, ...)                                    \
+	do {                                                       \
+		expect_ok(present(d, 0, 1));                       \
+		if ((d)->env->wire)                                \
+			fg_wire_hold((d)->env->wire, 1, 0, true);  \
+		t_post((d)->end, .wr_id = 1, ##__VA_ARGS__);       \
+		fg_run((d)->env->host);                            \
+		expect_ok(set(d, PVR_PAGES_ABSENT, 0, 1));         \
+		if ((d)->env->wire)                                \
+			fg_wire_hold((d)->env->wire, 1, 0, false); \
+		if ((d)->env->wire)                                \
+			resolve(d, 0, 1);                          \
+		fg_settle((d)->env->host, 20 * FG_MS);             \
+	} while (0)
+
+TEST_LOCAL(test_page_is_taken_before_the_data_of_a_read_arrive)
+{
+	env->b.mr.va[0] = 0x44;
+	TAKEN_MEANWHILE(d, .opcode = PVRDMA_WR_RDMA_READ, T_SGE(&d->mr, 0, 8),
+			T_REMOTE(&env->b.mr, 0));
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(*byte(d, 0), 0x44);
+}
+
+TEST_LOCAL(test_page_is_taken_before_the_value_of_an_atomic_arrives)
+{
+	*(uint64_t *)env->b.mr.va = 40;
+	TAKEN_MEANWHILE(d, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD, T_SGE(&d->mr, 0, 8),
+			T_REMOTE(&env->b.mr, 0), .compare_add = 2);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	assert_true(*(uint64_t *)byte(d, 0) == 40 && *(uint64_t *)env->b.mr.va == 42);
+}
+
+/* Requests before it are in flight, and those behind it wait. */
+TEST_LOCAL(test_absent_page_holds_up_only_what_is_behind_it)
+{
+	*byte(d, 0) = 0x31;
+	env->a.mr.va[8] = 0x32;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 8, &env->b.mr, 8, 1);
+	rdma(d, PVRDMA_WR_RDMA_WRITE, 0, 1);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 8, &env->b.mr, 16, 1);
+	fg_run(env->host);
+	expect_written(&env->a, 1);
+	expect_no_cqe(&env->a.scq);
+	assert_true(env->b.mr.va[8] == 0x32 && !env->b.mr.va[16]);
+	resolve(d, 0, 1);
+	expect_written(&env->a, 1);
+	expect_written(&env->a, 3);
+	assert_true(env->b.mr.va[0] == 0x31 && env->b.mr.va[16] == 0x32);
+}
+
+/* A page fault of the responder costs no retry, also on another host. */
+TEST_REMOTE(test_page_fault_of_the_responder_costs_no_retry)
+{
+	struct fg_conn conn = t_conn_rnr(0, 1);
+
+	t_not_on_segment(env, "RoCE has no other answer than an RNR NAK");
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, &conn);
+	rdma(d, PVRDMA_WR_RDMA_WRITE, 0, 8);
+	fg_settle(env->host, 2 * FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	expect_ok(present(d, 0, 1));
+	fg_settle(env->host, 20 * FG_MS);
+	expect_written(&env->a, 1);
+}

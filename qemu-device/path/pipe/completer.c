@@ -21,6 +21,7 @@
 #include "rdma/cq.h"
 #include "rdma/completer.h"
 #include "rdma/wr.h"
+#include "rdma/page_fault.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "gid/resolve.h"
@@ -324,6 +325,21 @@ static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 		pvr_requester_wait_rnr(sq->qp, rnr_wait_time(sq->qp, ns));
 }
 
+/* Send again after @ns: a page is absent, here or at the responder. */
+static void wait_for_page(struct pvr_pipe_sq *sq, uint64_t ns)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (is_waiting(qp))
+		return;
+	sq->probing = false;
+	qp->unanswered = false;
+	pvr_pipe_rewind(sq);
+	/* A connection resumes it earlier. */
+	if (qp->wait != PVR_QP_WAIT_CONN)
+		pvr_requester_wait_page(qp, ns);
+}
+
 static void no_response(struct pvr_pipe_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
@@ -367,6 +383,10 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 	case PVR_FRAME_SYN_RNR:
 		if (is_first(sq, psn) && current)
 			not_ready(sq, le64toh(frame->rnr_ns));
+		break;
+	case PVR_FRAME_SYN_PAGE:
+		if (is_first(sq, psn) && current)
+			wait_for_page(sq, le64toh(frame->rnr_ns));
 		break;
 	case PVR_FRAME_SYN_PSN_SEQ_ERR:
 		if (current && sq->qp->sq_inflight && is_sending(sq->qp))
@@ -454,6 +474,22 @@ static bool find_target(struct pvr_pipe_sq *sq, const struct pvr_inflight *infli
 	return false;
 }
 
+/*
+ * A response could not be stored. If its page is absent, because the guest has taken it since
+ * the request was sent, the request is sent again.
+ */
+static void not_stored(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
+		       const struct pvr_sg *sg, uint64_t offset, uint64_t len)
+{
+	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
+
+	if (pvr_page_fault(sg, offset, len, &wait_ns) == PVR_PAGE_ABSENT)
+		wait_for_page(sq, wait_ns);
+	else
+		pvr_requester_fail(sq->qp, wqe, PVRDMA_WC_LOC_PROT_ERR,
+				   "memory for a response was unplugged");
+}
+
 /* The response of the oldest in-flight WR is complete. */
 static void answered(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe)
 {
@@ -485,8 +521,7 @@ void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 	inflight = first_at(sq, le32toh(frame->psn), PVR_OP_ATOMIC);
 	if (inflight && find_target(sq, inflight, &wqe, &sg)) {
 		if (pvr_sg_write(&sg, &value, sizeof(value)))
-			pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
-					   "memory for the original value was unplugged");
+			not_stored(sq, &wqe, &sg, 0, sizeof(value));
 		else
 			value_arrived(sq, &wqe, &sg);
 	}
@@ -532,10 +567,9 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 		ret = pvr_req_conn_recv_payload(route, sq->qp, &sg, offset, end - offset);
 	if (!ret)
 		return PVR_HANDLED_PARTLY;
-	if (ret < 0)
-		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
-				   "memory of an RDMA READ was unplugged");
-	else {
+	if (ret < 0) {
+		not_stored(sq, &wqe, &sg, offset, end - offset);
+	} else {
 		capture(sq, &(struct pvr_pipe_answer){ .wqe = &wqe,
 						       .target = &sg,
 						       .offset = offset,

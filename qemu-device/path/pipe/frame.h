@@ -80,6 +80,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_RNDV 0x10u
 #define PVR_HELLO_F_ATOMIC_WRITE 0x20u /* accepts the operations ATOMIC_WRITE and FLUSH */
 #define PVR_HELLO_F_XRC 0x40u /* accepts requests with PVR_REQUEST_F_XRC */
+#define PVR_HELLO_F_PAGE 0x80u /* accepts PVR_FRAME_SYN_PAGE */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
@@ -240,6 +241,7 @@ enum pvr_frame_syndrome {
 	PVR_FRAME_SYN_PSN_SEQ_ERR, /* a fragment is missing: resend from psn and offset */
 	PVR_FRAME_SYN_NO_QP, /* no queue pair responds */
 	PVR_FRAME_SYN_NO_GID, /* no adapter on this host has the GID */
+	PVR_FRAME_SYN_PAGE, /* PVR_HELLO_F_PAGE: a page is absent: resend after rnr_ns */
 	PVR_FRAME_SYN_NUM,
 };
 

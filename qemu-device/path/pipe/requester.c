@@ -28,6 +28,7 @@
 #include "rdma/cq.h"
 #include "rdma/completer.h"
 #include "rdma/wr.h"
+#include "rdma/page_fault.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "gid/fabric.h"
@@ -313,6 +314,23 @@ static void count_fragment(struct quantum *quantum, const struct fragment *fragm
 	quantum->sent = true;
 }
 
+/*
+ * Return: whether the bytes of the fragment of request @i are present: those that it sends, or
+ * those that the response is stored to. Else the queue pair waits or fails.
+ */
+static bool is_present(struct pvr_pipe_sq *sq, uint32_t i, const struct fragment *fragment)
+{
+	uint64_t left = fragment->sg->total - fragment->offset;
+	enum pvr_page_state state =
+		pvr_requester_page_fault(sq->qp, fragment->sg, fragment->offset,
+					 fragment->last ? left : fragment->len);
+
+	if (state == PVR_PAGE_REFUSED)
+		fail(sq, i, fragment->wqe, PVRDMA_WC_LOC_PROT_ERR,
+		     "the guest has no page for an SGE on demand");
+	return state == PVR_PAGE_FOUND;
+}
+
 /* ------------------------------------------------------------------ reliable, RC */
 
 static void fragment_sent(struct pvr_pipe_sq *sq, const struct fragment *fragment)
@@ -381,6 +399,8 @@ static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 		return fail(sq, sq->cursor, &wqe, status, changed);
 	fragment = next_fragment(sq, &wqe, &sg, sq->sent);
 	fragment.psn = inflight->psn;
+	if (!is_present(sq, sq->cursor, &fragment))
+		return STEP_STOP;
 	sent = send_frame(sq, &fragment);
 	return sent == PVR_SENT ? sent_rc(sq, &fragment, quantum) : not_sent(sq, sent);
 }
@@ -464,6 +484,8 @@ static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));
 	fragment = next_fragment(sq, wqe, &sg, done);
 	fragment.psn = qp->sq_psn;
+	if (!is_present(sq, qp->sq_inflight, &fragment))
+		return STEP_STOP;
 	/* The request is in flight only if its fragment was sent. */
 	sent = send_frame(sq, &fragment);
 	if (sent != PVR_SENT)
@@ -498,6 +520,8 @@ static enum step begin_uc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
 	fragment = next_fragment(sq, wqe, &sg, qp->sq_offset);
 	fragment.psn = qp->sq_psn;
+	if (!is_present(sq, 0, &fragment))
+		return STEP_STOP;
 	if (!sq->down)
 		sent = send_frame(sq, &fragment);
 	if (sent == PVR_SENT_BLOCKED)

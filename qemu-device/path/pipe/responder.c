@@ -33,6 +33,7 @@
 #include "rdma/cq.h"
 #include "rdma/responder.h"
 #include "gid/resolve.h"
+#include "core/demand.h"
 #include "core/ext_dma.h"
 #include "path/pipe/internal.h"
 #include "rdma/worker.h"
@@ -205,7 +206,9 @@ static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
 {
 	struct pvr_rx_request *fragment = (struct pvr_rx_request *)in;
+	const struct pvr_request *request = &fragment->inbound.request;
 	const struct pvr_frame_request *frame = fragment->frame;
+	struct pvr_page_range range;
 	union pvr_any_frame any = { .read_data = {
 					    .frame.type = PVR_FRAME_READ_DATA,
 					    .frame.fabric = frame->frame.fabric,
@@ -216,9 +219,11 @@ static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
 					    .offset = frame->offset,
 				    } };
 
+	if (pvr_sg_absent(from, request->offset, request->chunk, &range))
+		return -EFAULT;
 	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
 	pvr_rsp_conn_reply(fragment->conn, &any, sizeof(any.read_data), fragment->to, from,
-			   fragment->inbound.request.offset, fragment->inbound.request.chunk);
+			   request->offset, request->chunk);
 	return 0;
 }
 
@@ -370,13 +375,15 @@ static void refused(const struct pvr_rx_request *fragment, enum pvrdma_wc_status
 	send_nak_of(fragment, nak_of(status));
 }
 
-static void not_ready(const struct pvr_rx_request *fragment, uint64_t ns)
+static void not_ready(const struct pvr_rx_request *fragment, struct pvr_syndrome why)
 {
-	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_RNR);
+	bool page = why.kind == PVR_SYN_PAGE && pvr_rsp_conn_has_page(fragment->conn);
+	struct pvr_frame_ack ack =
+		answer_to(fragment->frame, page ? PVR_FRAME_SYN_PAGE : PVR_FRAME_SYN_RNR);
 
 	/* Fragments behind this one are resent later. */
 	fragment->to->responder_state->nak_sent = true;
-	ack.rnr_ns = htole64(ns);
+	ack.rnr_ns = htole64(why.wait_ns);
 	send_nak(fragment, &ack);
 }
 
@@ -428,12 +435,12 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 		done(fragment);
 		break;
 	case PVR_SYN_RNR:
-		not_ready(fragment, answer.wait_ns);
+	case PVR_SYN_PAGE:
+		not_ready(fragment, answer);
 		break;
 	case PVR_SYN_NAK:
 		refused(fragment, answer.status);
 		break;
-	case PVR_SYN_PAGE: /* an RNR to other hosts */
 	case PVR_SYN_NONE: /* of UC */
 		break;
 	}
@@ -450,6 +457,8 @@ static void replay_duplicate(struct pvr_rx_request *fragment)
 		answer = pvr_responder_read_again(fragment->to, &fragment->inbound);
 		if (answer.kind == PVR_SYN_NAK)
 			refused(fragment, answer.status);
+		else if (answer.kind == PVR_SYN_PAGE)
+			not_ready(fragment, answer);
 		break;
 	case PVR_OP_ATOMIC:
 		/* Without a stored value the requester no longer waits for it. */

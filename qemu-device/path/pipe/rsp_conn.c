@@ -40,6 +40,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->qp_gone_agreed = limits->qp_gone;
 	in->atomic_write_agreed = limits->atomic_write;
 	in->xrc_agreed = limits->xrc;
+	in->page_agreed = limits->page;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -77,6 +78,11 @@ void pvr_rsp_conn_destroy(struct pvr_rsp_conn *in)
 struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in)
 {
 	return in->host;
+}
+
+bool pvr_rsp_conn_has_page(const struct pvr_rsp_conn *in)
+{
+	return in->page_agreed;
 }
 
 struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in)

@@ -19,6 +19,7 @@ struct pvr_rsp_conn {
 	bool qp_gone_agreed; /* QP_GONE was negotiated */
 	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
 	bool xrc_agreed; /* XRC was negotiated */
+	bool page_agreed; /* PVR_FRAME_SYN_PAGE was negotiated */
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;

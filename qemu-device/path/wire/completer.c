@@ -16,6 +16,7 @@
 
 #include "rdma/completer.h"
 #include "rdma/cq.h"
+#include "rdma/page_fault.h"
 #include "rdma/qp.h"
 #include "rdma/responder.h"
 #include "rdma/sched.h"
@@ -143,7 +144,8 @@ static void send_again(struct pvr_eth_sq *sq)
  */
 static void gap(struct pvr_eth_sq *sq)
 {
-	if (is_waiting(sq->qp) || (sq->has_gap && sq->gap == sq->una))
+	if (is_waiting(sq->qp) || sq->qp->wait == PVR_QP_WAIT_PAGE ||
+	    (sq->has_gap && sq->gap == sq->una))
 		return;
 	sq->has_gap = true;
 	sq->gap = sq->una;
@@ -238,6 +240,28 @@ static bool find_target(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe, struct 
 	return false;
 }
 
+/* The response to @una could not be stored. If its page is absent, ask again later. */
+static void not_stored(struct pvr_eth_sq *sq, const struct pvr_send_wqe *wqe,
+		       const struct pvr_sg *sg, uint64_t offset)
+{
+	uint64_t left = sg->total - offset;
+	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
+	struct pvr_qp *qp = sq->qp;
+
+	left = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES;
+	if (pvr_page_fault(sg, offset, left, &wait_ns) != PVR_PAGE_ABSENT) {
+		pvr_requester_fail(qp, wqe, PVRDMA_WC_LOC_PROT_ERR,
+				   "memory for a response is not there");
+		return;
+	}
+	if (is_waiting(qp))
+		return;
+	sq->next = sq->una;
+	sq->cursor = 0;
+	sq->progress = pvr_now(qp->adapter->engine) + wait_ns;
+	pvr_requester_wait_page(qp, wait_ns);
+}
+
 /* The packet at @una has its data. */
 static void taken(struct pvr_eth_sq *sq)
 {
@@ -269,8 +293,7 @@ static void take_data(struct pvr_eth_sq *sq, const struct pvr_eth_packet *packet
 		return;
 	pvr_sg_build_flat(&own, sq->qp->adapter, packet->payload, bytes);
 	if (bytes && pvr_sg_copy(&sg, offset, &own, 0, bytes))
-		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
-				   "memory of an RDMA READ was unplugged");
+		not_stored(sq, &wqe, &sg, offset);
 	else
 		taken(sq);
 }
@@ -283,8 +306,7 @@ static void take_value(struct pvr_eth_sq *sq, uint64_t value)
 	if (pvr_eth_inflight(sq, 0)->kind != PVR_OP_ATOMIC || !find_target(sq, &wqe, &sg))
 		return;
 	if (pvr_sg_write(&sg, &value, sizeof(value)))
-		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
-				   "memory for the original value was unplugged");
+		not_stored(sq, &wqe, &sg, 0);
 	else
 		taken(sq);
 }

@@ -21,6 +21,7 @@
 
 #include "core/charge.h"
 #include "rdma/completer.h"
+#include "rdma/page_fault.h"
 #include "rdma/cq.h"
 #include "rdma/qp.h"
 #include "rdma/sched.h"
@@ -124,6 +125,20 @@ static enum burst_step fail(struct pvr_eth_sq *sq, uint32_t i, const struct pvr_
 	if (i)
 		return wait_for_acks(sq);
 	pvr_requester_fail(sq->qp, wqe, status, why);
+	return STEP_STOP;
+}
+
+/* Bytes of @sg at @offset are absent, or were unplugged. */
+static enum burst_step no_memory_at(struct pvr_eth_sq *sq, uint32_t i,
+				    const struct pvr_send_wqe *wqe, const struct pvr_sg *sg,
+				    uint64_t offset)
+{
+	uint64_t left = sg->total - offset;
+
+	left = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES;
+	if (pvr_requester_page_fault(sq->qp, sg, offset, left) != PVR_PAGE_ABSENT)
+		return fail(sq, i, wqe, PVRDMA_WC_LOC_PROT_ERR, "memory of a request is not there");
+	sq->progress = pvr_now(sq->qp->adapter->engine) + PVR_PAGE_WAIT_MAX_NS;
 	return STEP_STOP;
 }
 
@@ -262,8 +277,9 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 		case PVR_ETH_FULL:
 			return wait_for_room(sq);
 		case PVR_ETH_FAULT:
-			return fail(sq, sq->cursor, message->wqe, PVRDMA_WC_LOC_PROT_ERR,
-				    "memory of a request was unplugged");
+			return no_memory_at(sq, sq->cursor, message->wqe, message->sg,
+					    (uint64_t)pvr_eth_distance(message->psn, sq->next) *
+						    pvr_eth_mtu(sq->qp));
 		default:
 			break;
 		}
@@ -411,8 +427,8 @@ static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct messa
 			case PVR_ETH_FULL:
 				return wait_for_room(sq);
 			case PVR_ETH_FAULT:
-				return fail(sq, 0, message->wqe, PVRDMA_WC_LOC_PROT_ERR,
-					    "memory of a request was unplugged");
+				return no_memory_at(sq, 0, message->wqe, message->sg,
+						    (uint64_t)i * mtu);
 			default:
 				break;
 			}

@@ -399,7 +399,8 @@ static void execute(struct pvr_eth_batch *batch, struct pvr_eth_rq *rq,
 	answer = pvr_responder_execute_inbound(qp, &fragment.inbound);
 	if (answer.kind == PVR_SYN_ACK) {
 		done(batch, &fragment);
-	} else if (answer.kind == PVR_SYN_RNR) {
+	} else if (qp->type == PVR_QPT_RC &&
+		   (answer.kind == PVR_SYN_RNR || answer.kind == PVR_SYN_PAGE)) {
 		send_nak(rq, PVR_ETH_RNR | (qp->attr.min_rnr_timer & 31), packet->frame->psn);
 	} else if (answer.kind == PVR_SYN_NAK) {
 		pvr_eth_refuse(rq, answer.status, packet->frame->psn);
