@@ -215,7 +215,8 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 #define PVR_MR_FLAG_MW2 (1u << 4) /* ... of type 2B */
 /*
  * With PVR_MR_FLAG_LAYOUT, PVR_EXT_ON_DEMAND: the region has pages of 4 KiB, all absent, and
- * pdir_dma is not read. EOPNOTSUPP with PVR_ACCESS_MW_BIND.
+ * pdir_dma is not read. nchunks is 0, offset below 4096, length at most 2^47. EOPNOTSUPP with
+ * PVR_ACCESS_MW_BIND.
  */
 #define PVR_MR_FLAG_ON_DEMAND (1u << 6)
 

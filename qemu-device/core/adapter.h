@@ -34,6 +34,7 @@ struct pvr_owned;
 #define PVR_MAX_RD_ATOMIC 128
 #define PVR_MAX_MR_SIZE ((uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE)
 #define PVR_MAX_MR_SIZE_LAYOUT ((uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE)
+#define PVR_MAX_MR_SIZE_ON_DEMAND (1ull << 47) /* all addresses of a program */
 #define PVR_MAX_MR_PAGE_SHIFT 30
 #define PVR_MAX_FAST_REG_PAGES 128 /* stock drivers reject a higher limit */
 #define PVR_MAX_FAST_REG_PAGES_LONG 1024 /* PVR_EXT_LONG_FAST_REG */

@@ -8,6 +8,7 @@
 
 #include "core/adapter.h"
 #include "core/charge.h"
+#include "core/demand.h"
 
 /*
  * The pages of one walk: a multiple of the guest's pages, because a directory may name a page
@@ -380,7 +381,10 @@ void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages)
 {
 	charge(adapter, pages, 0);
 	free(pages->page);
-	free(pages->extent); /* or demand */
+	if (pages->on_demand)
+		pvr_demand_destroy(adapter, pages->demand);
+	else
+		free(pages->extent);
 	*pages = (struct pvr_pages){ 0 };
 }
 
@@ -417,22 +421,13 @@ int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t co
 	return err;
 }
 
-int pvr_pages_demand(struct pvr_adapter *adapter, uint32_t count, struct pvr_pages *pages)
+int pvr_pages_demand(struct pvr_adapter *adapter, uint64_t count, struct pvr_pages *pages)
 {
-	uint64_t bytes = sizeof(struct pvr_demand) + (uint64_t)count * sizeof(uint8_t *);
-	int err;
-
-	*pages = (struct pvr_pages){ 0 };
-	err = charge(adapter, pages, bytes);
-	if (err)
-		return err;
-	pages->demand = calloc(1, bytes);
-	if (!pages->demand) {
-		charge(adapter, pages, 0);
+	*pages = (struct pvr_pages){ .demand = pvr_demand_create(adapter, count) };
+	if (!pages->demand)
 		return -ENOMEM;
-	}
 	pages->on_demand = true;
-	pages->size = (uint64_t)count * PVR_PAGE_SIZE;
+	pages->size = count * PVR_PAGE_SIZE;
 	return 0;
 }
 
@@ -449,17 +444,16 @@ static bool part_overlaps(const struct pvr_pages *pages, uint64_t i,
 {
 	if (pages->page)
 		return overlap(pages->page[i], PVR_PAGE_SIZE, region);
-	if (pages->on_demand)
-		return pages->demand->page[i] &&
-		       overlap(pages->demand->page[i], PVR_PAGE_SIZE, region);
 	return overlap(pages->extent[i].va, extent_end(pages, i) - pages->extent[i].offset, region);
 }
 
 bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region, uint64_t *at,
 		     uint32_t *budget)
 {
-	uint64_t parts = pages->page || pages->on_demand ? pages->size / PVR_PAGE_SIZE
-							 : pages->extents;
+	uint64_t parts = pages->page ? pages->size / PVR_PAGE_SIZE : pages->extents;
+
+	if (pages->on_demand)
+		return pvr_demand_check(pages, region, at, budget);
 
 	/* A run may span several RAM regions that are adjacent in this process. */
 	if (pages->base && overlap(pages->base, pages->size, region))
@@ -506,24 +500,6 @@ static uint8_t *run_of_extent(const struct pvr_pages *pages, uint64_t offset, ui
 	return pages->extent[i].va + (offset - pages->extent[i].offset);
 }
 
-static uint8_t *run_of_demand(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
-			      uint64_t *contig)
-{
-	uint64_t i = offset / PVR_PAGE_SIZE;
-	uint64_t run = PVR_PAGE_SIZE - offset % PVR_PAGE_SIZE;
-	uint8_t *const *page = pages->demand->page;
-	uint8_t *va = page[i];
-
-	*contig = 0;
-	if (!va)
-		return NULL;
-	for (; run < len; run += PVR_PAGE_SIZE, i++)
-		if (page[i + 1] != page[i] + PVR_PAGE_SIZE)
-			break;
-	*contig = run < len ? run : len;
-	return va + offset % PVR_PAGE_SIZE;
-}
-
 uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
 		       uint64_t *contig)
 {
@@ -535,7 +511,7 @@ uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t 
 		return pages->base + offset;
 	}
 	if (!pages->page)
-		return pages->on_demand ? run_of_demand(pages, offset, len, contig)
+		return pages->on_demand ? pvr_demand_run(pages->demand, offset, len, contig)
 					: run_of_extent(pages, offset, len, contig);
 	for (; run < len; run += PVR_PAGE_SIZE, i++)
 		if (pages->page[i + 1] != pages->page[i] + PVR_PAGE_SIZE)

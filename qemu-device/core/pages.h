@@ -17,24 +17,7 @@ struct pvr_extent {
 	uint8_t *va;
 };
 
-/* A page fault of a region with absent pages, see rdma/page_fault.h. */
-struct pvr_page_fault {
-	enum {
-		PVR_FAULT_IDLE,
-		PVR_FAULT_REPORTED, /* by PVR_EVENT_PAGE_FAULT */
-		PVR_FAULT_TAKEN, /* by QUERY_FAULT */
-		PVR_FAULT_REFUSED,
-	} state;
-	uint32_t npages;
-	uint64_t first; /* index of the page */
-	uint64_t since, sent; /* when it began or was refused; its last event */
-};
-
-/* Pages that may be absent. */
-struct pvr_demand {
-	struct pvr_page_fault fault;
-	uint8_t *page[]; /* one pointer per 4 KiB; NULL: absent */
-};
+struct pvr_demand;
 
 /*
  * DOC: representations
@@ -45,8 +28,8 @@ struct pvr_demand {
  * - Extents: one per run. Used if runs have 16 pages or more on average, or if pages are
  *   larger than 4 KiB. An extent is found by a guess, which is right for runs of equal
  *   length, or else by binary search: 13 steps for 16 GiB of 2 MiB pages.
- * - On demand: a table of its own, so that accesses to other pages do not check for absent
- *   ones. An access to an absent page fails like one to removed RAM.
+ * - On demand: a tree of its own (core/demand.c), so that accesses to other pages do not check
+ *   for absent ones. An access to an absent page fails like one to removed RAM.
  */
 struct pvr_pages {
 	uint64_t size; /* bytes, whole pages of 4 KiB */
@@ -55,7 +38,7 @@ struct pvr_pages {
 	uint8_t **page; /* one pointer per 4 KiB */
 	union {
 		struct pvr_extent *extent; /* sorted by offset, the first is 0 */
-		struct pvr_demand *demand; /* if on_demand is set */
+		struct pvr_demand *demand; /* if on_demand is set, see core/demand.h */
 	};
 	uint32_t extents;
 	uint64_t charged; /* bytes charged to the adapter, see core/charge.h */
@@ -138,11 +121,8 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
 		     struct pvr_pages *pages);
 
-/*
- * A table of @count absent pages, charged to the adapter until pvr_pages_unmap(). Return: 0,
- * -ENOMEM or -ENOSPC.
- */
-int pvr_pages_demand(struct pvr_adapter *adapter, uint32_t count, struct pvr_pages *pages);
+/* @count pages that are all absent, until pvr_pages_unmap(). Return: 0 or -ENOMEM. */
+int pvr_pages_demand(struct pvr_adapter *adapter, uint64_t count, struct pvr_pages *pages);
 
 /*
  * Set @pages->broken if any page lies in @region. Each entry of a table costs 1 of @budget.

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "core/demand.h"
 #include "core/charge.h"
 #include "core/mr.h"
 #include "core/ext_dma.h"
@@ -52,11 +53,15 @@ static int check_layout(const struct pvr_adapter *adapter, const struct pvr_cmd_
 
 static int check_on_demand(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
-	if (cmd->access_flags & PVR_ACCESS_MW_BIND)
+	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
+
+	if (access & (~known_access(adapter) | PVR_ACCESS_MW_BIND))
 		return -EOPNOTSUPP;
-	if (!cmd->length || cmd->page_shift != PVR_PAGE_SHIFT)
+	if (!pvr_mr_access_ok(access) || cmd->nchunks || cmd->page_shift != PVR_PAGE_SHIFT ||
+	    cmd->offset >= PVR_PAGE_SIZE ||
+	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_ON_DEMAND))
 		return -EINVAL;
-	return check_layout(adapter, cmd);
+	return 0;
 }
 
 static int check_dma(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
@@ -119,8 +124,10 @@ static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_m
 static int map_on_demand(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 			 struct pvr_mr *mr)
 {
+	uint64_t bytes = cmd->offset + cmd->length;
+
 	mr->offset = cmd->offset;
-	return pvr_pages_demand(adapter, cmd->nchunks, &mr->pages);
+	return pvr_pages_demand(adapter, (bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE, &mr->pages);
 }
 
 /* DMA regions and windows have no pages of their own. */
@@ -335,6 +342,18 @@ void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	pvr_charge_free(adapter, mr, sizeof(*mr));
 }
 
+/* Only commands destroy a region, and none runs before this one ends. */
+static int destroy_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, adapter->job.req.handle.handle);
+
+	mr->access &= ~PVR_MR_VALID;
+	if (!pvr_demand_clear_some(adapter, &mr->pages))
+		return -EINPROGRESS;
+	pvr_mr_destroy(adapter, mr);
+	return 0;
+}
+
 int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp)
 {
@@ -344,6 +363,5 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		return -EINVAL;
 	if (!LIST_EMPTY(&mr->windows))
 		return -EBUSY;
-	pvr_mr_destroy(adapter, mr);
-	return 0;
+	return pvr_cmd_begin(adapter, req, destroy_step, NULL, resp);
 }

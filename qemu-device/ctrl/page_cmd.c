@@ -46,17 +46,18 @@ static int set_present(struct pvr_adapter *adapter, struct pvr_mr *mr,
 		if (!va[i])
 			return -EFAULT;
 	}
-	err = pvr_demand_enter(mr, range, va);
+	err = pvr_demand_enter(adapter, mr, range, va);
 	if (!err && mr->pages.demand->fault.first - range->first < range->npages)
 		mr->pages.demand->fault.state = PVR_FAULT_IDLE;
 	return err;
 }
 
-static int set_absent(struct pvr_mr *mr, const struct pvr_page_range *range)
+static int set_absent(struct pvr_adapter *adapter, struct pvr_mr *mr,
+		      const struct pvr_page_range *range)
 {
 	if (range->npages > PVR_SET_ABSENT_MAX)
 		return -EINVAL;
-	pvr_demand_remove(mr, range);
+	pvr_demand_remove(adapter, mr, range);
 	return 0;
 }
 
@@ -88,7 +89,7 @@ int pvr_cmd_set_pages(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	case PVR_PAGES_PRESENT:
 		return set_present(adapter, mr, &range, cmd->list_dma);
 	case PVR_PAGES_ABSENT:
-		return set_absent(mr, &range);
+		return set_absent(adapter, mr, &range);
 	case PVR_PAGES_REFUSED:
 		return set_refused(adapter, mr, &range);
 	default:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* End of objects: reset and failure. */
+#include "core/demand.h"
 #include "core/adapter.h"
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"
@@ -62,7 +63,8 @@ static bool destroy_mr(struct pvr_adapter *adapter, void *object, const struct p
 
 	if (uc && mr->pd->uc != uc)
 		return true;
-	if (!pvr_mw_unbind_some(adapter, &mr->windows))
+	if (!pvr_mw_unbind_some(adapter, &mr->windows) ||
+	    !pvr_demand_clear_some(adapter, &mr->pages))
 		return false;
 	pvr_job_spend(adapter, PVR_WORK_OBJECT);
 	pvr_mr_destroy(adapter, mr);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_ON_DEMAND: regions whose pages are absent until a request touches them. */
+#include "core/adapter.h"
+
 #include "ends.h"
 
 TEST_EXT(PVR_EXT_MR_LAYOUT | PVR_EXT_ON_DEMAND | PVR_EXT_MW)
@@ -26,6 +28,7 @@ static void demand_init(struct demand *d, struct t_env *env, struct fg_end *end)
 	d->g = end->guest;
 	d->req = fg_layout_request(&end->pd, 0, PVR_PAGE_SHIFT, FG_USER_VA, 0, SIZE);
 	d->req.flags |= PVR_MR_FLAG_ON_DEMAND;
+	d->req.nchunks = 0;
 	expect_ok(fg_mr_create_as(&end->pd, &d->req, &d->mr));
 	for (uint32_t i = 0; i < PAGES; i++)
 		d->page[i] = fg_ram_get_page(&d->g->ram);
@@ -353,14 +356,17 @@ TEST_REMOTE(test_bad_regions_are_refused)
 	assert_int_equal(fg_create_mr(d->g, &req, &resp), EOPNOTSUPP);
 	req = d->req;
 	req.page_shift = 21;
-	req.nchunks = 1;
 	assert_int_equal(fg_create_mr(d->g, &req, &resp), EINVAL);
 	req = d->req;
 	req.nchunks++;
 	assert_int_equal(fg_create_mr(d->g, &req, &resp), EINVAL);
 	req = d->req;
 	req.length = 0;
-	req.nchunks = 0;
+	assert_int_equal(fg_create_mr(d->g, &req, &resp), EINVAL);
+	req.length = (1ull << 47) + 1;
+	assert_int_equal(fg_create_mr(d->g, &req, &resp), EINVAL);
+	req = d->req;
+	req.offset = PVR_PAGE_SIZE;
 	assert_int_equal(fg_create_mr(d->g, &req, &resp), EINVAL);
 }
 
@@ -494,4 +500,111 @@ TEST_REMOTE(test_page_fault_of_the_responder_costs_no_retry)
 	expect_ok(present(d, 0, 1));
 	fg_settle(env->host, 20 * FG_MS);
 	expect_written(&env->a, 1);
+}
+
+/* ------------------------------------------------------------------ all addresses */
+
+#define EVERYTHING (1ull << 47)
+#define LEAF_PAGES 512
+
+static void everything_of_b(struct demand *d, struct t_env *env)
+{
+	demand_init(d, env, &env->b);
+	expect_ok(fg_mr_destroy(&d->mr));
+	d->req.start = 0;
+	d->req.length = EVERYTHING;
+	expect_ok(fg_mr_create_as(&d->end->pd, &d->req, &d->mr));
+}
+
+#define TEST_EVERYTHING(name) TEST_OBJECT(rc_connected, struct demand, d, everything_of_b, name)
+
+static uint64_t charged(struct demand *d)
+{
+	return d->g->adapter->charged;
+}
+
+/* Enter page @i of the test's memory as page @first of the region. */
+static uint32_t enter_at(struct demand *d, uint64_t first, uint32_t i)
+{
+	uint64_t *list = fg_gpa_va(&d->g->ram, d->list_gpa);
+
+	list[0] = fg_page_gpa(&d->g->ram, d->page[i]);
+	return set(d, PVR_PAGES_PRESENT, first, 1);
+}
+
+TEST_EVERYTHING(test_region_of_all_addresses_has_pages_anywhere)
+{
+	static const uint64_t at[] = { 0, 0x7f1234567000, EVERYTHING - PVR_PAGE_SIZE };
+
+	for (uint32_t i = 0; i < COUNT(at); i++) {
+		env->a.mr.va[0] = (uint8_t)(i + 1);
+		t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
+		       T_SGE(&env->a.mr, 0, 1), .remote_addr = at[i] + 9, .rkey = d->mr.rkey);
+		expect_fault(d, at[i] / PVR_PAGE_SIZE, 1);
+		expect_ok(enter_at(d, at[i] / PVR_PAGE_SIZE, i));
+		fg_settle(env->host, 20 * FG_MS);
+		expect_written(&env->a, 1);
+		assert_int_equal(*byte(d, i * PVR_PAGE_SIZE + 9), i + 1);
+	}
+}
+
+/* Two pages of two nodes are one request. */
+TEST_EVERYTHING(test_request_crosses_a_node)
+{
+	uint64_t first = 7 * LEAF_PAGES - 1;
+
+	memset(env->a.mr.va, 0x5b, 2 * PVR_PAGE_SIZE);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
+	       T_SGE(&env->a.mr, 0, 2 * PVR_PAGE_SIZE), .remote_addr = first * PVR_PAGE_SIZE,
+	       .rkey = d->mr.rkey);
+	expect_fault(d, first, 2);
+	expect_ok(enter_at(d, first, 0));
+	expect_ok(enter_at(d, first + 1, 1));
+	fg_settle(env->host, 20 * FG_MS);
+	expect_written(&env->a, 1);
+	assert_true(*byte(d, 0) == 0x5b && *byte(d, 2 * PVR_PAGE_SIZE - 1) == 0x5b);
+}
+
+TEST_EVERYTHING(test_absent_pages_cost_nothing)
+{
+	uint64_t empty = charged(d);
+
+	assert_in_range(empty, 1 << 20, 3 << 20);
+	expect_ok(enter_at(d, 0, 0));
+	expect_ok(enter_at(d, EVERYTHING / PVR_PAGE_SIZE - 1, 1));
+	assert_in_range(charged(d) - empty, 4 * 4096, 4 * 4096 + 256);
+	expect_ok(set(d, PVR_PAGES_ABSENT, 0, PVR_SET_ABSENT_MAX));
+	assert_in_range(charged(d) - empty, 2 * 4096, 2 * 4096 + 128);
+	expect_ok(set(d, PVR_PAGES_ABSENT, EVERYTHING / PVR_PAGE_SIZE - 16384, 16384));
+	assert_true(charged(d) == empty);
+}
+
+/* The guest uses one page a node until its limit: the refusal changes nothing. */
+TEST_EVERYTHING(test_pages_beyond_the_limit_are_refused)
+{
+	uint64_t before, first = LEAF_PAGES - 1;
+	uint32_t err = 0;
+
+	for (; !err && first < EVERYTHING / PVR_PAGE_SIZE; first += LEAF_PAGES) {
+		before = charged(d);
+		err = enter_at(d, first, 0);
+	}
+	assert_int_equal(err, ENOMEM);
+	assert_true(charged(d) == before);
+	t_ping_pong(env->host, &env->a, &env->b);
+	expect_ok(fg_mr_destroy(&d->mr)); /* in steps */
+	assert_true(charged(d) < 4 << 20);
+}
+
+TEST_EVERYTHING(test_pages_of_removed_ram_are_found_anywhere)
+{
+	uint64_t *list = fg_gpa_va(&d->g->ram, d->list_gpa);
+
+	t_plug_spare(d->g);
+	list[0] = T_SPARE_GPA;
+	expect_ok(set(d, PVR_PAGES_PRESENT, EVERYTHING / PVR_PAGE_SIZE - 3, 1));
+	t_unplug_spare(d->g);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&env->a.mr, 0, 1),
+	       .remote_addr = 0, .rkey = d->mr.rkey);
+	await_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
