@@ -46,7 +46,7 @@ def test_data_are_right_in_bad_weather(start_lab, loss, reorder):
     lab = start_lab(pipe="wire", netem=True)
     for host in (1, 2):
         lab.hosts.shape(host, delay_ms=0.5, loss=loss, reorder=reorder)
-    result = lab.verify(seconds=4, timeout=12, retries=7)
+    result = lab.verify(seconds=4, timeout=15, retries=7)
     assert_right(result)
     assert sum(counter(daemon, "retransmits") for daemon in lab.daemons.values()) > 10
 
