@@ -66,6 +66,16 @@ struct ib_umem *pvr_umem_odp(struct pvr_dev *dev, u64 addr, u64 size,
 	return IS_ERR(odp) ? ERR_CAST(odp) : &odp->umem;
 }
 
+struct ib_umem *pvr_umem_odp_implicit(struct pvr_dev *dev, int access)
+{
+	struct ib_umem_odp *odp;
+
+	if (bounces(dev))
+		return refuse_bounces(dev);
+	odp = ib_umem_odp_alloc_implicit(&dev->ibdev, access);
+	return IS_ERR(odp) ? ERR_CAST(odp) : &odp->umem;
+}
+
 struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size,
 				    int fd, int access)
 {
@@ -283,6 +293,7 @@ static const struct ib_device_ops pvr_ops = {
 	.query_qp = pvr_query_qp,
 	.query_ucontext = pvr_query_ucontext,
 	.reg_user_mr = pvr_reg_user_mr,
+	.advise_mr = pvr_advise_mr,
 	.req_notify_cq = pvr_req_notify_cq,
 	.rereg_user_mr = pvr_rereg_user_mr,
 

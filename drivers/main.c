@@ -191,6 +191,7 @@ static struct pvr_dev *dev_alloc(struct pvr_pci *pci)
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->odp_mrs, XA_FLAGS_LOCK_IRQ);
+	xa_init(&dev->odp_lkeys);
 	pvr_stats_init(&dev->stats);
 	mutex_init(&dev->qp_lock);
 	mutex_init(&dev->clock_lock);
@@ -206,6 +207,7 @@ static void dev_free(struct pvr_dev *dev)
 	cancel_work_sync(&dev->flush_work);
 	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) ||
 		!xa_empty(&dev->srqs) || !xa_empty(&dev->odp_mrs));
+	xa_destroy(&dev->odp_lkeys);
 	xa_destroy(&dev->odp_mrs);
 	xa_destroy(&dev->srqs);
 	xa_destroy(&dev->qps);

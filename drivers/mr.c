@@ -9,16 +9,13 @@
 	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC | \
 	 PVR_ACCESS_MW_BIND)
 
-/* The rights of regions that the device supports. */
-static u32 mr_access(const struct pvr_dev *dev)
+u32 pvr_mr_access(const struct pvr_dev *dev)
 {
 	return MR_ACCESS |
 	       (dev->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0);
 }
 
-/* Run the CREATE_MR of @req and store the region's handle and keys in @mr. */
-static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
-		     union pvr_cmd_req *req)
+int pvr_create_mr(struct pvr_mr *mr, struct ib_pd *ibpd, union pvr_cmd_req *req)
 {
 	union pvr_cmd_resp resp;
 	int err;
@@ -63,7 +60,7 @@ static int destroy_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
 	return 0;
 }
 
-static void mr_free(struct pvr_mr *mr)
+void pvr_mr_free(struct pvr_mr *mr)
 {
 	pvr_odp_exit(mr);
 	pvr_pdir_exit(&mr->pdir);
@@ -76,7 +73,7 @@ static void free_but_shared(struct pvr_mr *mr, const struct pvr_mr *owner)
 {
 	if (mr->umem == owner->umem)
 		mr->umem = NULL;
-	mr_free(mr);
+	pvr_mr_free(mr);
 }
 
 struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
@@ -93,9 +90,9 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 		return ERR_PTR(-ENOMEM);
 	req.create_mr.access_flags = cpu_to_le32(access);
 	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_DMA);
-	err = create_mr(mr, ibpd, &req);
+	err = pvr_create_mr(mr, ibpd, &req);
 	if (err) {
-		mr_free(mr);
+		pvr_mr_free(mr);
 		return ERR_PTR(err);
 	}
 	return &mr->ibmr;
@@ -122,7 +119,7 @@ static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 }
 
 /*
- * Give a region its memory, or pass an ERR_PTR on. On failure the caller calls mr_free().
+ * Give a region its memory, or pass an ERR_PTR on. On failure the caller calls pvr_mr_free().
  */
 static int set_umem(struct pvr_dev *dev, struct pvr_mr *mr,
 		    struct ib_umem *umem)
@@ -155,8 +152,7 @@ static bool can_replace(const struct pvr_dev *dev)
 	return dev->features & PVR_EXT_MR_LAYOUT;
 }
 
-/* The address of the first byte in work requests. */
-static u64 mr_iova(const struct pvr_mr *mr)
+u64 pvr_mr_iova(const struct pvr_mr *mr)
 {
 	return mr->access & IB_ZERO_BASED ? 0 : mr->virt;
 }
@@ -170,7 +166,7 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 {
 	bool layout = dev->features & PVR_EXT_MR_LAYOUT;
 
-	if (access & ~(mr_access(dev) | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
+	if (access & ~(pvr_mr_access(dev) | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
 		       IB_ACCESS_OPTIONAL))
 		return -EOPNOTSUPP;
 	if (!length || length > dev->caps.max_mr_size || iova + length < iova ||
@@ -187,7 +183,7 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 
 /*
  * Create the region of mr->umem. It replaces @old, unless that is NULL or the device
- * cannot replace. On failure the caller calls mr_free().
+ * cannot replace. On failure the caller calls pvr_mr_free().
  */
 static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 			  const struct pvr_mr *old)
@@ -200,10 +196,10 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	err = enter_pages(dev, mr);
 	if (err)
 		return err;
-	cmd->start = cpu_to_le64(mr_iova(mr));
+	cmd->start = cpu_to_le64(pvr_mr_iova(mr));
 	cmd->length = cpu_to_le64(mr->umem->length);
 	cmd->pdir_dma = cpu_to_le64(mr->pdir.dir.dma);
-	cmd->access_flags = cpu_to_le32(mr->access & mr_access(dev));
+	cmd->access_flags = cpu_to_le32(mr->access & pvr_mr_access(dev));
 	cmd->nchunks = cpu_to_le32(mr->pdir.npages);
 	if (dev->features & PVR_EXT_MR_LAYOUT) {
 		cmd->flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT);
@@ -216,7 +212,7 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 		cmd->flags |= cpu_to_le32(PVR_MR_FLAG_REPLACE);
 		cmd->mr_handle = cpu_to_le32(old->handle);
 	}
-	err = create_mr(mr, ibpd, &req);
+	err = pvr_create_mr(mr, ibpd, &req);
 	if (!err)
 		pvr_pdir_was_read(dev, &mr->pdir);
 	return err;
@@ -234,7 +230,7 @@ static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 		return ERR_PTR(-ENOMEM);
 	mr->virt = virt;
 	mr->access = access;
-	err = check_user_mr(dev, start, length, mr_iova(mr), access);
+	err = check_user_mr(dev, start, length, pvr_mr_iova(mr), access);
 	if (!err)
 		err = set_umem(dev, mr,
 			       pvr_umem_pin(dev, start, length, access));
@@ -242,7 +238,7 @@ static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 		err = create_user_mr(mr, ibpd, old);
 	if (!err)
 		return mr;
-	mr_free(mr);
+	pvr_mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -260,7 +256,7 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 	mr->virt = old->virt;
 	mr->access = access;
 	err = check_user_mr(to_pvr_dev(ibpd->device), mr->umem->address,
-			    mr->umem->length, mr_iova(mr), access);
+			    mr->umem->length, pvr_mr_iova(mr), access);
 	if (!err)
 		err = create_user_mr(mr, ibpd, old);
 	if (!err)
@@ -269,7 +265,7 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 	return ERR_PTR(err);
 }
 
-/* On failure the caller calls mr_free(). */
+/* On failure the caller calls pvr_mr_free(). */
 static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 			      const dma_addr_t *dma, u64 offset, u64 length)
 {
@@ -281,7 +277,7 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT);
 	req.create_mr.access_flags = cpu_to_le32(mr->access & MR_ACCESS);
 	if (!length)
-		return create_mr(mr, ibpd, &req);
+		return pvr_create_mr(mr, ibpd, &req);
 
 	err = pvr_pdir_init(&mr->pdir, &dev->dir_pages, npages, false);
 	if (err)
@@ -294,7 +290,7 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	req.create_mr.offset = cpu_to_le64(offset);
 	req.create_mr.page_shift = cpu_to_le32(PAGE_SHIFT);
 	req.create_mr.pdir_levels = cpu_to_le32(pvr_pdir_levels(&mr->pdir));
-	err = create_mr(mr, ibpd, &req);
+	err = pvr_create_mr(mr, ibpd, &req);
 	if (!err)
 		pvr_pdir_was_read(dev, &mr->pdir);
 	return err;
@@ -316,54 +312,7 @@ struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma,
 	err = create_mr_of_pages(mr, ibpd, dma, offset, length);
 	if (!err)
 		return &mr->ibmr;
-	mr_free(mr);
-	return ERR_PTR(err);
-}
-
-/* On failure the caller calls mr_free(). */
-static int create_odp_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
-{
-	u64 offset = offset_in_page(mr->umem->address);
-	union pvr_cmd_req req = {};
-	struct pvr_cmd_create_mr *cmd = &req.create_mr;
-	int err;
-
-	cmd->flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_ON_DEMAND);
-	cmd->start = cpu_to_le64(mr_iova(mr));
-	cmd->length = cpu_to_le64(mr->umem->length);
-	cmd->access_flags =
-		cpu_to_le32(mr->access & mr_access(to_pvr_dev(ibpd->device)));
-	cmd->nchunks = cpu_to_le32(
-		(offset + mr->umem->length + PAGE_SIZE - 1) >> PAGE_SHIFT);
-	cmd->offset = cpu_to_le64(offset);
-	cmd->page_shift = cpu_to_le32(PAGE_SHIFT);
-	cmd->pdir_levels = cpu_to_le32(2);
-	err = create_mr(mr, ibpd, &req);
-	return err ? err : pvr_odp_start(mr);
-}
-
-/* Register memory without pinning it. */
-static struct ib_mr *reg_odp(struct ib_pd *ibpd, u64 start, u64 length,
-			     u64 virt, int access)
-{
-	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
-	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-	int err;
-
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	mr->ibmr.device = ibpd->device;
-	mr->virt = virt;
-	mr->access = access;
-	err = check_user_mr(dev, start, length, mr_iova(mr),
-			    access & ~IB_ACCESS_ON_DEMAND);
-	if (!err)
-		err = pvr_odp_init(mr, start, length);
-	if (!err)
-		err = create_odp_mr(mr, ibpd);
-	if (!err)
-		return &mr->ibmr;
-	mr_free(mr);
+	pvr_mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -376,7 +325,7 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (PVR_REG_MR_DMAH_SET)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (access & IB_ACCESS_ON_DEMAND)
-		return reg_odp(ibpd, start, length, iova, access);
+		return pvr_odp_reg(ibpd, start, length, iova, access);
 	mr = reg_memory(ibpd, start, length, iova, access, NULL);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
 }
@@ -398,7 +347,7 @@ pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
 		return ERR_PTR(-ENOMEM);
 	mr->virt = virt;
 	mr->access = access;
-	err = check_user_mr(dev, offset, length, mr_iova(mr), access);
+	err = check_user_mr(dev, offset, length, pvr_mr_iova(mr), access);
 	if (!err)
 		err = set_umem(
 			dev, mr,
@@ -407,7 +356,7 @@ pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
 		err = create_user_mr(mr, ibpd, NULL);
 	if (!err)
 		return &mr->ibmr;
-	mr_free(mr);
+	pvr_mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -512,13 +461,13 @@ struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 		goto err_free;
 	req.create_mr.flags = cpu_to_le32(PVR_MR_FLAG_FRMR);
 	req.create_mr.nchunks = cpu_to_le32(npages);
-	err = create_mr(mr, ibpd, &req);
+	err = pvr_create_mr(mr, ibpd, &req);
 	if (err)
 		goto err_free;
 	return &mr->ibmr;
 
 err_free:
-	mr_free(mr);
+	pvr_mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -573,6 +522,6 @@ int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	else
 		err = destroy_mr(mr, ibmr->pd);
 	if (!err)
-		mr_free(mr);
+		pvr_mr_free(mr);
 	return err;
 }

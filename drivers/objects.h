@@ -35,8 +35,7 @@ struct pvr_mr {
 	struct pvr_pdir pdir;
 	u64 virt; /* user MRs: requested address of the first byte */
 	int access; /* user MRs: requested IB_ACCESS_* */
-	struct pvr_page odp_list; /* on demand: addresses of pages to enter */
-	struct work_struct fault_work; /* on demand */
+	struct pvr_odp *odp; /* of regions on demand; else NULL */
 	bool dm; /* of device memory: the pages belong to the DM */
 	u8 page_shift; /* user MRs: log2 of the directory's page size */
 	u32 handle;

@@ -1,115 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/*
- * On-demand paging: regions whose memory is not pinned.
- *
- * DOC: pages of a region on demand
- *
- * The device reports a page fault by an event. A work item then makes the pages resident and
- * enters them at the device. Before the kernel takes a page away, invalidate() removes it from
- * the device. umem_mutex orders both: the device never keeps a page that the kernel has taken.
- * pvr_cmd_chan.lock is inside umem_mutex. No holder of it allocates memory, so an invalidation
- * during memory reclaim makes progress.
- */
-#include <linux/dma-mapping.h>
-#include <linux/mmu_notifier.h>
+/* Regions on demand: registration, page faults, advice. See odp.h. */
+#include <linux/sched/signal.h>
+#include <rdma/ib_umem_odp.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 
-#include "odp_compat.h"
-#include "pvrdma.h"
+#include "odp.h"
 
-static int set_pages(struct pvr_mr *mr, enum pvr_pages_state state, u64 first,
-		     u32 npages)
-{
-	union pvr_cmd_req req = {};
-
-	req.hdr.cmd = cpu_to_le32(PVR_CMD_SET_PAGES);
-	req.set_pages.mr_handle = cpu_to_le32(mr->handle);
-	req.set_pages.npages = cpu_to_le32(npages);
-	req.set_pages.first = cpu_to_le64(first);
-	req.set_pages.list_dma = cpu_to_le64(mr->odp_list.dma);
-	req.set_pages.state = cpu_to_le32(state);
-	return pvr_cmd(to_pvr_dev(mr->ibmr.device), &req, NULL);
-}
-
-/* A dead device does no DMA. */
-static void remove_pages(struct pvr_mr *mr, u64 first, u64 npages)
-{
-	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
-	u32 n;
-
-	for (; npages; npages -= n, first += n) {
-		n = min_t(u64, npages, PVR_SET_ABSENT_MAX);
-		if (pvr_dev_dead(dev))
-			return;
-		if (set_pages(mr, PVR_PAGES_ABSENT, first, n))
-			pvr_dev_fail(dev, "it refused to give up pages");
-	}
-}
-
-static bool invalidate(struct mmu_interval_notifier *notifier,
-		       const struct mmu_notifier_range *range,
-		       unsigned long seq)
-{
-	struct ib_umem_odp *odp =
-		container_of(notifier, struct ib_umem_odp, notifier);
-	u64 start = max_t(u64, ib_umem_start(odp), range->start);
-	u64 end = min_t(u64, ib_umem_end(odp), range->end);
-	struct pvr_mr *mr;
-
-	if (!mmu_notifier_range_blockable(range))
-		return false;
-	mutex_lock(&odp->umem_mutex);
-	mmu_interval_set_seq(notifier, seq);
-	mr = odp->private; /* NULL: the device has no pages of it */
-	if (mr) {
-		remove_pages(mr, (start - ib_umem_start(odp)) >> PAGE_SHIFT,
-			     (end - start) >> PAGE_SHIFT);
-		ib_umem_odp_unmap_dma_pages(odp, start, end);
-	}
-	mutex_unlock(&odp->umem_mutex);
-	return true;
-}
-
-static const struct mmu_interval_notifier_ops odp_ops = {
-	.invalidate = invalidate,
-};
-
-/* Enter resident pages at the device. */
-static int enter_locked(struct pvr_mr *mr, u64 first, u32 npages)
-{
-	struct ib_umem_odp *odp = to_ib_umem_odp(mr->umem);
-	struct device *dma_dev = &to_pvr_dev(mr->ibmr.device)->pdev->dev;
-	__le64 *list = mr->odp_list.va;
-	dma_addr_t dma;
-	u32 i;
-
-	lockdep_assert_held(&odp->umem_mutex);
-	for (i = 0; i < npages; i++) {
-		dma = pvr_odp_dma(dma_dev, odp, first + i);
-		if (dma_mapping_error(dma_dev, dma))
-			return -EFAULT;
-		list[i] = cpu_to_le64(dma);
-	}
-	return set_pages(mr, PVR_PAGES_PRESENT, first, npages);
-}
-
-static int resolve(struct pvr_mr *mr, u64 first, u32 npages)
-{
-	struct ib_umem_odp *odp = to_ib_umem_odp(mr->umem);
-	int err;
-
-	if (npages > PVR_SET_PAGES_MAX || first >= ib_umem_odp_num_pages(odp) ||
-	    npages > ib_umem_odp_num_pages(odp) - first)
-		return -EPROTO;
-	err = ib_umem_odp_map_dma_and_lock(
-		odp, ib_umem_start(odp) + (first << PAGE_SHIFT),
-		(u64)npages << PAGE_SHIFT, pvr_odp_access(odp), true);
-	if (err < 0)
-		return err;
-	/* The lock is held: invalidate() waits, and finds the pages at the device. */
-	err = enter_locked(mr, first, npages);
-	mutex_unlock(&odp->umem_mutex);
-	return err;
-}
+/* ------------------------------------------------------------ page faults */
 
 static int query_fault(struct pvr_mr *mr, u64 *first, u32 *npages)
 {
@@ -124,24 +21,25 @@ static int query_fault(struct pvr_mr *mr, u64 *first, u32 *npages)
 		return err;
 	*first = le64_to_cpu(resp.query_fault.first);
 	*npages = le32_to_cpu(resp.query_fault.npages);
-	return 0;
+	return *npages > PVR_SET_PAGES_MAX ? -EPROTO : 0;
 }
 
 static void fault_work(struct work_struct *work)
 {
-	struct pvr_mr *mr = container_of(work, struct pvr_mr, fault_work);
+	struct pvr_odp *odp = container_of(work, struct pvr_odp, fault_work);
+	struct pvr_mr *mr = odp->mr;
 	u32 npages;
 	u64 first;
 	int err;
 
 	if (query_fault(mr, &first, &npages))
 		return;
-	err = resolve(mr, first, npages);
+	err = pvr_odp_resolve(mr, first, npages, true);
 	if (!err)
 		return;
 	ibdev_dbg(mr->ibmr.device, "MR %#x: page fault at page %llu: %pe\n",
 		  mr->handle, first, ERR_PTR(err));
-	set_pages(mr, PVR_PAGES_REFUSED, first, 1);
+	pvr_odp_refuse(mr, first);
 }
 
 void pvr_odp_event(struct pvr_dev *dev, u32 handle)
@@ -152,83 +50,252 @@ void pvr_odp_event(struct pvr_dev *dev, u32 handle)
 	xa_lock_irqsave(&dev->odp_mrs, flags);
 	mr = xa_load(&dev->odp_mrs, handle);
 	if (mr)
-		schedule_work(&mr->fault_work);
+		schedule_work(&mr->odp->fault_work);
 	xa_unlock_irqrestore(&dev->odp_mrs, flags);
 }
 
-static void set_private(struct pvr_mr *mr, struct pvr_mr *private)
-{
-	struct ib_umem_odp *odp = to_ib_umem_odp(mr->umem);
+/* ------------------------------------------------------------ life cycle */
 
-	mutex_lock(&odp->umem_mutex);
-	odp->private = private;
-	mutex_unlock(&odp->umem_mutex);
+static bool is_all_addresses(u64 start, u64 length)
+{
+	return !start && length == U64_MAX;
 }
 
-int pvr_odp_init(struct pvr_mr *mr, u64 start, u64 length)
+static struct ib_umem *get_umem(struct pvr_dev *dev, u64 start, u64 length,
+				int access)
+{
+	if (is_all_addresses(start, length))
+		return pvr_umem_odp_implicit(dev, access);
+	return pvr_umem_odp(dev, start, length, access, &pvr_odp_ops);
+}
+
+/* On failure the caller calls pvr_odp_exit(). */
+static int odp_init(struct pvr_mr *mr, u64 start, u64 length)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
 	struct ib_umem *umem;
 
-	if (!(dev->features & PVR_EXT_ON_DEMAND) ||
-	    mr->access & (IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB))
-		return -EOPNOTSUPP;
-	umem = pvr_umem_odp(dev, start, length, mr->access, &odp_ops);
+	mr->odp = pvr_odp_alloc(dev);
+	if (!mr->odp)
+		return -ENOMEM;
+	mr->odp->mr = mr;
+	INIT_WORK(&mr->odp->fault_work, fault_work);
+	umem = get_umem(dev, start, length, mr->access);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	mr->umem = umem;
 	mr->page_shift = PAGE_SHIFT;
-	INIT_WORK(&mr->fault_work, fault_work);
-	mr->odp_list.va = dma_alloc_coherent(&dev->pdev->dev, PVR_PAGE_SIZE,
-					     &mr->odp_list.dma, GFP_KERNEL);
-	return mr->odp_list.va ? 0 : -ENOMEM;
+	return 0;
 }
 
-int pvr_odp_start(struct pvr_mr *mr)
+static int create_at_device(struct pvr_mr *mr, struct ib_pd *ibpd)
+{
+	bool implicit = pvr_odp_is_implicit(mr);
+	union pvr_cmd_req req = {};
+	struct pvr_cmd_create_mr *cmd = &req.create_mr;
+
+	cmd->flags = cpu_to_le32(PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_ON_DEMAND);
+	cmd->start = cpu_to_le64(pvr_mr_iova(mr));
+	cmd->length = cpu_to_le64(implicit ? PVR_ODP_IMPLICIT_BYTES
+					   : mr->umem->length);
+	cmd->access_flags = cpu_to_le32(
+		mr->access & pvr_mr_access(to_pvr_dev(ibpd->device)));
+	cmd->offset = cpu_to_le64(offset_in_page(mr->umem->address));
+	cmd->page_shift = cpu_to_le32(PAGE_SHIFT);
+	return pvr_create_mr(mr, ibpd, &req);
+}
+
+/* The device has the region. */
+static int begin(struct pvr_mr *mr)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
 	int err;
 
-	set_private(mr, mr);
-	err = pvr_handle_insert(dev, &dev->odp_mrs, mr->handle, mr);
+	if (!pvr_odp_is_implicit(mr))
+		pvr_odp_set_private(to_ib_umem_odp(mr->umem), mr);
+	err = xa_err(xa_store(&dev->odp_lkeys, mr->ibmr.lkey, mr, GFP_KERNEL));
+	if (!err)
+		err = pvr_handle_insert(dev, &dev->odp_mrs, mr->handle, mr);
 	if (err)
 		pvr_odp_destroy(mr);
 	return err;
 }
 
+static int check(const struct pvr_dev *dev, u64 start, u64 length, u64 iova,
+		 int access)
+{
+	int known = pvr_mr_access(dev) | IB_ZERO_BASED | IB_ACCESS_ON_DEMAND |
+		    IB_ACCESS_OPTIONAL;
+
+	if (!(dev->features & PVR_EXT_ON_DEMAND) ||
+	    access & (~known | IB_ACCESS_MW_BIND))
+		return -EOPNOTSUPP;
+	if (is_all_addresses(start, length))
+		return iova ? -EINVAL : 0;
+	if (!length || length > PVR_ODP_IMPLICIT_BYTES || iova + length < iova)
+		return -EINVAL;
+	return 0;
+}
+
+struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+			  int access)
+{
+	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int err;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->ibmr.device = ibpd->device;
+	mr->ibmr.pd = ibpd;
+	mr->virt = iova;
+	mr->access = access;
+	err = check(to_pvr_dev(ibpd->device), start, length, pvr_mr_iova(mr),
+		    access);
+	if (!err)
+		err = odp_init(mr, start, length);
+	if (!err)
+		err = create_at_device(mr, ibpd);
+	if (!err)
+		err = begin(mr);
+	if (!err)
+		return &mr->ibmr;
+	pvr_mr_free(mr);
+	return ERR_PTR(err);
+}
+
+static void odp_put(struct pvr_odp *odp)
+{
+	if (refcount_dec_and_test(&odp->users))
+		complete(&odp->unused);
+}
+
 void pvr_odp_destroy(struct pvr_mr *mr)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
-	struct ib_umem_odp *odp = to_ib_umem_odp(mr->umem);
 
+	xa_erase(&dev->odp_lkeys, mr->ibmr.lkey);
 	if (xa_load(&dev->odp_mrs, mr->handle) == mr)
 		xa_erase_irq(&dev->odp_mrs, mr->handle);
-	/* Its commands must not reach another region, which may get the handle now. */
-	cancel_work_sync(&mr->fault_work);
-	/* No invalidation may find a region that the device no longer has. */
-	mutex_lock(&odp->umem_mutex);
+	/* Commands of both must not reach another region, which may get the handle now. */
+	cancel_work_sync(&mr->odp->fault_work);
+	odp_put(mr->odp);
+	wait_for_completion(&mr->odp->unused);
+	/* Nor those of a notifier. */
+	down_write(&mr->odp->alive);
 	if (pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle))
 		pvr_dev_fail(dev, "it refused to destroy a region on demand");
-	odp->private = NULL;
-	mutex_unlock(&odp->umem_mutex);
+	mr->odp->gone = true;
+	up_write(&mr->odp->alive);
 }
 
 void pvr_odp_exit(struct pvr_mr *mr)
 {
-	if (mr->odp_list.va)
-		dma_free_coherent(&to_pvr_dev(mr->ibmr.device)->pdev->dev,
-				  PVR_PAGE_SIZE, mr->odp_list.va,
-				  mr->odp_list.dma);
+	if (mr->odp)
+		pvr_odp_free(mr);
+}
+
+/* ------------------------------------------------------------ advice */
+
+/* Return: a region that stays until odp_put(), or NULL. */
+static struct pvr_mr *find(struct ib_pd *ibpd, u32 lkey)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	struct pvr_mr *mr;
+
+	xa_lock(&dev->odp_lkeys);
+	mr = xa_load(&dev->odp_lkeys, lkey);
+	if (mr &&
+	    (mr->ibmr.pd != ibpd || !refcount_inc_not_zero(&mr->odp->users)))
+		mr = NULL;
+	xa_unlock(&dev->odp_lkeys);
+	return mr;
+}
+
+static u64 length_of(const struct pvr_mr *mr)
+{
+	return pvr_odp_is_implicit(mr) ? PVR_ODP_IMPLICIT_BYTES
+				       : mr->umem->length;
+}
+
+static int prefetch_pages(struct pvr_mr *mr, u64 first, u64 npages, bool fault)
+{
+	int err = 0;
+	u32 n;
+
+	for (; npages && !err; npages -= n, first += n) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		n = min_t(u64, npages, PVR_SET_PAGES_MAX);
+		err = pvr_odp_resolve(mr, first, n, fault);
+	}
+	return err;
+}
+
+/* @err: set to the result of a range that is in order. */
+static int fetch_range(struct ib_pd *ibpd,
+		       enum ib_uverbs_advise_mr_advice advice,
+		       const struct ib_sge *sge, int *err)
+{
+	struct pvr_mr *mr = find(ibpd, sge->lkey);
+	u64 start;
+	int bad = 0;
+
+	if (!mr)
+		return -EINVAL;
+	start = sge->addr - pvr_mr_iova(mr);
+	if (start > length_of(mr) || sge->length > length_of(mr) - start)
+		bad = -EINVAL;
+	else if (advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
+		 !(mr->access & IB_ACCESS_LOCAL_WRITE))
+		bad = -EPERM;
+	if (!bad && sge->length) {
+		start += offset_in_page(mr->umem->address);
+		*err = prefetch_pages(
+			mr, start >> PAGE_SHIFT,
+			((start + sge->length - 1) >> PAGE_SHIFT) -
+				(start >> PAGE_SHIFT) + 1,
+			advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT);
+	}
+	odp_put(mr->odp);
+	return bad;
+}
+
+/* Without the flag FLUSH a program is not told that pages could not be fetched. */
+int pvr_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
+		  u32 flags, struct ib_sge *sg_list, u32 num_sge,
+		  struct uverbs_attr_bundle *attrs)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	int bad, err;
+	u32 i;
+
+	if (!(dev->features & PVR_EXT_ON_DEMAND) ||
+	    advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+	for (i = 0; i < num_sge; i++) {
+		err = 0;
+		bad = fetch_range(ibpd, advice, &sg_list[i], &err);
+		if (bad)
+			return bad;
+		if (err == -EINTR ||
+		    (err && flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH))
+			return err;
+	}
+	return 0;
 }
 
 void pvr_odp_caps(const struct pvr_dev *dev, struct ib_device_attr *attr)
 {
+	const u32 ops = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+			IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
+			IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV;
+
 	if (!(dev->features & PVR_EXT_ON_DEMAND))
 		return;
 	attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
-	attr->odp_caps.general_caps = IB_ODP_SUPPORT;
-	attr->odp_caps.per_transport_caps.rc_odp_caps =
-		IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
-		IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
-		IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV;
+	attr->odp_caps.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
+	attr->odp_caps.per_transport_caps.rc_odp_caps = ops;
+	attr->odp_caps.per_transport_caps.xrc_odp_caps = ops;
+	attr->odp_caps.per_transport_caps.ud_odp_caps = IB_ODP_SUPPORT_SEND;
 }

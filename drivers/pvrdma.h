@@ -63,7 +63,8 @@ static_assert(PAGE_SIZE >= PVR_PAGE_SIZE);
  *  pvr_qp.lock
  *  pvr_dev.qp_lock
  *  pvr_cq.resize_lock, pvr_srq.lock, pvr_stats.lock
- *  ib_umem_odp.umem_mutex (also taken by memory reclaim)
+ *  pvr_odp.lock, ib_umem_odp.umem_mutex, pvr_odp.alive, see odp.h; memory reclaim takes the
+ *    last two
  *  pvr_cmd_chan.lock, pvr_dev.clock_lock
  * Spinning, with interrupts off, outermost first:
  *  pvr_cq.lock
@@ -164,6 +165,7 @@ struct pvr_dev {
 	struct xarray qps; /* handle -> pvr_qp */
 	struct xarray srqs; /* handle -> pvr_srq */
 	struct xarray odp_mrs; /* handle -> pvr_mr on demand */
+	struct xarray odp_lkeys; /* lkey -> the same */
 	atomic_t kernel_qps; /* of kernel consumers, except the GSI QP */
 	atomic64_t dm_bytes; /* allocated device memory, at most PVR_DM_BYTES */
 	struct pvr_stats stats;

@@ -37,17 +37,35 @@ struct ib_umem *pvr_umem_odp(struct pvr_dev *dev, u64 addr, u64 size,
 			     int access,
 			     const struct mmu_interval_notifier_ops *ops);
 
+/* All addresses of the process. */
+struct ib_umem *pvr_umem_odp_implicit(struct pvr_dev *dev, int access);
+
 /* odp.c: regions on demand */
 
-/* On failure the caller frees mr->umem and calls pvr_odp_exit(). */
-int pvr_odp_init(struct pvr_mr *mr, u64 start, u64 length);
-/* The device has the region: begin to resolve its faults. On failure it has been destroyed. */
-int pvr_odp_start(struct pvr_mr *mr);
+struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+			  int access);
 void pvr_odp_destroy(struct pvr_mr *mr);
+/* Free what pvr_odp_reg() has given @mr, its memory too. */
 void pvr_odp_exit(struct pvr_mr *mr);
 /* Context: process or interrupt. */
 void pvr_odp_event(struct pvr_dev *dev, u32 handle);
 void pvr_odp_caps(const struct pvr_dev *dev, struct ib_device_attr *attr);
+int pvr_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
+		  u32 flags, struct ib_sge *sg_list, u32 num_sge,
+		  struct uverbs_attr_bundle *attrs);
+
+/* mr.c */
+
+union pvr_cmd_req;
+/* Run the CREATE_MR of @req and store the region's handle and keys in @mr. */
+int pvr_create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
+		  union pvr_cmd_req *req);
+/* Free a region that the device does not have. */
+void pvr_mr_free(struct pvr_mr *mr);
+/* The rights of regions that the device supports. */
+u32 pvr_mr_access(const struct pvr_dev *dev);
+/* The address of the first byte in work requests. */
+u64 pvr_mr_iova(const struct pvr_mr *mr);
 
 /**
  * pvr_umem_dmabuf_pin() - pin memory of a dma-buf

@@ -57,10 +57,7 @@
 	 PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_DB_SUPPRESS |       \
 	 PVR_EXT_CQ_ARM_DBREC | PVR_EXT_PEER_GONE | PVR_EXT_VLAN | PVR_EXT_RESP_POLL |             \
 	 PVR_EXT_SUM_STATS | PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_MODERATION |        \
-	 PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC)
-
-/* Extensions whose work is not complete: only revision "next" offers them. */
-#define PVR_ENGINE_EXT_NEXT PVR_EXT_ON_DEMAND
+	 PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC | PVR_EXT_ON_DEMAND)
 
 #define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */

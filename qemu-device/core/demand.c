@@ -215,8 +215,8 @@ struct pvr_mr *pvr_sg_absent(const struct pvr_sg *sg, uint64_t offset, uint64_t 
 		len -= n;
 		mr = sg->seg[i].mr;
 		if (n && mr->where && mr->where->on_demand &&
-		    find_absent(mr->where->demand, mr->offset + (sg->seg[i].addr + skip - mr->start),
-				n, range))
+		    find_absent(mr->where->demand,
+				mr->offset + (sg->seg[i].addr + skip - mr->start), n, range))
 			return pvr_table_get(&sg->adapter->mrs, mr->handle);
 	}
 	return NULL;

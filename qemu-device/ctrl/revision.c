@@ -32,11 +32,6 @@ static const struct pvr_revision revisions[] = {
 	  .gid_types = PVR_GID_TYPE_ROCE_V1 | PVR_GID_TYPE_ROCE_V2,
 	  .srq = true,
 	  .ext = PVR_ENGINE_EXT },
-	{ .name = "next",
-	  .version = PVR_VERSION,
-	  .gid_types = PVR_GID_TYPE_ROCE_V1 | PVR_GID_TYPE_ROCE_V2,
-	  .srq = true,
-	  .ext = PVR_ENGINE_EXT | PVR_ENGINE_EXT_NEXT },
 };
 
 const struct pvr_revision *pvr_revision_find(const char *name)

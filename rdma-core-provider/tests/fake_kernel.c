@@ -330,6 +330,17 @@ int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uin
 	return created(&fake.mrs, vmr);
 }
 
+int ibv_cmd_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		      struct ibv_sge *sg_list, uint32_t num_sge)
+{
+	(void)pd;
+	(void)advice;
+	(void)flags;
+	fake.iova = sg_list->addr;
+	fake.length = num_sge;
+	return fake.fail;
+}
+
 int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr, uint32_t mr_handle)
 {
 	if (mr_handle != FAKE_KERNEL_MR)

@@ -45,6 +45,28 @@ TEST(fake, test_there_is_no_on_demand_paging)
 		     EOPNOTSUPP);
 }
 
+TEST(fake, test_region_on_demand_is_the_kernels)
+{
+	struct ibv_mr *mr;
+
+	fake.ctx.features = PVR_EXT_MR_LAYOUT | PVR_EXT_ON_DEMAND;
+	mr = pvr_reg_mr(fake.ibpd, NULL, SIZE_MAX, 0, IBV_ACCESS_ON_DEMAND);
+	assert_non_null(mr);
+	assert_int_equal(verbs_get_mr(mr)->access, IBV_ACCESS_ON_DEMAND);
+	pvr_dereg_mr(verbs_get_mr(mr));
+}
+
+TEST(fake, test_advice_goes_to_the_kernel)
+{
+	struct ibv_sge sge = { .addr = 0x5000, .length = 1, .lkey = 7 };
+
+	assert_int_equal(pvr_advise_mr(fake.ibpd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1), 0);
+	assert_true(fake.iova == 0x5000 && fake.length == 1);
+	fake.fail = EINVAL;
+	assert_int_equal(pvr_advise_mr(fake.ibpd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1),
+			 EINVAL);
+}
+
 TEST(fake, test_region_returns_the_errno_of_the_kernel)
 {
 	struct verbs_mr *vmr;

@@ -103,8 +103,11 @@ static void check_reg(struct lab *lab)
 	EXPECT_NULL(EINVAL, "remote atomic without local write",
 		    ibv_reg_mr(pd, memory, 8, IBV_ACCESS_REMOTE_ATOMIC));
 	EXPECT_NULL(EINVAL, "unknown access", ibv_reg_mr(pd, memory, 8, 1 << 18));
-	EXPECT_NULL(EOPNOTSUPP, "on demand paging",
-		    ibv_reg_mr(pd, memory, 8, IBV_ACCESS_ON_DEMAND));
+	EXPECT_NULL(EOPNOTSUPP, "windows of memory on demand",
+		    ibv_reg_mr(pd, memory, 8, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND));
+	EXPECT_NULL(EINVAL, "length 0 on demand", ibv_reg_mr(pd, memory, 0, IBV_ACCESS_ON_DEMAND));
+	EXPECT_NULL(EINVAL, "all addresses by another iova",
+		    ibv_reg_mr_iova(pd, NULL, SIZE_MAX, 4096, IBV_ACCESS_ON_DEMAND));
 	EXPECT_NULL(EFAULT, "no memory there", ibv_reg_mr(pd, (void *)0x1000, 8, 0));
 	EXPECT_NULL(EINVAL, "an end that wraps",
 		    ibv_reg_mr(pd, (void *)(UINTPTR_MAX - 100), 4096, 0));

@@ -3,7 +3,8 @@
  * Usage: pvr_odp
  *
  * Checks on-demand paging, IBV_ACCESS_ON_DEMAND, of ibv_reg_mr(3): a region that exceeds the limit
- * of locked memory, whose pages come and go. One device talks to itself. Exits with status 77 if
+ * of locked memory, whose pages come and go, advice, and a region of all addresses. One device
+ * talks to itself. Exits with status 77 if
  * the device does not offer it.
  */
 #include <errno.h>
@@ -57,7 +58,7 @@ static void expect_offered(struct lab *lab)
 	struct ibv_device_attr_ex attr;
 
 	MUST(ibv_query_device_ex(lab->node.ctx, NULL, &attr));
-	if (attr.odp_caps.general_caps & IBV_ODP_SUPPORT)
+	if (attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT)
 		return;
 	puts("odp: the device does not offer on-demand paging");
 	exit(NOT_OFFERED);
@@ -235,6 +236,71 @@ static void check_unmapped(struct lab *lab)
 	write_and_check(lab, 50u << 20, 2, "WRITE to memory that came back");
 }
 
+static uint64_t faults_of_process(void)
+{
+	struct rusage usage;
+
+	MUST(getrusage(RUSAGE_SELF, &usage));
+	return (uint64_t)usage.ru_minflt;
+}
+
+/* Advice fetches pages before a request needs them. */
+static void check_advice(struct lab *lab)
+{
+	struct ibv_sge sge = { (uintptr_t)lab->memory + (55u << 20), PLAIN, lab->mr->lkey };
+	uint8_t *at = lab->memory + (55u << 20);
+	uint64_t before;
+
+	MUST(madvise(at, PLAIN, MADV_DONTNEED));
+	MUST(ibv_advise_mr(lab->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+			   IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1));
+	MUST(ibv_advise_mr(lab->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+			   IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1));
+	before = faults_of_process();
+	for (size_t i = 0; i < PLAIN; i += PAGE)
+		at[i] = 1;
+	if (faults_of_process() - before > PLAIN / PAGE / 2)
+		die("%d page faults in memory that was fetched before",
+		    (int)(faults_of_process() - before));
+	sge.length = BYTES;
+	if (ibv_advise_mr(lab->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1) != EINVAL)
+		die("advice beyond the region: expected EINVAL");
+	sge = (struct ibv_sge){ (uintptr_t)lab->plain->addr, PAGE, lab->plain->lkey };
+	if (ibv_advise_mr(lab->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1) != EINVAL)
+		die("advice on a pinned region: expected EINVAL");
+}
+
+/* Its own region, of all addresses, for memory that is mapped after the registration. */
+static void check_implicit(struct lab *lab)
+{
+	struct ibv_mr *explicit = lab->mr;
+	uint8_t *memory = lab->memory, *other;
+
+	lab->mr =
+		MUST_HAVE(ibv_reg_mr(lab->node.pd, NULL, SIZE_MAX, ACCESS | IBV_ACCESS_ON_DEMAND));
+	for (unsigned int i = 0; i < 200; i++) {
+		other = mmap((void *)(0x100000000000ull + ((uint64_t)i << 32)), 2 * PLAIN,
+			     PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (other == MAP_FAILED)
+			die("mmap:");
+		lab->memory = other;
+		write_and_check(lab, PAGE / 2, i, "WRITE by an implicit region");
+		if (!(i % 8))
+			read_and_check(lab, PLAIN - PAGE, i, "READ by an implicit region");
+		MUST(munmap(other, 2 * PLAIN));
+	}
+	/* Nothing, and an automatic variable. */
+	rdma_from(lab, IBV_WR_RDMA_WRITE, 0, 8, IBV_WC_LOC_PROT_ERR, "WRITE from no memory");
+	lab->memory = (uint8_t *)&memory;
+	rdma_from(lab, IBV_WR_RDMA_WRITE, 0, sizeof(memory), IBV_WC_SUCCESS, "WRITE from a stack");
+	if (memcmp(lab->plain->addr, &memory, sizeof(memory)))
+		die("WRITE from a stack: other bytes");
+	MUST(ibv_dereg_mr(lab->mr));
+	lab->memory = memory;
+	lab->mr = explicit;
+}
+
 /* The memory moves away and other memory takes its place: the region is that of the address. */
 static void check_moved(struct lab *lab)
 {
@@ -263,6 +329,8 @@ int main(void)
 	check_fork(&lab);
 	check_unmapped(&lab);
 	check_moved(&lab);
+	check_advice(&lab);
+	check_implicit(&lab);
 	MUST(ibv_dereg_mr(lab.mr));
 	MUST(munmap(lab.memory, BYTES));
 	puts("odp: ok");

@@ -63,18 +63,12 @@ static void map_uar(struct fg_guest *guest)
 	pvr_adapter_map_uar(guest->adapter, va);
 }
 
-/* Only "next" offers extensions whose work is not complete. */
-static const char *revision(const struct fg_guest_config *config)
-{
-	return !config->hwversion && config->ext & PVR_ENGINE_EXT_NEXT ? "next" : config->hwversion;
-}
-
 static bool adapter_plug(struct fg_guest *guest)
 {
 	struct pvr_adapter_config config = {
 		.name = guest->name,
 		.fabric = guest->config.fabric,
-		.hwversion = revision(&guest->config),
+		.hwversion = guest->config.hwversion,
 		.gid_type = guest->config.gid_type,
 		.worker = guest->config.worker,
 		.uar_mapped = guest->config.uar_mapped,

@@ -538,8 +538,8 @@ TEST_EVERYTHING(test_region_of_all_addresses_has_pages_anywhere)
 
 	for (uint32_t i = 0; i < COUNT(at); i++) {
 		env->a.mr.va[0] = (uint8_t)(i + 1);
-		t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE,
-		       T_SGE(&env->a.mr, 0, 1), .remote_addr = at[i] + 9, .rkey = d->mr.rkey);
+		t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&env->a.mr, 0, 1),
+		       .remote_addr = at[i] + 9, .rkey = d->mr.rkey);
 		expect_fault(d, at[i] / PVR_PAGE_SIZE, 1);
 		expect_ok(enter_at(d, at[i] / PVR_PAGE_SIZE, i));
 		fg_settle(env->host, 20 * FG_MS);

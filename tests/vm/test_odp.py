@@ -9,7 +9,7 @@ from traffic import COMPLAINTS
 pytestmark = pytest.mark.slow
 
 STEPS = [Step("odp", "$SHARE/pvr_odp", 240), COMPLAINTS]
-of_next = Boot("odp", adapter_settings="hwversion=next").part(STEPS, files=guest_programs)
-of_7_2_long = Boot("odp-7.2", kernel="7.2", adapter_settings="hwversion=next").part(
+of_6_1 = Boot("odp").part(STEPS, files=guest_programs)
+of_7_2_long = Boot("odp-7.2", kernel="7.2").part(
     STEPS, files=guest_programs, long=True)
-test_step, test_run_ended_well = step_tests(of_next=STEPS, of_7_2_long=STEPS)
+test_step, test_run_ended_well = step_tests(of_6_1=STEPS, of_7_2_long=STEPS)

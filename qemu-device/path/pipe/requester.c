@@ -321,9 +321,8 @@ static void count_fragment(struct quantum *quantum, const struct fragment *fragm
 static bool is_present(struct pvr_pipe_sq *sq, uint32_t i, const struct fragment *fragment)
 {
 	uint64_t left = fragment->sg->total - fragment->offset;
-	enum pvr_page_state state =
-		pvr_requester_page_fault(sq->qp, fragment->sg, fragment->offset,
-					 fragment->last ? left : fragment->len);
+	enum pvr_page_state state = pvr_requester_page_fault(sq->qp, fragment->sg, fragment->offset,
+							     fragment->last ? left : fragment->len);
 
 	if (state == PVR_PAGE_REFUSED)
 		fail(sq, i, fragment->wqe, PVRDMA_WC_LOC_PROT_ERR,

@@ -157,6 +157,7 @@ static const struct verbs_context_ops context_ops = {
 	.alloc_td = pvr_alloc_td,
 	.async_event = pvr_async_event,
 	.attach_mcast = pvr_attach_mcast,
+	.advise_mr = pvr_advise_mr,
 	.bind_mw = pvr_bind_mw,
 	.close_xrcd = pvr_close_xrcd,
 	.cq_event = pvr_cq_event,

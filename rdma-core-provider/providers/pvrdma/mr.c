@@ -70,6 +70,12 @@ struct ibv_mr *pvr_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset, size_t le
 	return &vmr->ibv_mr;
 }
 
+int pvr_advise_mr(struct ibv_pd *ibpd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  struct ibv_sge *sge, uint32_t num_sge)
+{
+	return ibv_cmd_advise_mr(ibpd, advice, flags, sge, num_sge);
+}
+
 /*
  * libibverbs has checked the flags and their arguments. The kernel refuses changes of a
  * region with bound windows.

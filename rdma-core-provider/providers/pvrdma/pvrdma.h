@@ -336,6 +336,8 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 			  int access);
 struct ibv_mr *pvr_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access);
+int pvr_advise_mr(struct ibv_pd *ibpd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		  struct ibv_sge *sge, uint32_t num_sge);
 int pvr_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd, void *addr, size_t length,
 		 int access);
 int pvr_dereg_mr(struct verbs_mr *vmr);

@@ -242,7 +242,7 @@ def _posted(options, driver, provider):
                        "that is over for one that the device has acted on")
     ours = driver == "pvrdma" and provider == "pvrdma"
     # Without the extensions of the latest revision each empty poll rings, as with stock drivers.
-    ours = ours and _settings(options).get("hwversion", "latest") in ("latest", "next")
+    ours = ours and _settings(options).get("hwversion", "latest") == "latest"
     return ours if options.posted_writes == "auto" else options.posted_writes == "on"
 
 

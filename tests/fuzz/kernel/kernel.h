@@ -633,6 +633,7 @@ struct ib_recv_wr {
 
 enum ib_port_state { IB_PORT_DOWN = 1, IB_PORT_ACTIVE = 4 };
 enum { IB_PORT_PHYS_STATE_DISABLED = 3, IB_PORT_PHYS_STATE_LINK_UP = 5 };
+enum ib_uverbs_advise_mr_advice { IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH };
 enum ib_mtu { IB_MTU_256 = 1, IB_MTU_4096 = 5 };
 enum rdma_link_layer { IB_LINK_LAYER_ETHERNET };
 enum { IB_PORT_CM_SUP = 1 << 16 };

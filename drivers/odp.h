@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * On-demand paging: regions whose memory is not pinned.
+ *
+ * DOC: pages of a region on demand
+ *
+ * The device reports a page fault by an event. A work item then makes the pages resident and
+ * enters them at the device. Before the kernel takes a page away, its notifier removes it from
+ * the device. umem_mutex orders both: the device never keeps a page that the kernel has taken.
+ *
+ * An explicit region has one ib_umem_odp. An implicit region is all addresses of its process: it
+ * has an ib_umem_odp, a child, for each PVR_ODP_CHILD_BYTES that a request has touched. A page of
+ * the device is an address divided by PAGE_SIZE then.
+ *
+ * Locks, outermost first: pvr_odp.lock, ib_umem_odp.umem_mutex, pvr_odp.alive,
+ * pvr_cmd_chan.lock. No holder of the last two allocates memory, so a notifier that memory
+ * reclaim calls makes progress.
+ */
+#ifndef PVR_ODP_H
+#define PVR_ODP_H
+
+#include <linux/completion.h>
+#include <linux/refcount.h>
+#include <linux/rwsem.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "pvrdma.h"
+
+#define PVR_ODP_CHILD_PAGES 512u
+#define PVR_ODP_CHILD_BYTES (PVR_ODP_CHILD_PAGES * PAGE_SIZE)
+#define PVR_ODP_IMPLICIT_BYTES (1ull << 47)
+
+/* What a region on demand has beyond pvr_mr. */
+struct pvr_odp {
+	struct pvr_mr *mr;
+	struct mutex lock; /* of list and children */
+	struct pvr_page list; /* addresses of pages to enter */
+	struct xarray
+		children; /* implicit: address / CHILD_BYTES -> ib_umem_odp */
+	unsigned long num_children;
+	unsigned long sweep_at; /* number of children */
+	struct rw_semaphore alive; /* readers send commands about the region */
+	bool gone; /* with alive: the device does not have it */
+	struct work_struct fault_work;
+	refcount_t users; /* the region, and each advice in progress */
+	struct completion unused;
+};
+
+/* odp_pages.c */
+extern const struct mmu_interval_notifier_ops pvr_odp_ops;
+
+struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev);
+/* With its memory. */
+void pvr_odp_free(struct pvr_mr *mr);
+bool pvr_odp_is_implicit(const struct pvr_mr *mr);
+/* Notifiers may now find the region. */
+void pvr_odp_set_private(struct ib_umem_odp *umem, struct pvr_mr *mr);
+/**
+ * pvr_odp_resolve() - enter pages at the device
+ * @mr: the region
+ * @first: index of the first page in the region
+ * @npages: at most PVR_SET_PAGES_MAX
+ * @fault: make absent pages resident; else only those that are resident are entered
+ * Context: process; takes pvr_odp.lock
+ *
+ * Return: 0 or -errno. Pages before the one that failed may have been entered.
+ */
+int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault);
+/* Tell the device that a queried fault cannot be resolved. */
+void pvr_odp_refuse(struct pvr_mr *mr, u64 first);
+
+#endif /* PVR_ODP_H */
