@@ -26,6 +26,17 @@ void pvr_requester_bad_index(struct pvr_qp *qp)
 	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
 }
 
+bool pvr_requester_has_request(struct pvr_qp *qp)
+{
+	int avail = pvr_wq_avail(&qp->sq);
+
+	if (avail < (int)qp->sq_inflight) {
+		pvr_requester_bad_index(qp);
+		return false;
+	}
+	return avail;
+}
+
 void pvr_requester_drained(struct pvr_qp *qp)
 {
 	pvr_qp_set_state(qp, PVR_QPS_SQD);

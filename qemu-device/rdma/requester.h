@@ -38,6 +38,12 @@ enum pvr_quantum pvr_requester_run(struct pvr_qp *qp);
 void pvr_requester_drained(struct pvr_qp *qp);
 /* Fail the queue pair: the guest's producer index is out of range. */
 void pvr_requester_bad_index(struct pvr_qp *qp);
+/*
+ * Return: whether the queue has a request at its head. A quantum that executes none must call
+ * this: a producer index out of range, or before the requests in flight, counts as work, and
+ * fails the queue pair here.
+ */
+bool pvr_requester_has_request(struct pvr_qp *qp);
 
 /*
  * Load the producer index for further requests of this quantum. Return: true if there are

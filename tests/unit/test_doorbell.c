@@ -205,6 +205,32 @@ TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, indices)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
+/* A quantum without a link executes nothing, and must see the index all the same. */
+TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp_without_link, indices)
+{
+	for (uint32_t i = 0; i < row->advance; i++)
+		t_ping_pong(env->host, &env->a, &env->b);
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	env->a.qp.ring->tx.prod_tail = row->tail;
+	fg_ring_send(&env->a.qp);
+	assert_true(fg_run_bounded(env->host, 1000));
+	expect_state(&env->a, PVR_QPS_ERR);
+}
+
+/* The requests in flight are more than the guest's index says. */
+TEST(rc_connected, test_index_before_the_requests_in_flight_fails_the_qp_without_link)
+{
+	if (env->wire)
+		fg_wire_hold(env->wire, 1, 0, true);
+	t_write(&env->a, &env->b, 1);
+	fg_run(env->host);
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	env->a.qp.ring->tx.prod_tail = 0;
+	fg_ring_send(&env->a.qp);
+	assert_true(fg_run_bounded(env->host, 1000));
+	expect_state(&env->a, PVR_QPS_ERR);
+}
+
 TEST_CASES(rc_connected, test_wild_recv_index_fails_the_qp, indices)
 {
 	struct fg_end c, d;

@@ -625,7 +625,7 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	struct pvr_qp *qp = sq->qp;
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
-	if (pvr_wq_avail(&qp->sq) <= 0)
+	if (!pvr_requester_has_request(qp))
 		return PVR_QUANTUM_DONE;
 	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
@@ -645,7 +645,7 @@ static void no_memory(struct pvr_qp *qp)
 		pvr_requester_wait(qp);
 		return;
 	}
-	if (pvr_wq_avail(&qp->sq) <= 0)
+	if (!pvr_requester_has_request(qp))
 		return;
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	pvr_requester_no_response(qp, &wqe);

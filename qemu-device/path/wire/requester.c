@@ -589,7 +589,7 @@ static void no_memory(struct pvr_qp *qp)
 		pvr_requester_wait(qp);
 		return;
 	}
-	if (pvr_wq_avail(&qp->sq) <= 0)
+	if (!pvr_requester_has_request(qp))
 		return;
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	pvr_requester_no_response(qp, &wqe);
