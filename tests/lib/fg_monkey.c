@@ -57,7 +57,7 @@ static struct fg_end *end_of(struct fg_monkey *m, int who)
 static void fill_mr(struct fg_monkey *m, int who, struct pvr_cmd_create_mr *cmd)
 {
 	cmd->pd_handle = handle(m, who, FG_KIND_PD);
-	cmd->flags = rnd(m, 8) ? mostly(m, 0, 3) : 1u << rnd(m, 6);
+	cmd->flags = rnd(m, 8) ? mostly(m, 0, 3) : 1u << rnd(m, 7);
 	cmd->access_flags = rnd(m, 64);
 	cmd->offset = number(m, 5000);
 	cmd->page_shift = mostly(m, PVR_PAGE_SHIFT + rnd(m, 3), 63);
@@ -147,6 +147,12 @@ static void fill_extension(struct fg_monkey *m, int who, union pvr_cmd_req *req)
 		req->set_cq_ring.ring.num_pages = mostly(m, BUF_PAGES, 600);
 		req->set_cq_ring.ring.pdir_dma = pdir(m, who);
 		break;
+	case PVR_CMD_SET_PAGES:
+		req->set_pages.npages = number(m, PVR_SET_PAGES_MAX);
+		req->set_pages.first = number(m, 2 * BUF_PAGES);
+		req->set_pages.list_dma = pdir(m, who);
+		req->set_pages.state = mostly(m, rnd(m, PVR_PAGES_NUM), 5);
+		break;
 	case PVR_CMD_ATTACH_MCAST:
 	case PVR_CMD_DETACH_MCAST:
 		req->mcast.mgid[0] = (uint8_t)mostly(m, 0xff, 255);
@@ -219,6 +225,7 @@ static const uint8_t kinds[PVR_CMD_NUM] = {
 	[PVR_CMD_QUERY_SRQ] = FG_KIND_SRQ,   [PVR_CMD_ATTACH_MCAST] = FG_KIND_QP,
 	[PVR_CMD_DETACH_MCAST] = FG_KIND_QP, [PVR_CMD_QUERY_STATS] = FG_KIND_QP,
 	[PVR_CMD_SUM_STATS] = FG_KIND_QP,    [PVR_CMD_MODIFY_CQ] = FG_KIND_CQ,
+	[PVR_CMD_QUERY_FAULT] = FG_KIND_MR,  [PVR_CMD_SET_PAGES] = FG_KIND_MR,
 };
 
 static bool is_create(uint32_t cmd)
@@ -254,6 +261,8 @@ static void random_sges(struct fg_monkey *m, const struct fg_end *end, struct pv
 {
 	for (int i = 0; i < 4; i++) {
 		sge[i] = fg_sge(&end->mr, number(m, 50000), number(m, 9000));
+		if (!rnd(m, 8) && m->demand_key[end == &m->end[1]])
+			sge[i].lkey = m->demand_key[end == &m->end[1]];
 		sge[i].lkey = mostly(m, sge[i].lkey, 10000);
 	}
 }
@@ -293,6 +302,8 @@ static void random_send(struct fg_monkey *m, int who)
 		wr.rkey = m->fast_key[!who];
 	if (rnd(m, 8) == 0 && m->window_key[!who])
 		wr.rkey = m->window_key[!who];
+	if (rnd(m, 8) == 0 && m->demand_key[!who])
+		wr.rkey = m->demand_key[!who];
 	if (rnd(m, 8) == 0) {
 		wr.flags |= PVR_SEND_INLINE;
 		wr.num_sge = mostly(m, 0, 4);
@@ -484,6 +495,20 @@ static void make_fast_region(struct fg_monkey *m, int who)
 	m->fast_key[who] = fast_mr_create(&end_of(m, who)->pd, BUF_PAGES, &mr) ? 0 : mr.rkey;
 }
 
+/* A region on demand at the addresses of the end's region. */
+static void make_demand(struct fg_monkey *m, int who)
+{
+	struct pvr_cmd_create_mr req = fg_layout_request(&end_of(m, who)->pd, 0, PVR_PAGE_SHIFT,
+							 end_of(m, who)->mr.start, 0,
+							 2 * BUF_PAGES * PVR_PAGE_SIZE);
+	struct fg_mr mr;
+
+	req.flags |= PVR_MR_FLAG_ON_DEMAND;
+	req.nchunks = 0;
+	m->demand_key[who] = fg_mr_create_as(&end_of(m, who)->pd, &req, &mr) ? 0 : mr.rkey;
+	m->handle[who][FG_KIND_MR][1] = m->demand_key[who] ? mr.handle : 0;
+}
+
 static void make_window(struct fg_monkey *m, int who)
 {
 	uint32_t flag = rnd(m, 2) ? PVR_MR_FLAG_MW1 : PVR_MR_FLAG_MW2;
@@ -531,6 +556,7 @@ static void open_end(struct fg_monkey *m, int who, enum pvr_qp_type type)
 	make_fast_region(m, who);
 	make_window(m, who);
 	memset(m->handle[who], 0, sizeof(m->handle[who]));
+	make_demand(m, who);
 	m->handle[who][FG_KIND_PD][0] = end->pd.handle;
 	m->handle[who][FG_KIND_MR][0] = end->mr.handle;
 	m->handle[who][FG_KIND_CQ][0] = end->scq.handle;

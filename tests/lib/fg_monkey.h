@@ -38,6 +38,7 @@ struct fg_monkey {
 	uint32_t handle[2][FG_KIND_NUM][FG_MONKEY_OBJECTS]; /* some are stale */
 	uint32_t fast_key[2]; /* of a region for fast registration */
 	uint32_t window_key[2];
+	uint32_t demand_key[2]; /* of a region whose pages come and go; 0: none */
 	struct fg_buf buf[2];
 };
 
