@@ -352,6 +352,14 @@ unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter);
 bool pvr_adapter_is_uar_mapped(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats);
+
+/* How many objects the guest can have at the same time. */
+struct pvr_adapter_limits {
+	uint32_t contexts, pds, cqs, qps, srqs, gids;
+	uint32_t mrs; /* memory regions and windows together */
+};
+
+void pvr_adapter_get_limits(const struct pvr_adapter *adapter, struct pvr_adapter_limits *limits);
 /* Call @fn for each bound GID. */
 void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
 			      void (*fn)(void *opaque, uint32_t index, const uint8_t gid[16],

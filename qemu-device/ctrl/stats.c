@@ -6,6 +6,7 @@
 #include "core/charge.h"
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
+#include "ctrl/revision.h"
 #include "rdma/worker.h"
 #include "rdma/qp.h"
 
@@ -100,4 +101,18 @@ void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats
 	pvr_adapter_lock(adapter);
 	get_stats(adapter, stats);
 	pvr_adapter_unlock(adapter);
+}
+
+void pvr_adapter_get_limits(const struct pvr_adapter *adapter, struct pvr_adapter_limits *limits)
+{
+	/* The first numbers of some tables are not used, see tables_init() of adapter.c. */
+	*limits = (struct pvr_adapter_limits){
+		.contexts = PVR_MAX_UAR - 1,
+		.pds = PVR_MAX_PD - 1,
+		.cqs = PVR_MAX_CQ,
+		.qps = PVR_MAX_QP - 2 + 1, /* and the GSI QP */
+		.srqs = adapter->revision->srq ? PVR_MAX_SRQ : 0,
+		.gids = PVR_GID_TABLE_LEN,
+		.mrs = PVR_MAX_MR - 1,
+	};
 }

@@ -18,6 +18,7 @@
 #include "daemon/cpus.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/metrics_source.h"
 #include "daemon/network.h"
 #include "daemon/process.h"
 #include "daemon/reload.h"
@@ -410,7 +411,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 		return false;
 	daemon->control = pvr_control_create(daemon, settings->control, err);
 	if (!daemon->control || !pvr_network_init(daemon, settings, err) ||
-	    !add_adapters(daemon, settings, err))
+	    !add_adapters(daemon, settings, err) || !pvr_metrics_start(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
 	return pvr_confine_syscalls(settings->seccomp, err) &&
@@ -419,6 +420,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
+	pvr_metrics_stop(daemon);
 	pvr_captures_end(daemon, NULL);
 	pvr_worker_pool_stop(&daemon->pool);
 	pvr_stall_guard_exit(&daemon->guard);

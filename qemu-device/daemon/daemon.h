@@ -8,6 +8,7 @@
 #include "daemon/worker_pool.h"
 
 struct pvr_control;
+struct pvr_metrics_source;
 struct pvr_network;
 struct pvr_segment;
 
@@ -24,6 +25,7 @@ struct pvr_daemon {
 	unsigned int polling; /* workers that uar=mapped keeps from sleeping, at the last check */
 	struct pvr_control *control;
 	struct pvr_network *network; /* NULL: no other hosts */
+	struct pvr_metrics_source *metrics; /* NULL: not configured */
 	LIST_HEAD(, pvr_capture_session) captures;
 	struct pvr_source signals;
 	struct pvr_watchdog watchdog;

@@ -5,6 +5,7 @@
 
 #include "base/settings_text.h"
 #include "daemon/log.h"
+#include "daemon/metrics_socket.h"
 #include "daemon/settings.h"
 
 static bool set_control(struct pvr_settings *settings, const char *value, struct pvr_error *err)
@@ -104,6 +105,12 @@ static bool set_numa_node(struct pvr_settings *settings, const char *value, stru
 	return pvr_worker_settings_set(&settings->workers, "numa-node", value, err);
 }
 
+static bool set_metrics(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	return pvr_metrics_address_check(value, err) &&
+	       pvr_keep_text(settings->metrics, sizeof(settings->metrics), "metrics", value, err);
+}
+
 static const struct {
 	const char *key;
 	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
@@ -112,7 +119,7 @@ static const struct {
 	{ "log-level", set_log_level }, { "poll", set_poll },
 	{ "workers", set_workers },	{ "worker-cpus", set_worker_cpus },
 	{ "seccomp", set_seccomp },	{ "numa-node", set_numa_node },
-	{ "faults", set_faults },
+	{ "faults", set_faults },	{ "metrics", set_metrics },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -131,7 +138,7 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 	return pvr_fail(
 		err,
 		"unknown setting '%s': there are control, user, log-level, poll, seccomp, workers, "
-		"worker-cpus, numa-node, faults, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
+		"worker-cpus, numa-node, faults, metrics, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
 		", and [adapter NAME] sections",
 		key);
 }

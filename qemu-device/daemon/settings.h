@@ -28,6 +28,7 @@ struct pvr_settings {
 	enum pvr_seccomp_mode seccomp;
 	bool seccomp_set;
 	bool faults_allowed, faults_set;
+	char metrics[PVR_PATH_MAX]; /* ADDRESS:PORT or unix:PATH; "": no metrics */
 	struct pvr_worker_settings workers;
 	struct pvr_net_settings net;
 	struct pvr_directory_options directory;
@@ -36,7 +37,7 @@ struct pvr_settings {
 
 /*
  * @key: "control", "user", "log-level", "poll", "seccomp", "workers", "worker-cpus",
- * "numa-node", "faults", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
+ * "numa-node", "faults", "metrics", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
  * the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The text format of Prometheus, version 0.0.4: families, labels, samples. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics/text.h"
+
+#define FIRST_SIZE 65536
+#define NUMBER_MAX 24
+#define NS_DIGITS 9
+
+/* --------------------------------------------------------------------- buffer */
+
+static bool reserve(struct pvr_metrics_text *text, size_t len)
+{
+	size_t size = text->size ? text->size : FIRST_SIZE;
+	char *data;
+
+	if (text->failed)
+		return false;
+	if (text->size - text->len >= len)
+		return true;
+	while (size - text->len < len)
+		size *= 2;
+	data = realloc(text->data, size);
+	text->failed = !data;
+	if (data) {
+		text->data = data;
+		text->size = size;
+	}
+	return data != NULL;
+}
+
+static void append(struct pvr_metrics_text *text, const char *data, size_t len)
+{
+	if (!reserve(text, len))
+		return;
+	memcpy(text->data + text->len, data, len);
+	text->len += len;
+}
+
+static void append_text(struct pvr_metrics_text *text, const char *data)
+{
+	append(text, data, strlen(data));
+}
+
+void pvr_metrics_text_free(struct pvr_metrics_text *text)
+{
+	free(text->data);
+	*text = (struct pvr_metrics_text){ .data = NULL };
+}
+
+/* --------------------------------------------------------------------- labels */
+
+/* Return: the bytes of the UTF-8 character at @at, or 0: the byte is no part of one. */
+static size_t utf8_len(const unsigned char *at)
+{
+	size_t len = *at < 0x80	  ? 1
+		     : *at < 0xc2 ? 0
+		     : *at < 0xe0 ? 2
+		     : *at < 0xf0 ? 3
+		     : *at < 0xf5 ? 4
+				  : 0;
+	size_t i;
+
+	for (i = 1; i < len; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	/* Overlong forms, surrogates, and numbers above 0x10ffff. */
+	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] >= 0xa0) ||
+	    (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] >= 0x90))
+		return 0;
+	return len;
+}
+
+/* Return: the bytes written to @to, without a NUL; @to has room for two per byte. */
+static size_t escape(char *to, const char *value)
+{
+	char *start = to;
+	size_t len;
+
+	for (; *value; value += len) {
+		len = utf8_len((const unsigned char *)value);
+		if (*value == '\\' || *value == '"' || *value == '\n') {
+			*to++ = '\\';
+			*to++ = *value == '\n' ? 'n' : *value;
+		} else if (len) {
+			memcpy(to, value, len);
+			to += len;
+		} else {
+			*to++ = '?';
+			len = 1;
+		}
+	}
+	return (size_t)(to - start);
+}
+
+const char *pvr_metrics_labels(char buf[PVR_METRICS_LABELS], ...)
+{
+	const char *name, *value;
+	size_t len = 0;
+	va_list ap;
+
+	va_start(ap, buf);
+	while ((name = va_arg(ap, const char *))) {
+		value = va_arg(ap, const char *);
+		/* A comma, an equals sign, two quotes and the NUL. */
+		if (len + strlen(name) + 2 * strlen(value) + 5 > PVR_METRICS_LABELS)
+			continue;
+		if (len)
+			buf[len++] = ',';
+		memcpy(buf + len, name, strlen(name));
+		len += strlen(name);
+		buf[len++] = '=';
+		buf[len++] = '"';
+		len += escape(buf + len, value);
+		buf[len++] = '"';
+	}
+	va_end(ap);
+	buf[len] = '\0';
+	return buf;
+}
+
+/* -------------------------------------------------------------------- samples */
+
+void pvr_metrics_head(struct pvr_metrics_text *text, const char *name, const char *type,
+		      const char *help)
+{
+	append_text(text, "# HELP ");
+	append_text(text, name);
+	append_text(text, " ");
+	append_text(text, help);
+	append_text(text, "\n# TYPE ");
+	append_text(text, name);
+	append_text(text, " ");
+	append_text(text, type);
+	append_text(text, "\n");
+}
+
+/* Writes the digits of @value to the end of @buf. Return: the first one. snprintf() is slower. */
+static char *digits(char buf[NUMBER_MAX], uint64_t value)
+{
+	char *at = buf + NUMBER_MAX;
+
+	do {
+		*--at = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	return at;
+}
+
+static void append_number(struct pvr_metrics_text *text, uint64_t value)
+{
+	char buf[NUMBER_MAX], *at = digits(buf, value);
+
+	append(text, at, (size_t)(buf + NUMBER_MAX - at));
+}
+
+/* Exactly nine digits, for a fraction. */
+static void append_fraction(struct pvr_metrics_text *text, uint64_t ns)
+{
+	char buf[NUMBER_MAX];
+
+	digits(buf, ns + 1000000000);
+	append(text, buf + NUMBER_MAX - NS_DIGITS, NS_DIGITS);
+}
+
+static void append_series(struct pvr_metrics_text *text, const char *name, const char *labels,
+			  const char *more)
+{
+	append_text(text, name);
+	if (labels || more) {
+		append_text(text, "{");
+		append_text(text, labels ? labels : "");
+		append_text(text, labels && more ? "," : "");
+		append_text(text, more ? more : "");
+		append_text(text, "}");
+	}
+	append_text(text, " ");
+}
+
+void pvr_metrics_sample(struct pvr_metrics_text *text, const char *name, const char *labels,
+			const char *more, uint64_t value)
+{
+	append_series(text, name, labels, more);
+	append_number(text, value);
+	append_text(text, "\n");
+}
+
+void pvr_metrics_sample_ns(struct pvr_metrics_text *text, const char *name, const char *labels,
+			   const char *more, uint64_t ns)
+{
+	append_series(text, name, labels, more);
+	append_number(text, ns / 1000000000);
+	append_text(text, ".");
+	append_fraction(text, ns % 1000000000);
+	append_text(text, "\n");
+}
+
+void pvr_metrics_counter(struct pvr_metrics_text *text, const char *name, const char *help,
+			 uint64_t value)
+{
+	pvr_metrics_head(text, name, "counter", help);
+	pvr_metrics_sample(text, name, NULL, NULL, value);
+}
+
+void pvr_metrics_gauge(struct pvr_metrics_text *text, const char *name, const char *help,
+		       uint64_t value)
+{
+	pvr_metrics_head(text, name, "gauge", help);
+	pvr_metrics_sample(text, name, NULL, NULL, value);
+}
