@@ -98,6 +98,13 @@ struct pvr_peer_info {
 
 bool pvr_peers_is_up(struct pvr_peers *peers, const char *name);
 const char *pvr_peer_state_name(enum pvr_peer_state state);
+/*
+ * Call @fn for up to @max peers, from *@cursor on. *@cursor is 0 in the first call.
+ * No peer is reported twice; one that is added or removed between two calls may make others
+ * missing. Return: false if there are no more.
+ */
+bool pvr_peers_page(struct pvr_peers *peers, uint32_t *cursor, unsigned int max,
+		    void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque);
 void pvr_peers_for_each(struct pvr_peers *peers,
 			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque);
 

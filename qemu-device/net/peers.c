@@ -3,6 +3,7 @@
  * The table of peers: addresses and requests of the directory, reload of keys,
  * information.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -64,6 +65,19 @@ static void free_idle(struct pvr_peers *peers)
 	}
 }
 
+/* At the end: pvr_peers_page() counts the peers of a bucket from its beginning. */
+static void link_peer(struct peer_bucket *bucket, struct pvr_peer *peer)
+{
+	struct pvr_peer *last = LIST_FIRST(bucket);
+
+	while (last && LIST_NEXT(last, link))
+		last = LIST_NEXT(last, link);
+	if (last)
+		LIST_INSERT_AFTER(last, peer, link);
+	else
+		LIST_INSERT_HEAD(bucket, peer, link);
+}
+
 static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pvr_error *err)
 {
 	struct pvr_peer *peer;
@@ -83,7 +97,7 @@ static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pv
 	peer->retry.expired = pvr_peer_retry;
 	pvr_verbs_peer_init(&peer->verbs, peers->net, peer, peer->name, &peer->address);
 	LIST_INIT(&peer->incoming);
-	LIST_INSERT_HEAD(bucket_of(peers, name), peer, link);
+	link_peer(bucket_of(peers, name), peer);
 	peers->num++;
 	return peer;
 }
@@ -351,21 +365,44 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 	};
 }
 
-void pvr_peers_for_each(struct pvr_peers *peers,
-			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
+static void report(const struct pvr_peer *peer,
+		   void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
 {
 	char address[PVR_ADDRESS_TEXT];
 	struct pvr_peer_info info;
 	struct pvr_error no_rndv;
-	struct pvr_peer *peer;
-	size_t i;
 
-	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
-		LIST_FOREACH(peer, &peers->buckets[i], link) {
-			describe(peer, &info, address, &no_rndv);
-			fn(opaque, &info);
+	describe(peer, &info, address, &no_rndv);
+	fn(opaque, &info);
+}
+
+bool pvr_peers_page(struct pvr_peers *peers, uint32_t *cursor, unsigned int max,
+		    void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
+{
+	uint32_t bucket = *cursor / PVR_PEERS_MAX, skip = *cursor % PVR_PEERS_MAX, i;
+	const struct pvr_peer *peer;
+
+	for (; bucket < PVR_PEER_BUCKETS; bucket++, skip = 0) {
+		i = 0;
+		LIST_FOREACH(peer, &peers->buckets[bucket], link) {
+			if (i++ < skip)
+				continue;
+			if (!max--) {
+				*cursor = bucket * PVR_PEERS_MAX + i - 1;
+				return true;
+			}
+			report(peer, fn, opaque);
 		}
 	}
+	return false;
+}
+
+void pvr_peers_for_each(struct pvr_peers *peers,
+			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
+{
+	uint32_t cursor = 0;
+
+	pvr_peers_page(peers, &cursor, UINT_MAX, fn, opaque);
 }
 
 /* ------------------------------------------------------------------ life cycle */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The table of peers: its limit, and peers without address and connections. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/loop.h"
 #include "net/net.h"
@@ -99,4 +100,60 @@ TEST_PEERS(test_full_table_takes_no_more)
 	pvr_peer_gone_unwatch(env->peers, "host7");
 	assert_true(set(env, PVR_PEERS_MAX, &err));
 	assert_int_equal(num_peers(env), PVR_PEERS_MAX);
+}
+
+static void note(void *opaque, const struct pvr_peer_info *info)
+{
+	unsigned char *seen = opaque;
+
+	seen[atoi(info->name + strlen("host"))]++;
+}
+
+/* Reads all pages of @max peers. @between is called after the first one. Return: their number. */
+static unsigned int read_pages(struct env *env, unsigned int max, unsigned char *seen,
+			       void (*between)(struct env *env))
+{
+	unsigned int pages = 1;
+	uint32_t cursor = 0;
+
+	while (pvr_peers_page(env->peers, &cursor, max, note, seen)) {
+		if (between && pages == 1)
+			between(env);
+		pages++;
+	}
+	return pages;
+}
+
+#define PAGED 5000 /* several in each bucket */
+
+TEST_PEERS(test_pages_have_each_peer_once)
+{
+	unsigned char seen[PAGED] = { 0 };
+	struct pvr_error err = { "" };
+
+	for (unsigned int i = 0; i < PAGED; i++)
+		assert_true(set(env, i, &err));
+	assert_int_equal(read_pages(env, 7, seen, NULL), (PAGED + 6) / 7);
+	for (unsigned int i = 0; i < PAGED; i++)
+		assert_int_equal(seen[i], 1);
+}
+
+static void add_more(struct env *env)
+{
+	struct pvr_error err = { "" };
+
+	for (unsigned int i = PAGED / 2; i < PAGED; i++)
+		assert_true(set(env, i, &err));
+}
+
+TEST_PEERS(test_peers_that_are_added_between_pages_repeat_none)
+{
+	unsigned char seen[PAGED] = { 0 };
+	struct pvr_error err = { "" };
+
+	for (unsigned int i = 0; i < PAGED / 2; i++)
+		assert_true(set(env, i, &err));
+	read_pages(env, PAGED / 4 + 1, seen, add_more);
+	for (unsigned int i = 0; i < PAGED; i++)
+		assert_in_range(seen[i], i < PAGED / 2, 1);
 }
