@@ -118,6 +118,7 @@ void pvr_net_get_info(const struct pvr_net *net, struct pvr_net_info *info)
 		.handshakes = net->num_handshakes,
 		.accepted = net->accepted,
 		.refused = net->refused,
+		.certificate_expires = net->tls ? pvr_tls_context_expires(net->tls) : INT64_MAX,
 	};
 }
 

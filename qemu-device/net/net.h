@@ -66,6 +66,7 @@ struct pvr_net_info {
 	const char *tls; /* "off", or the kind of proof */
 	unsigned int listening, handshakes; /* listening sockets; handshakes in progress */
 	uint64_t accepted, refused;
+	int64_t certificate_expires; /* seconds since 1970; INT64_MAX: there is none */
 };
 
 void pvr_net_get_info(const struct pvr_net *net, struct pvr_net_info *info);

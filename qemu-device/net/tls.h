@@ -58,6 +58,8 @@ bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
  */
 bool pvr_tls_context_trusts_itself(const struct pvr_tls_context *context,
 				   const struct pvr_net_settings *settings, struct pvr_error *err);
+/* Return: the end of the own certificate, in seconds since 1970; INT64_MAX: there is none. */
+int64_t pvr_tls_context_expires(const struct pvr_tls_context *context);
 /* Describes the contents of each file. */
 void pvr_tls_context_describe(const struct pvr_tls_context *context,
 			      const struct pvr_net_settings *settings,

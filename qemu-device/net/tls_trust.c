@@ -140,6 +140,11 @@ static void format_time(const ASN1_TIME *time, char buf[32])
 		strcpy(buf, "?");
 }
 
+int64_t pvr_tls_context_expires(const struct pvr_tls_context *context)
+{
+	return context->psk ? INT64_MAX : expires(SSL_CTX_get0_certificate(context->ssl));
+}
+
 bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 				const struct pvr_net_settings *settings, struct pvr_error *err)
 {
