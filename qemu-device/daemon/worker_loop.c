@@ -40,14 +40,18 @@ static void wait_guarded(struct pvr_worker_loop *wl, uint64_t deadline)
 /* Polls the sockets or sleeps until @deadline. */
 static void poll_sockets(struct pvr_worker_loop *wl, uint64_t deadline)
 {
+	uint64_t begin;
 	bool events;
 
 	wl->check(wl->opaque);
 	pvr_heartbeat_sleep(&wl->heartbeat, deadline);
 	wait_guarded(wl, deadline);
 	pvr_heartbeat_sleep(&wl->heartbeat, 0);
+	begin = pvr_loop_now();
 	events = pvr_loop_dispatch(wl->loop);
 	wl->now = pvr_loop_now();
+	if (events)
+		pvr_turns_add(&wl->turns, begin, wl->now);
 	pvr_poll_sockets_done(&wl->policy, wl->now, events);
 	if (pvr_loop_has_worked(wl->loop))
 		pvr_poll_moved(&wl->policy, wl->now);
@@ -132,9 +136,12 @@ void pvr_worker_loop_round(struct pvr_worker_loop *wl)
 	struct pvr_poll_policy *policy = &wl->policy;
 	bool uar_mapped = pvr_engine_is_uar_mapped(wl->engine, wl->worker);
 	bool worked = run(wl, uar_mapped || pvr_poll_is_on(policy, wl->now));
+	uint64_t begin = wl->now;
 
 	pvr_heartbeat_round(&wl->heartbeat);
 	wl->now = pvr_loop_now();
+	if (worked)
+		pvr_turns_add(&wl->turns, begin, wl->now);
 	switch (pvr_poll_next(policy, wl->now, worked, uar_mapped)) {
 	case PVR_POLL_SOCKETS:
 		poll_sockets_now(wl, worked);

@@ -21,6 +21,7 @@
 #include "daemon/heartbeat.h"
 #include "daemon/poll_policy.h"
 #include "daemon/process.h"
+#include "daemon/turns.h"
 #include "engine.h"
 
 struct pvr_worker_loop {
@@ -35,6 +36,7 @@ struct pvr_worker_loop {
 	uint64_t now; /* time of the last pvr_loop_now() */
 	uint64_t quanta; /* of the engine, in total */
 	struct pvr_heartbeat heartbeat;
+	struct pvr_turns turns;
 	bool polled; /* polled since the last pvr_engine_enable_doorbells() */
 };
 

@@ -52,8 +52,10 @@ void pvr_worker_pool_exit(struct pvr_worker_pool *pool)
 
 /* ----------------------------------------------------------- worker threads */
 
-static void park(struct pvr_worker_pool *pool)
+static void park(struct pvr_pool_thread *thread)
 {
+	struct pvr_worker_pool *pool = thread->pool;
+
 	pthread_mutex_lock(&pool->lock);
 	pool->parked++;
 	pthread_cond_broadcast(&pool->news);
@@ -61,6 +63,7 @@ static void park(struct pvr_worker_pool *pool)
 		pthread_cond_wait(&pool->news, &pool->lock);
 	pool->parked--;
 	pthread_mutex_unlock(&pool->lock);
+	thread->worker_loop.now = pvr_loop_now(); /* the pause is no turn */
 }
 
 static bool report(struct pvr_pool_thread *thread, bool ok, const struct pvr_error *err)
@@ -88,7 +91,7 @@ static void *work(void *opaque)
 	while (!__atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
 		pvr_worker_loop_round(&thread->worker_loop);
 		if (__atomic_load_n(&pool->pause, __ATOMIC_RELAXED))
-			park(pool);
+			park(thread);
 	}
 	pvr_worker_loop_exit(&thread->worker_loop);
 	return NULL;
