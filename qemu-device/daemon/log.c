@@ -26,6 +26,7 @@ static struct {
 	bool has_thread; /* changes while there is one thread that logs */
 	pthread_t thread;
 	struct pvr_log_ring ring;
+	struct pvrd_log_stats stats; /* atomic */
 } log_state = { .level = PVR_LOG_INFO };
 
 /* Used by the log's thread; before it starts, by the first thread. */
@@ -49,6 +50,25 @@ static const char *const journal_prefixes[LOG_LEVELS] = {
 	[PVR_LOG_INFO] = "<6>",
 	[PVR_LOG_DEBUG] = "<7>",
 };
+
+static void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+void pvrd_log_get_stats(struct pvrd_log_stats *stats)
+{
+	unsigned int i;
+
+	for (i = 0; i < LOG_LEVELS; i++)
+		stats->lines[i] = __atomic_load_n(&log_state.stats.lines[i], __ATOMIC_RELAXED);
+	stats->dropped = __atomic_load_n(&log_state.stats.dropped, __ATOMIC_RELAXED);
+}
+
+const char *pvrd_log_level_name(enum pvr_log_level level)
+{
+	return level_names[level];
+}
 
 void pvrd_log_timestamps(bool on)
 {
@@ -164,6 +184,7 @@ static void write_line(const char *line, size_t len)
 	if (error) {
 		output.lost++;
 		output.error = error;
+		count(&log_state.stats.dropped);
 	}
 }
 
@@ -238,9 +259,10 @@ void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ..
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	len = format_line(line, sizeof(line), level, adapter, text);
-	if (log_state.has_thread)
-		pvr_log_ring_put(&log_state.ring, adapter ? pvr_log_ring_source(adapter) : 0, line,
-				 len);
-	else
+	count(&log_state.stats.lines[level]);
+	if (!log_state.has_thread)
 		write_line(line, len);
+	else if (!pvr_log_ring_put(&log_state.ring, adapter ? pvr_log_ring_source(adapter) : 0,
+				   line, len))
+		count(&log_state.stats.dropped);
 }

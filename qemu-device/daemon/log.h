@@ -31,4 +31,13 @@ void pvrd_log_flush(void);
 __attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,
 						    const char *fmt, ...);
 
+struct pvrd_log_stats {
+	uint64_t lines[PVR_LOG_DEBUG + 1]; /* by enum pvr_log_level, dropped ones included */
+	uint64_t dropped; /* lines without space in the ring, or that stderr did not take */
+};
+
+/* Since the start. Any thread. */
+void pvrd_log_get_stats(struct pvrd_log_stats *stats);
+const char *pvrd_log_level_name(enum pvr_log_level level);
+
 #endif /* PVR_DAEMON_LOG_H */

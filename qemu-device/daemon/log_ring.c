@@ -61,7 +61,7 @@ static void append(struct pvr_log_ring *ring, uint32_t source, const char *text,
 	ring->dropped = 0;
 }
 
-void pvr_log_ring_put(struct pvr_log_ring *ring, uint32_t source, const char *text, size_t len)
+bool pvr_log_ring_put(struct pvr_log_ring *ring, uint32_t source, const char *text, size_t len)
 {
 	bool fits;
 
@@ -81,6 +81,7 @@ void pvr_log_ring_put(struct pvr_log_ring *ring, uint32_t source, const char *te
 	 */
 	if (fits)
 		pthread_cond_signal(&ring->news);
+	return fits;
 }
 
 static void take_first(struct pvr_log_ring *ring, struct pvr_log_slot *slot)

@@ -47,8 +47,9 @@ uint32_t pvr_log_ring_source(const char *adapter);
 /*
  * Longer lines are cut to PVR_LOG_LINE bytes.
  * @source: of pvr_log_ring_source(); 0: the daemon
+ * Return: false if there was no space: the line is dropped.
  */
-void pvr_log_ring_put(struct pvr_log_ring *ring, uint32_t source, const char *text, size_t len);
+bool pvr_log_ring_put(struct pvr_log_ring *ring, uint32_t source, const char *text, size_t len);
 
 /*
  * Waits for a line. The previous one is written. A slot with len 0 has a number of dropped lines
