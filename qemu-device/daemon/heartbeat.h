@@ -37,6 +37,11 @@ static inline void pvr_heartbeat_sleep(struct pvr_heartbeat *beat, uint64_t unti
 	__atomic_store_n(&beat->sleeps_until, until, __ATOMIC_RELAXED);
 }
 
+static inline uint64_t pvr_heartbeat_rounds(const struct pvr_heartbeat *beat)
+{
+	return __atomic_load_n(&beat->rounds, __ATOMIC_RELAXED);
+}
+
 /* @seen: rounds at the last check, updated. Times in ns. */
 bool pvr_heartbeat_is_alive(const struct pvr_heartbeat *beat, uint64_t *seen, uint64_t now,
 			    uint64_t interval);

@@ -12,15 +12,18 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/workq.h"
 #include "daemon/log.h"
 #include "daemon/metrics_socket.h"
 #include "daemon/metrics_source.h"
+#include "daemon/network.h"
 #include "metrics/server.h"
 
 #define PAGE_NS (500 * 1000ull)
 #define PAUSE_NS PVR_MSEC
+#define PEERS_AT_ONCE 16
 
 struct pvr_metrics_source {
 	struct pvr_daemon *daemon;
@@ -29,11 +32,15 @@ struct pvr_metrics_source {
 	struct pvr_work request; /* queued by the server's thread */
 	struct pvr_loop_timer next; /* page */
 	struct pvr_metrics_snapshot *snapshot; /* in progress, or NULL */
-	size_t cursor;
+	size_t adapter; /* index of the next one */
+	uint32_t peer; /* cursor of pvr_peers_page() */
+	bool has_peers; /* all of them */
+	bool failed; /* there was no memory */
+	uint64_t started_ns; /* of the daemon, since 1970 */
 	char address[PVR_PATH_MAX];
 };
 
-/* --------------------------------------------------------------------- pages */
+/* ------------------------------------------------------------------- adapters */
 
 static bool add_adapter(struct pvr_metrics_snapshot *snapshot, const struct pvr_attach *attach)
 {
@@ -60,35 +67,238 @@ static bool add_adapter(struct pvr_metrics_snapshot *snapshot, const struct pvr_
 	return true;
 }
 
-/* Return: false: this was the last page, or there is no memory and no snapshot any more. */
-static bool collect_page(struct pvr_metrics_source *source)
+/* ---------------------------------------------------------------------- peers */
+
+static void fill_traffic(struct pvr_metrics_peer *row, struct pvr_host *host)
+{
+	struct pvr_host_stats stats;
+
+	pvr_host_get_stats(host, &stats);
+	row->rtt_ns = stats.rtt_ns;
+	row->tx_frames = stats.tx_frames;
+	row->tx_bytes = stats.tx_bytes;
+	row->rx_frames = stats.rx_frames;
+	row->rx_bytes = stats.rx_bytes;
+	row->zerocopy_tx_bytes = stats.zerocopy_tx_bytes;
+	row->zerocopy_rx_bytes = stats.zerocopy_rx_bytes;
+	row->retransmits = stats.retransmits;
+}
+
+static void fill_peer(struct pvr_metrics_peer *row, const struct pvr_peer_info *info)
+{
+	snprintf(row->name, sizeof(row->name), "%s", info->name);
+	row->state = info->state;
+	row->conns_out = info->conns_out;
+	row->conns_in = info->conns_in;
+	row->wanted = info->wanted;
+	row->verbs_out = info->device != NULL;
+	row->verbs_in = info->verbs_in;
+	row->zerocopy = info->zerocopy;
+	row->connects = info->connects;
+	row->failures = info->failures;
+	if (info->host)
+		fill_traffic(row, info->host);
+}
+
+/* A directory can have thousands of hosts to which no guest sends: those are counted only. */
+static bool has_history(const struct pvr_peer_info *info)
+{
+	return info->state != PVR_PEER_IDLE || info->connects || info->failures || info->conns_in;
+}
+
+static void add_peer(void *opaque, const struct pvr_peer_info *info)
+{
+	struct pvr_metrics_source *source = opaque;
+	struct pvr_metrics_snapshot *snapshot = source->snapshot;
+	struct pvr_metrics_peer *row;
+
+	snapshot->peers_by_state[info->state]++;
+	if (!has_history(info))
+		return;
+	if (snapshot->num_peers == PVR_METRICS_PEERS) {
+		snapshot->peers_left_out++;
+		return;
+	}
+	row = pvr_metrics_add_peer(snapshot);
+	if (row)
+		fill_peer(row, info);
+	source->failed |= !row;
+}
+
+/* --------------------------------------------------------------------- the rest */
+
+static void add_workers(struct pvr_metrics_snapshot *snapshot, const struct pvr_daemon *daemon)
+{
+	struct pvr_metrics_worker *row = snapshot->workers;
+	const struct pvr_pool_thread *thread;
+	struct pvr_poll_stats poll;
+	uint64_t now = pvr_loop_now();
+	size_t i;
+
+	snapshot->num_workers = daemon->pool.num;
+	for (i = 0; i < daemon->pool.num; i++, row++) {
+		thread = &daemon->pool.threads[i];
+		pvr_engine_worker_stats(daemon->engine, (unsigned int)i, &row->stats);
+		pvr_poll_get_stats(&thread->worker_loop.policy, &poll);
+		row->cpu_ns = pvr_pool_thread_cpu_time(thread);
+		row->busy_ns = pvr_turns_busy(&thread->worker_loop.turns);
+		row->longest_turn_ns = pvr_turns_longest(&thread->worker_loop.turns, now);
+		row->rounds = pvr_heartbeat_rounds(&thread->worker_loop.heartbeat);
+		row->poll_windows = poll.poll_windows;
+		row->poll_hits = poll.poll_hits;
+		row->sleeps = poll.sleeps;
+		row->backoffs = poll.backoffs;
+		row->cpu_contended = poll.cpu_contended;
+	}
+	for (i = 0; i < daemon->num_adapters; i++)
+		snapshot->workers[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[i]))]
+			.adapters++;
+}
+
+static void add_fault(void *opaque, const struct pvr_fault_info *info)
+{
+	struct pvr_metrics_snapshot *snapshot = opaque;
+	struct pvr_metrics_fault *row;
+
+	if (snapshot->num_faults == PVR_FAULTS_MAX)
+		return;
+	row = &snapshot->faults[snapshot->num_faults++];
+	snprintf(row->id, sizeof(row->id), "%u", info->id);
+	snprintf(row->rule, sizeof(row->rule), "%s", info->text);
+	row->messages = info->messages;
+	row->dropped = info->dropped;
+	row->delayed = info->delayed;
+	row->failed = info->failed;
+	row->rnr = info->rnr;
+	row->seq_naks = info->seq_naks;
+}
+
+static void add_log(struct pvr_metrics_snapshot *snapshot)
+{
+	struct pvrd_log_stats stats;
+	enum pvr_log_level level;
+
+	pvrd_log_get_stats(&stats);
+	for (level = PVR_LOG_ERR; level <= PVR_LOG_DEBUG; level++) {
+		snapshot->log_levels[level] = pvrd_log_level_name(level);
+		snapshot->log_lines[level] = stats.lines[level];
+	}
+	snapshot->log_dropped = stats.dropped;
+}
+
+static void add_directory(struct pvr_metrics_directory *row, struct pvr_directory *directory)
+{
+	struct pvr_directory_stats stats;
+
+	pvr_directory_get_stats(directory, &stats);
+	*row = (struct pvr_metrics_directory){
+		.gids = stats.entries,
+		.hosts = stats.hosts,
+		.local_gids = stats.own,
+		.lookups = stats.lookups,
+		.refused = stats.refused,
+		.dropped = stats.dropped,
+		.has_etcd = stats.url != NULL,
+		.connected = stats.connected,
+		.registered = stats.registered,
+		.watches = stats.watches,
+		.events = stats.events,
+		.requests = stats.requests,
+		.failures = stats.failures,
+		.tx_bytes = stats.tx_bytes,
+		.rx_bytes = stats.rx_bytes,
+	};
+}
+
+static void add_network(struct pvr_metrics_snapshot *snapshot, const struct pvr_network *network)
+{
+	struct pvr_net_info info;
+	enum pvr_peer_state state;
+
+	snapshot->has_network = true;
+	for (state = PVR_PEER_IDLE; state <= PVR_PEER_UNREACHABLE; state++)
+		snapshot->peer_states[state] = pvr_peer_state_name(state);
+	pvr_net_get_info(network->net, &info);
+	snapshot->network = (struct pvr_metrics_network){
+		.listening = info.listening,
+		.handshakes = info.handshakes,
+		.accepted = info.accepted,
+		.refused = info.refused,
+		.has_certificate = info.certificate_expires != INT64_MAX,
+		.certificate_expires = (uint64_t)info.certificate_expires,
+	};
+	add_directory(&snapshot->directory, network->directory);
+}
+
+static void add_rest(struct pvr_metrics_source *source)
 {
 	const struct pvr_daemon *daemon = source->daemon;
-	uint64_t begin = pvr_loop_now();
+	struct pvr_metrics_snapshot *snapshot = source->snapshot;
 
-	while (source->cursor < daemon->num_adapters) {
-		if (!add_adapter(source->snapshot, daemon->adapters[source->cursor++])) {
-			pvr_metrics_snapshot_free(source->snapshot);
-			source->snapshot = NULL;
-			return false;
-		}
-		if (pvr_loop_now() - begin > PAGE_NS)
-			return true;
+	snapshot->started_ns = source->started_ns;
+	add_workers(snapshot, daemon);
+	pvr_engine_for_each_fault(daemon->engine, add_fault, snapshot);
+	add_log(snapshot);
+	if (daemon->network)
+		add_network(snapshot, daemon->network);
+}
+
+/* ---------------------------------------------------------------------- pages */
+
+/* Collects one adapter, some peers, or the rest. Return: false: all is collected. */
+static bool collect_some(struct pvr_metrics_source *source)
+{
+	const struct pvr_daemon *daemon = source->daemon;
+
+	if (source->adapter < daemon->num_adapters) {
+		source->failed |=
+			!add_adapter(source->snapshot, daemon->adapters[source->adapter++]);
+		return true;
 	}
+	if (daemon->network && !source->has_peers) {
+		source->has_peers = !pvr_peers_page(pvr_net_peers(daemon->network->net),
+						    &source->peer, PEERS_AT_ONCE, add_peer, source);
+		return true;
+	}
+	add_rest(source);
 	return false;
+}
+
+/* Return: false: this was the last page. */
+static bool collect_page(struct pvr_metrics_source *source)
+{
+	uint64_t begin = pvr_loop_now(), spent = 0;
+	bool more = true;
+
+	while (more && !source->failed && spent < PAGE_NS) {
+		more = collect_some(source);
+		spent = pvr_loop_now() - begin;
+	}
+	source->snapshot->pages++;
+	source->snapshot->collect_ns += spent;
+	if (spent > source->snapshot->longest_page_ns)
+		source->snapshot->longest_page_ns = spent;
+	return more && !source->failed;
+}
+
+static void deliver(struct pvr_metrics_source *source)
+{
+	struct pvr_metrics_snapshot *snapshot = source->snapshot;
+
+	source->snapshot = NULL;
+	if (source->failed) {
+		pvr_metrics_snapshot_free(snapshot);
+		snapshot = NULL;
+	}
+	pvr_metrics_deliver(source->server, snapshot);
 }
 
 static void collect(struct pvr_metrics_source *source)
 {
-	struct pvr_metrics_snapshot *snapshot;
-
-	if (source->snapshot && collect_page(source)) {
+	if (source->snapshot && collect_page(source))
 		pvr_loop_timer_arm(source->daemon->loop, &source->next, PAUSE_NS);
-		return;
-	}
-	snapshot = source->snapshot;
-	source->snapshot = NULL;
-	pvr_metrics_deliver(source->server, snapshot);
+	else
+		deliver(source);
 }
 
 static void next_page(struct pvr_loop_timer *timer)
@@ -104,7 +314,9 @@ static void begin(struct pvr_work *work)
 					      offsetof(struct pvr_metrics_source, request));
 
 	source->snapshot = pvr_metrics_snapshot_create();
-	source->cursor = 0;
+	source->adapter = 0;
+	source->peer = 0;
+	source->has_peers = source->failed = false;
 	collect(source);
 }
 
@@ -137,6 +349,14 @@ static bool start(struct pvr_metrics_source *source, struct pvr_error *err)
 	return true;
 }
 
+static uint64_t real_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * PVR_SEC + (uint64_t)now.tv_nsec;
+}
+
 bool pvr_metrics_start(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 		       struct pvr_error *err)
 {
@@ -148,6 +368,7 @@ bool pvr_metrics_start(struct pvr_daemon *daemon, const struct pvr_settings *set
 	if (!source)
 		return pvr_fail(err, "out of memory");
 	source->daemon = daemon;
+	source->started_ns = real_time();
 	source->inbox.source.fd = -1;
 	source->request.run = begin;
 	source->next.expired = next_page;

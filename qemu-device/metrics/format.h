@@ -6,8 +6,12 @@
 #include "metrics/snapshot.h"
 #include "metrics/text.h"
 
-/* Writes all families of the adapters, each with its samples together. */
+/* Each function writes its families, each with its samples together. */
 void pvr_metrics_format_adapters(struct pvr_metrics_text *text,
 				 const struct pvr_metrics_snapshot *snapshot);
+void pvr_metrics_format_hosts(struct pvr_metrics_text *text,
+			      const struct pvr_metrics_snapshot *snapshot);
+void pvr_metrics_format_daemon(struct pvr_metrics_text *text,
+			       const struct pvr_metrics_snapshot *snapshot);
 
 #endif /* PVR_METRICS_FORMAT_H */

@@ -109,7 +109,9 @@ static struct MHD_Response *format(const struct pvr_metrics_snapshot *snapshot)
 	struct pvr_metrics_text text = { .data = NULL };
 	struct MHD_Response *response = NULL;
 
+	pvr_metrics_format_daemon(&text, snapshot);
 	pvr_metrics_format_adapters(&text, snapshot);
+	pvr_metrics_format_hosts(&text, snapshot);
 	if (!text.failed)
 		response =
 			MHD_create_response_from_buffer(text.len, text.data, MHD_RESPMEM_MUST_FREE);

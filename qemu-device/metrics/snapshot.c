@@ -17,6 +17,7 @@ void pvr_metrics_snapshot_free(struct pvr_metrics_snapshot *snapshot)
 	if (!snapshot)
 		return;
 	free(snapshot->adapters);
+	free(snapshot->peers);
 	free(snapshot);
 }
 
@@ -46,4 +47,15 @@ struct pvr_metrics_adapter *pvr_metrics_add_adapter(struct pvr_metrics_snapshot 
 		return NULL;
 	snapshot->adapters = rows;
 	return &rows[snapshot->num_adapters++];
+}
+
+struct pvr_metrics_peer *pvr_metrics_add_peer(struct pvr_metrics_snapshot *snapshot)
+{
+	struct pvr_metrics_peer *rows = grow(snapshot->peers, snapshot->num_peers,
+					     &snapshot->max_peers, sizeof(*snapshot->peers));
+
+	if (!rows)
+		return NULL;
+	snapshot->peers = rows;
+	return &rows[snapshot->num_peers++];
 }

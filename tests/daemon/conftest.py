@@ -16,7 +16,9 @@ from daemon_process import Daemon, run_pvrdmad  # noqa: E402
 from delay import Neighbour, neighbour_of  # noqa: E402
 from etcd import Etcd  # noqa: E402
 from guest import Guest  # noqa: E402
+from keys import Authority  # noqa: E402
 from pipe_peer import Listener  # noqa: E402
+from scrape import Scrape  # noqa: E402
 from vfio_user import attach  # noqa: E402
 from vmlab_lib.hosts import Hosts  # noqa: E402
 
@@ -162,6 +164,20 @@ def etcd(tmp_path):
     server = Etcd(tmp_path)
     yield server
     server.stop()
+
+
+@pytest.fixture
+def ca(tmp_path):
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def everything(start, ca, etcd):
+    """A scrape of a daemon that has all families of metrics."""
+    daemon = start(1, args=("--metrics", f"{address(1)}:9471", *ca.options("h1"), "--etcd", etcd.url, "--faults", "allowed"))
+    daemon.add_adapter("node1", 1)
+    daemon.must("fault", "add", "--from", "node1", "drop=1%")
+    return Scrape((address(1), 9471))
 
 
 @pytest.fixture

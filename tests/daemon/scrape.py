@@ -2,7 +2,11 @@
 """The metrics of a daemon as a scraper sees them."""
 
 import re
+import shutil
 import socket
+import subprocess
+
+import pytest
 
 from daemon_process import PATIENCE
 
@@ -59,3 +63,16 @@ class Scrape:
     def all(self, name, **labels):
         return [value for (family, pairs), value in self.samples.items()
                 if family == name and set(labels.items()) <= pairs]
+
+
+def program(name):
+    """Its path; Debian's package prometheus has both."""
+    path = shutil.which(name)
+    if not path:
+        pytest.skip(f"{name} is not installed: apt-get install prometheus")
+    return path
+
+
+def promtool(*args, text=None):
+    return subprocess.run([program("promtool"), *map(str, args)], input=text, capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)

@@ -5,7 +5,6 @@ import contextlib
 import os
 import re
 import resource
-import shutil
 import socket
 import subprocess
 import time
@@ -16,7 +15,7 @@ import pytest
 
 from daemon_net import address
 from daemon_process import PATIENCE, ROOT, wait_until
-from scrape import Scrape, connect, get, http, read_all
+from scrape import Scrape, connect, get, http, program, promtool, read_all
 from vfio_user import attach
 
 PORT = 9471
@@ -35,19 +34,6 @@ def options():
 def metered(start_daemon):
     """A daemon with metrics at place()."""
     return start_daemon(args=options())
-
-
-def program(name):
-    """Its path; Debian's package prometheus has both."""
-    path = shutil.which(name)
-    if not path:
-        pytest.skip(f"{name} is not installed: apt-get install prometheus")
-    return path
-
-
-def promtool(*args, text=None):
-    return subprocess.run([program("promtool"), *map(str, args)], input=text, capture_output=True, text=True,
-                          timeout=PATIENCE, check=False)
 
 
 def listens(daemon):
