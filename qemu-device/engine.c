@@ -258,24 +258,64 @@ static void report_wire(const struct pvr_adapter *adapter,
 		fn(opaque, &stats);
 }
 
+#define FLOWS_OF_LIST (PVR_FLOW_CURSORS / PVR_FLOW_LISTS)
+
+/*
+ * New flows are the first ones of a list: pages count from its end. Report up to @max flows after the
+ * last @done ones. Return: their number.
+ */
+static uint32_t report_flows(const struct pvr_flow *first, uint32_t done, uint32_t max,
+			     void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
+			     void *opaque)
+{
+	const struct pvr_flow *flow;
+	struct pvr_flow_stats stats;
+	uint32_t behind = 0, num = 0;
+
+	for (flow = first; flow; flow = flow->next)
+		behind++;
+	for (flow = first; flow; flow = flow->next) {
+		behind--;
+		if (behind < done || behind - done >= max)
+			continue;
+		stats = stats_of(flow);
+		fn(opaque, &stats);
+		num++;
+	}
+	return num;
+}
+
 /* Takes no lock: flows stay while adapters do, see gid/flow.h. */
+bool pvr_adapter_page_flows(struct pvr_adapter *adapter, uint32_t *cursor, unsigned int max,
+			    void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
+			    void *opaque)
+{
+	uint32_t list = *cursor / FLOWS_OF_LIST, done = *cursor % FLOWS_OF_LIST, num;
+
+	for (; list < PVR_FLOW_LISTS; list++, done = 0) {
+		num = report_flows(pvr_flow_first(adapter, list), done, max, fn, opaque);
+		max -= num;
+		if (max)
+			continue;
+		/* A list of FLOWS_OF_LIST flows ends there. */
+		*cursor = list * FLOWS_OF_LIST + done + num;
+		if (*cursor < PVR_FLOW_CURSORS)
+			return true;
+	}
+	report_wire(adapter, fn, opaque);
+	return false;
+}
+
 void pvr_engine_for_each_flow(struct pvr_engine *engine,
 			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
 			      void *opaque)
 {
-	const struct pvr_adapter *adapter;
-	const struct pvr_flow *flow;
-	unsigned int i;
+	struct pvr_adapter *adapter;
+	uint32_t cursor;
 
 	LIST_FOREACH(adapter, &engine->adapters, link) {
-		for (i = 0; i < PVR_FLOW_LISTS; i++) {
-			for (flow = pvr_flow_first(adapter, i); flow; flow = flow->next) {
-				struct pvr_flow_stats stats = stats_of(flow);
-
-				fn(opaque, &stats);
-			}
-		}
-		report_wire(adapter, fn, opaque);
+		cursor = 0;
+		pvr_adapter_page_flows(adapter, &cursor, UINT32_MAX, fn, opaque);
 	}
 }
 

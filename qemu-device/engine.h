@@ -414,6 +414,16 @@ struct pvr_flow_stats {
 	uint64_t messages, bytes;
 };
 
+#define PVR_FLOW_CURSORS (1u << 20)
+
+/*
+ * Call @fn for up to @max flows of the adapter, from *@cursor on. *@cursor is 0 in the first call,
+ * and below PVR_FLOW_CURSORS. No flow is reported twice. Return: false if there are no more.
+ */
+bool pvr_adapter_page_flows(struct pvr_adapter *adapter, uint32_t *cursor, unsigned int max,
+			    void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
+			    void *opaque);
+
 void pvr_engine_for_each_flow(struct pvr_engine *engine,
 			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
 			      void *opaque);

@@ -5,6 +5,9 @@
  * A test holds locks itself. pvr_lock_wait() is wrapped (--wrap, see meson.build): it counts, and
  * returns as if the lock were free.
  */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "hosts.h"
 #include "core/adapter.h"
 #include "gid/dest.h"
@@ -324,4 +327,69 @@ TEST(guest, test_chosen_gids_are_spread)
 		longest = n > longest ? n : longest;
 	}
 	assert_true(longest <= 12);
+}
+
+#define FLOWS 2000 /* many in each list */
+
+static struct pvr_flow *flow_to(struct t_env *env, unsigned int number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "h%u", number);
+	return pvr_flow_get_host(env->g[0]->adapter, pvr_host_get(env->host->engine, name));
+}
+
+static void note_host(void *opaque, const struct pvr_flow_stats *stats)
+{
+	unsigned char *seen = opaque;
+
+	if (stats->to[0] == 'h')
+		seen[atoi(stats->to + 1)]++;
+}
+
+/* Return: the number of pages. @adds: a flow is added between two pages. */
+static unsigned int read_pages(struct t_env *env, unsigned char *seen, bool adds)
+{
+	unsigned int pages = 1;
+	uint32_t cursor = 0;
+
+	while (pvr_adapter_page_flows(env->g[0]->adapter, &cursor, 7, note_host, seen)) {
+		assert_in_range(cursor, 0, PVR_FLOW_CURSORS - 1);
+		if (adds && pages < FLOWS / 2)
+			assert_non_null(flow_to(env, FLOWS + pages));
+		pages++;
+	}
+	return pages;
+}
+
+TEST(ud_ready, test_pages_have_each_flow_once)
+{
+	unsigned char seen[2 * FLOWS] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < FLOWS; i++)
+		assert_non_null(flow_to(env, i));
+	assert_in_range(read_pages(env, seen, false), FLOWS / 7, FLOWS / 7 + 2);
+	for (i = 0; i < FLOWS; i++)
+		assert_int_equal(seen[i], 1);
+}
+
+TEST(ud_ready, test_flows_that_are_added_between_pages_repeat_none)
+{
+	unsigned char seen[2 * FLOWS] = { 0 };
+	unsigned int i;
+
+	for (i = 0; i < FLOWS; i++)
+		assert_non_null(flow_to(env, i));
+	read_pages(env, seen, true);
+	for (i = 0; i < 2 * FLOWS; i++)
+		assert_in_range(seen[i], i < FLOWS, 1);
+}
+
+TEST(ud_ready, test_last_cursors_report_no_flow)
+{
+	unsigned char seen[2 * FLOWS] = { 0 };
+	uint32_t cursor = PVR_FLOW_CURSORS - 1;
+
+	assert_false(pvr_adapter_page_flows(env->g[0]->adapter, &cursor, 7, note_host, seen));
 }
