@@ -103,6 +103,7 @@ struct ctl_command {
 	const char *keys[2]; /* keys of the arguments in the request */
 	void (*print)(struct json_object *reply); /* NULL: no output on success */
 	int (*run)(const struct ctl_options *options, char **args, int num); /* or NULL */
+	bool paged; /* without arguments, pvrdmad answers in pages */
 };
 
 static int run_top(const struct ctl_options *options, char **args, int num)
@@ -131,22 +132,22 @@ static int run_capture(const struct ctl_options *options, char **args, int num)
 }
 
 static const struct ctl_command commands[] = {
-	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL },
-	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL },
-	{ "peers", 0, 0, { NULL }, pvr_print_peers, NULL },
-	{ "qp", 2, 2, { "name", "qpn" }, pvr_print_qp, NULL },
-	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL },
-	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL },
-	{ "top", 0, 1, { "name" }, NULL, run_top },
-	{ "capture", 2, 2, { NULL }, NULL, run_capture },
-	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL },
-	{ "add-adapter", 1, 1, { NULL }, NULL, NULL },
-	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL },
-	{ "link", 2, 2, { "name", "state" }, NULL, NULL },
-	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL },
-	{ "log-level", 1, 1, { "level" }, NULL, NULL },
-	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL },
-	{ "version", 0, 0, { NULL }, pvr_print_version, NULL },
+	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL, true },
+	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL, true },
+	{ "peers", 0, 0, { NULL }, pvr_print_peers, NULL, true },
+	{ "qp", 2, 2, { "name", "qpn" }, pvr_print_qp, NULL, false },
+	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL, false },
+	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL, true },
+	{ "top", 0, 1, { "name" }, NULL, run_top, false },
+	{ "capture", 2, 2, { NULL }, NULL, run_capture, false },
+	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL, true },
+	{ "add-adapter", 1, 1, { NULL }, NULL, NULL, false },
+	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL, false },
+	{ "link", 2, 2, { "name", "state" }, NULL, NULL, false },
+	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL, false },
+	{ "log-level", 1, 1, { "level" }, NULL, NULL, false },
+	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL, false },
+	{ "version", 0, 0, { NULL }, pvr_print_version, NULL, false },
 };
 
 static const struct ctl_command *find_command(const char *name, int args, struct pvr_error *err)
@@ -214,7 +215,7 @@ static struct json_object *make_request(const struct ctl_command *command, char 
 /* ------------------------------------------------------------- conversation */
 
 /* Return: NULL with @err filled. */
-static struct json_object *converse(const char *path, struct json_object *request,
+static struct json_object *converse(const char *path, struct json_object *request, bool paged,
 				    struct pvr_error *err)
 {
 	struct json_object *reply;
@@ -222,7 +223,8 @@ static struct json_object *converse(const char *path, struct json_object *reques
 
 	if (fd < 0)
 		return NULL;
-	reply = pvr_ctl_ask(fd, path, request, err);
+	reply = paged ? pvr_ctl_ask_pages(fd, path, request, err)
+		      : pvr_ctl_ask(fd, path, request, err);
 	close(fd);
 	return reply;
 }
@@ -255,7 +257,7 @@ static int run(const struct ctl_options *options, char **args, int num)
 	request = make_request(command, args + 1, num - 1, options->words, &err);
 	if (!request)
 		return complain(err.text, EXIT_USAGE);
-	reply = converse(options->control, request, &err);
+	reply = converse(options->control, request, command->paged && num == 1, &err);
 	json_object_put(request);
 	if (!reply)
 		return complain(err.text, EXIT_FAILURE);

@@ -112,3 +112,91 @@ bool pvr_ctl_is_ok(struct json_object *reply, struct pvr_error *err)
 		return pvr_fail(err, "the reply of pvrdmad has neither \"ok\" nor \"error\"");
 	return pvr_fail(err, "%s", json_object_get_string(value));
 }
+
+/* -------------------------------------------------------------------- pages */
+
+/* Adds the lists of the reply @page to those of @all. */
+static void join(struct json_object *all, struct json_object *page)
+{
+	struct json_object *list;
+	size_t i;
+
+	json_object_object_foreach(page, key, more)
+	{
+		if (!json_object_is_type(more, json_type_array) ||
+		    !json_object_object_get_ex(all, key, &list))
+			continue;
+		for (i = 0; i < json_object_array_length(more); i++)
+			json_object_array_add(list,
+					      json_object_get(json_object_array_get_idx(more, i)));
+	}
+}
+
+static const char *text_of(const void *item, const char *key)
+{
+	struct json_object *const *obj = item, *text;
+
+	return json_object_object_get_ex(*obj, key, &text) ? json_object_get_string(text) : "";
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(text_of(a, "name"), text_of(b, "name"));
+}
+
+static int compare_hosts(const void *a, const void *b)
+{
+	return strcmp(text_of(a, "host"), text_of(b, "host"));
+}
+
+static void sort(struct json_object *reply, const char *key,
+		 int (*compare)(const void *a, const void *b))
+{
+	struct json_object *list;
+
+	if (json_object_object_get_ex(reply, key, &list) &&
+	    json_object_is_type(list, json_type_array))
+		json_object_array_sort(list, compare);
+}
+
+/* Return: whether @page has a page after it, and its cursor in @request. */
+static bool set_cursor(struct json_object *request, struct json_object *page, uint64_t *cursor)
+{
+	struct json_object *next;
+	uint64_t last = *cursor;
+
+	if (!json_object_object_get_ex(page, "next", &next))
+		return false;
+	*cursor = json_object_get_uint64(next);
+	json_object_object_add(request, "cursor", json_object_new_uint64(*cursor));
+	return *cursor > last; /* pages that do not advance would have no end */
+}
+
+struct json_object *pvr_ctl_ask_pages(int fd, const char *path, struct json_object *request,
+				      struct pvr_error *err)
+{
+	struct json_object *all, *page;
+	uint64_t cursor = 0;
+
+	json_object_object_add(request, "cursor", json_object_new_uint64(0));
+	all = page = pvr_ctl_ask(fd, path, request, err);
+	while (page && set_cursor(request, page, &cursor)) {
+		if (page != all)
+			json_object_put(page);
+		page = pvr_ctl_ask(fd, path, request, err);
+		if (page && pvr_ctl_is_ok(page, err)) {
+			join(all, page);
+			continue;
+		}
+		json_object_put(all);
+		return page;
+	}
+	if (!all)
+		return NULL;
+	if (page != all)
+		json_object_put(page);
+	json_object_object_del(all, "next");
+	sort(all, "peers", compare_names);
+	sort(all, "hosts", compare_hosts);
+	return all;
+}

@@ -18,7 +18,14 @@ int pvr_ctl_connect(const char *path, struct pvr_error *err);
 struct json_object *pvr_ctl_ask(int fd, const char *path, struct json_object *request,
 				struct pvr_error *err);
 
-/* The same, and no byte behind the line of the reply is received. */
+/*
+ * The same for a request that is answered in pages: sends it with "cursor" for each of them, and
+ * joins the lists of the replies. The list "peers" is sorted by "name", and "hosts" by "host".
+ */
+struct json_object *pvr_ctl_ask_pages(int fd, const char *path, struct json_object *request,
+				      struct pvr_error *err);
+
+/* The same as pvr_ctl_ask(), and no byte behind the line of the reply is received. */
 struct json_object *pvr_ctl_ask_line(int fd, const char *path, struct json_object *request,
 				     struct pvr_error *err);
 

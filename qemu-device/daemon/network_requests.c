@@ -6,6 +6,8 @@
 #include "daemon/network.h"
 #include "daemon/network_requests.h"
 
+#define PEERS_PER_PAGE 64
+
 static struct json_object *describe_listeners(const struct pvr_net *net)
 {
 	struct json_object *list = json_object_new_array();
@@ -127,17 +129,42 @@ static struct json_object *describe_directory(struct pvr_directory *directory)
 	return obj;
 }
 
+typedef void put_info(void *opaque, const struct pvr_peer_info *info);
+
+/* Adds @key, a list of one page. Return: as pvr_peers_page(). */
+static bool put_page(struct pvr_daemon *daemon, uint32_t *cursor, struct json_object *reply,
+		     const char *key, put_info *put_one)
+{
+	struct json_object *list = json_object_new_array();
+
+	put(reply, key, list);
+	return daemon->network && pvr_peers_page(pvr_net_peers(daemon->network->net), cursor,
+						 PEERS_PER_PAGE, put_one, list);
+}
+
+static void put_this_host(struct pvr_daemon *daemon, struct json_object *reply)
+{
+	put(reply, "host", daemon->network ? describe_host(daemon->network->net) : NULL);
+	put(reply, "directory",
+	    daemon->network ? describe_directory(daemon->network->directory) : NULL);
+}
+
 void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
-	put(reply, "host", daemon->network ? describe_host(daemon->network->net) : NULL);
+	put_this_host(daemon, reply);
 	if (daemon->network)
 		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_peer, list);
 	json_object_array_sort(list, compare_names);
-	put(reply, "directory",
-	    daemon->network ? describe_directory(daemon->network->directory) : NULL);
 	put(reply, "peers", list);
+}
+
+bool pvr_put_peers_page(struct pvr_daemon *daemon, uint32_t *cursor, struct json_object *reply)
+{
+	if (!*cursor)
+		put_this_host(daemon, reply);
+	return put_page(daemon, cursor, reply, "peers", put_peer);
 }
 
 /* ----------------------------------------------------------------------- paths */
@@ -169,7 +196,7 @@ static void put_host(void *opaque, const struct pvr_peer_info *info)
 	json_object_array_add(opaque, obj);
 }
 
-void pvr_put_peer_paths(struct pvr_daemon *daemon, struct json_object *reply)
+void pvr_put_hosts(struct pvr_daemon *daemon, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -177,4 +204,9 @@ void pvr_put_peer_paths(struct pvr_daemon *daemon, struct json_object *reply)
 		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_host, list);
 	json_object_array_sort(list, compare_hosts);
 	put(reply, "hosts", list);
+}
+
+bool pvr_put_hosts_page(struct pvr_daemon *daemon, uint32_t *cursor, struct json_object *reply)
+{
+	return put_page(daemon, cursor, reply, "hosts", put_host);
 }

@@ -10,6 +10,7 @@
 #include "daemon/json_put.h"
 #include "daemon/log.h"
 #include "daemon/network_requests.h"
+#include "daemon/path_requests.h"
 #include "daemon/qp_requests.h"
 #include "daemon/reload.h"
 #include "daemon/stats_requests.h"
@@ -56,6 +57,8 @@ static struct pvr_attach *need_adapter(struct request *request)
  * queue pairs repeatedly gives "cursor", gets a page, and repeats with "next" of the reply.
  */
 #define ADAPTERS_PER_PAGE 64
+#define DESCRIPTIONS_PER_PAGE 16 /* of adapters, with up to 128 GIDs each */
+#define WORKERS_PER_PAGE 16
 #define QPS_PER_CALL 32
 #define QP_CALLS_PER_PAGE 8
 
@@ -76,6 +79,31 @@ static bool need_cursor(struct request *request, uint32_t *cursor)
 		return pvr_fail(&request->err, "cursor is no number from 0 to %" PRIu32,
 				UINT32_MAX);
 	*cursor = (uint32_t)number;
+	return true;
+}
+
+struct range {
+	size_t begin, end;
+};
+
+/*
+ * Finds the rows of the reply: with "cursor" @max of them at most, and adds "next" if more follow;
+ * else all @num. Return: false with the error filled.
+ */
+static bool need_range(struct request *request, size_t num, size_t max, struct range *range)
+{
+	uint32_t cursor = 0;
+
+	*range = (struct range){ .end = num };
+	if (!has_cursor(request))
+		return true;
+	if (!need_cursor(request, &cursor))
+		return false;
+	range->begin = cursor < num ? cursor : num;
+	if (num - range->begin > max) {
+		range->end = range->begin + max;
+		put_number(request->reply, "next", range->end);
+	}
 	return true;
 }
 
@@ -133,15 +161,26 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	return obj;
 }
 
-static bool run_adapters(struct request *request)
+static bool list_adapters(struct request *request, size_t max,
+			  struct json_object *(*each)(const struct pvr_attach *attach))
 {
-	struct json_object *list = json_object_new_array();
+	const struct pvr_daemon *daemon = request->daemon;
+	struct json_object *list;
+	struct range range;
 	size_t i;
 
-	for (i = 0; i < request->daemon->num_adapters; i++)
-		json_object_array_add(list, describe(request->daemon->adapters[i]));
+	if (!need_range(request, daemon->num_adapters, max, &range))
+		return false;
+	list = json_object_new_array();
+	for (i = range.begin; i < range.end; i++)
+		json_object_array_add(list, each(daemon->adapters[i]));
 	put(request->reply, "adapters", list);
 	return true;
+}
+
+static bool run_adapters(struct request *request)
+{
+	return list_adapters(request, DESCRIPTIONS_PER_PAGE, describe);
 }
 
 /* Calls @each for one adapter if "name" is given, else for all. */
@@ -166,32 +205,11 @@ static bool run_each(struct request *request,
 	return true;
 }
 
-static bool run_stats_page(struct request *request)
-{
-	const struct pvr_daemon *daemon = request->daemon;
-	struct json_object *list;
-	uint32_t cursor = 0;
-	size_t i, end;
-
-	if (!need_cursor(request, &cursor))
-		return false;
-	list = json_object_new_array();
-	end = daemon->num_adapters;
-	if (cursor < end && end - cursor > ADAPTERS_PER_PAGE)
-		end = cursor + ADAPTERS_PER_PAGE;
-	for (i = cursor; i < end; i++)
-		json_object_array_add(list, pvr_describe_stats(daemon->adapters[i]));
-	put(request->reply, "adapters", list);
-	if (end < daemon->num_adapters)
-		put_number(request->reply, "next", end);
-	return true;
-}
-
 static bool run_stats(struct request *request)
 {
-	if (has_cursor(request) && !text_arg(request, "name"))
-		return run_stats_page(request);
-	return run_each(request, pvr_describe_stats);
+	if (text_arg(request, "name"))
+		return run_each(request, pvr_describe_stats);
+	return list_adapters(request, ADAPTERS_PER_PAGE, pvr_describe_stats);
 }
 
 /* Calls pvr_adapter_get_qps() up to @calls times. Return: false if there are no more. */
@@ -260,33 +278,33 @@ static bool run_qp(struct request *request)
 	       pvr_put_qp(pvr_attach_adapter(attach), number, request->reply, &request->err);
 }
 
-static void put_path(void *opaque, const struct pvr_flow_stats *stats)
-{
-	struct json_object *obj = json_object_new_object();
-
-	put_text(obj, "from", stats->from);
-	put_text(obj, "to", stats->to);
-	put_text(obj, "fabric", stats->fabric);
-	put_text(obj, "path", stats->path);
-	put_text(obj, "reason", stats->why);
-	put_number(obj, "messages", stats->messages);
-	put_number(obj, "bytes", stats->bytes);
-	json_object_array_add(opaque, obj);
-}
-
 static bool run_paths(struct request *request)
 {
-	struct json_object *list = json_object_new_array();
+	uint32_t cursor;
 
-	pvr_engine_for_each_flow(request->daemon->engine, put_path, list);
-	put(request->reply, "paths", list);
-	pvr_put_peer_paths(request->daemon, request->reply);
+	if (!has_cursor(request)) {
+		pvr_put_paths(request->daemon, request->reply);
+		return true;
+	}
+	if (!need_cursor(request, &cursor))
+		return false;
+	if (pvr_put_paths_page(request->daemon, &cursor, request->reply))
+		put_number(request->reply, "next", cursor);
 	return true;
 }
 
 static bool run_peers(struct request *request)
 {
-	pvr_put_peers(request->daemon, request->reply);
+	uint32_t cursor;
+
+	if (!has_cursor(request)) {
+		pvr_put_peers(request->daemon, request->reply);
+		return true;
+	}
+	if (!need_cursor(request, &cursor))
+		return false;
+	if (pvr_put_peers_page(request->daemon, &cursor, request->reply))
+		put_number(request->reply, "next", cursor);
 	return true;
 }
 
@@ -342,11 +360,15 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsi
 
 static bool run_workers(struct request *request)
 {
-	struct json_object *list = json_object_new_array();
-	unsigned int i;
+	struct json_object *list;
+	struct range range;
+	size_t i;
 
-	for (i = 0; i < request->daemon->pool.num; i++)
-		json_object_array_add(list, describe_worker(request->daemon, i));
+	if (!need_range(request, request->daemon->pool.num, WORKERS_PER_PAGE, &range))
+		return false;
+	list = json_object_new_array();
+	for (i = range.begin; i < range.end; i++)
+		json_object_array_add(list, describe_worker(request->daemon, (unsigned int)i));
 	put(request->reply, "workers", list);
 	return true;
 }

@@ -7,6 +7,7 @@ import re
 import socket
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -211,13 +212,81 @@ def test_qps_in_pages(daemon, client, control):
     sender.close()
 
 
+def test_adapters_and_workers_in_pages(start_daemon):
+    """A page has at most 16 of them. pvrdmactl shows all."""
+    daemon = start_daemon(adapters=40, args=("--workers", "20"))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(str(daemon.control))
+        for command, sizes in (("adapters", [16, 16, 8]), ("workers", [16, 4])):
+            replies = [reply[command] for reply in pages(sock, command=command)]
+            assert [len(rows) for rows in replies] == sizes
+            assert len(daemon.query(command)[command]) == sum(sizes)
+    assert [row["ADAPTER"] for row in daemon.table("adapters")] == [f"node{number}" for number in range(1, 41)]
+
+
+@pytest.fixture
+def crowded(start, tmp_path):
+    """A daemon with 200 peers."""
+    peers = tmp_path / "peers"
+    peers.write_text("".join(f"[host n{number}]\naddress = 127.9.1.{number}\n" for number in range(1, 201)))
+    return start(1, args=("--peers", peers, "--insecure"), guest=True)
+
+
+def test_peers_and_paths_in_pages(crowded):
+    """A page has at most 64 peers, and only the first one has this host. pvrdmactl shows all, sorted."""
+    names = sorted(f"n{number}" for number in range(1, 201))
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(str(crowded.control))
+        replies = list(pages(sock, command="peers"))
+        assert [len(reply["peers"]) for reply in replies] == [64, 64, 64, 8]
+        assert ["host" in reply for reply in replies] == [True, False, False, False]
+        assert sorted(peer["name"] for reply in replies for peer in reply["peers"]) == names
+        replies = list(pages(sock, command="paths"))
+        assert max(len(reply["hosts"]) + len(reply["paths"]) for reply in replies) == 64
+        assert sorted(host["host"] for reply in replies for host in reply["hosts"]) == names
+    shown = crowded.query("peers")
+    assert [peer["name"] for peer in shown["peers"]] == names and shown["host"]["name"] == "h1" and "next" not in shown
+    assert [host["host"] for host in crowded.query("paths")["hosts"]] == names
+    assert [row["HOST"] for row in (dict(zip(("HOST",), line.split())) for line in crowded.must("peers").splitlines()[2:])] == names
+
+
+def test_requests_without_a_cursor_get_all(crowded, start_daemon):
+    """Programs that do not know pages get the whole lists as before."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(str(crowded.control))
+        lines = sock.makefile()
+        for command, key in (("peers", "peers"), ("paths", "hosts")):
+            sock.sendall(json.dumps({"command": command}).encode() + b"\n")
+            reply = json.loads(lines.readline())
+            assert len(reply[key]) == 200 and "next" not in reply
+
+
+def test_paths_between_adapters_in_pages(daemon):
+    """One that has traffic is in the pages as in the whole list."""
+    verify = Path(PVRDMACTL).parent / "tests/hosts/hosts_verify"
+    subprocess.run([verify, "--seconds", "0.1", f"1={daemon.socket(1)}", f"2={daemon.socket(2)}"], timeout=PATIENCE,
+                   stdout=subprocess.DEVNULL, check=True)
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(str(daemon.control))
+        sock.sendall(b'{"command":"paths"}\n')
+        whole = json.loads(sock.makefile().readline())["paths"]
+        paged = [path for reply in pages(sock, command="paths") for path in reply["paths"]]
+    assert len(whole) == 2 and sorted(whole, key=lambda row: row["from"]) == sorted(paged, key=lambda row: row["from"])
+
+
 @pytest.mark.parametrize("request_of, complaint", [
     ({"command": "stats", "cursor": -1}, "cursor is no number from 0 to 4294967295"),
     ({"command": "stats", "cursor": "0"}, "cursor is no number from 0 to 4294967295"),
+    *(({"command": command, "cursor": -1}, "cursor is no number from 0 to 4294967295")
+      for command in ("adapters", "paths", "peers", "workers")),
     ({"command": "qps", "name": "node1", "cursor": 1 << 32}, "cursor is no number from 0 to 4294967295"),
     ({"command": "qps", "cursor": 0}, 'the request has no "name"'),
     ({"command": "qps", "cursor": 0, "name": "nix"}, "there is no adapter 'nix'"),
-], ids=["negative", "text", "too large", "no name", "unknown name"])
+], ids=["negative", "text", "adapters", "paths", "peers", "workers", "too large", "no name", "unknown name"])
 def test_bad_cursor(control, request_of, complaint):
     control.sendall(json.dumps(request_of).encode() + b"\n")
     reply = json.loads(control.makefile().readline())
@@ -229,6 +298,9 @@ def test_cursor_behind_the_end_is_the_last_page(control):
                               ({"command": "qps", "name": "node1"}, [{"name": "node1", "qps": []}])):
         control.sendall(json.dumps({**request, "cursor": (1 << 32) - 1}).encode() + b"\n")
         assert json.loads(control.makefile().readline()) == {"adapters": adapters, "ok": True}
+    for request, reply in (("workers", {"workers": []}), ("peers", {"peers": []}), ("paths", {"paths": [], "hosts": []})):
+        control.sendall(json.dumps({"command": request, "cursor": (1 << 32) - 1}).encode() + b"\n")
+        assert json.loads(control.makefile().readline()) == {**reply, "ok": True}
 
 
 def test_several_requests_in_one_connection(control):
