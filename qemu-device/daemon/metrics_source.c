@@ -36,6 +36,7 @@ struct pvr_metrics_source {
 	uint32_t peer; /* cursor of pvr_peers_page() */
 	bool has_peers; /* all of them */
 	bool failed; /* there was no memory */
+	uint64_t collections; /* snapshots so far */
 	uint64_t started_ns; /* of the daemon, since 1970 */
 	char address[PVR_PATH_MAX];
 };
@@ -236,6 +237,7 @@ static void add_rest(struct pvr_metrics_source *source)
 	struct pvr_metrics_snapshot *snapshot = source->snapshot;
 
 	snapshot->started_ns = source->started_ns;
+	snapshot->collections = source->collections;
 	add_workers(snapshot, daemon);
 	pvr_engine_for_each_fault(daemon->engine, add_fault, snapshot);
 	add_log(snapshot);
@@ -314,6 +316,7 @@ static void begin(struct pvr_work *work)
 					      offsetof(struct pvr_metrics_source, request));
 
 	source->snapshot = pvr_metrics_snapshot_create();
+	source->collections++;
 	source->adapter = 0;
 	source->peer = 0;
 	source->has_peers = source->failed = false;

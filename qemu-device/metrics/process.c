@@ -216,6 +216,9 @@ static void format_self(struct pvr_metrics_text *text, const struct pvr_metrics_
 	pvr_metrics_sample(text, "pvrdma_build_info", labels, NULL, 1);
 	pvr_metrics_head(text, "pvrdma_start_time_seconds", "gauge", "Time of the start.");
 	pvr_metrics_sample_ns(text, "pvrdma_start_time_seconds", NULL, NULL, snapshot->started_ns);
+	pvr_metrics_counter(text, "pvrdma_scrape_collections_total",
+			    "Collections of values; one serves all scrapes that wait.",
+			    snapshot->collections);
 	pvr_metrics_gauge(text, "pvrdma_scrape_pages",
 			  "Pages in which the values of this scrape were collected.",
 			  snapshot->pages);

@@ -78,6 +78,7 @@ struct pvr_metrics_snapshot {
 	const char *log_levels[PVR_METRICS_LOG_LEVELS]; /* constant */
 	uint64_t log_lines[PVR_METRICS_LOG_LEVELS], log_dropped;
 	/* How the values were collected. */
+	uint64_t collections; /* snapshots so far */
 	uint64_t pages, collect_ns, longest_page_ns;
 	uint64_t started_ns; /* of the daemon, since 1970 */
 };

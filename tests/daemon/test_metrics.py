@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -266,6 +267,20 @@ def test_many_scrapes_at_once_get_the_same(start_daemon):
     for sock in socks:
         assert read_all(sock).count(b"\npvrdma_adapter_link_up{") == 60
         sock.close()
+
+
+def test_rate_of_collections_is_limited(metered):
+    """Ten per second, however many clients ask."""
+    def ask(_):
+        begin = time.monotonic()
+        while time.monotonic() < begin + 1:
+            assert get(place())[0] == 200
+
+    begin, first = time.monotonic(), Scrape(place()).value("pvrdma_scrape_collections_total")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(8)))
+    num = Scrape(place()).value("pvrdma_scrape_collections_total") - first
+    assert 0 < num <= 10 * (time.monotonic() - begin) + 1
 
 
 def test_end_of_the_daemon_during_scrapes(start_daemon):
