@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
+#include "daemon/log_json.h"
 #include "daemon/log_ring.h"
 
 #define LOG_LEVELS (PVR_LOG_DEBUG + 1)
@@ -22,7 +23,7 @@
 
 static struct {
 	enum pvr_log_level level;
-	bool timestamps;
+	bool timestamps, json;
 	bool has_thread; /* changes while there is one thread that logs */
 	pthread_t thread;
 	struct pvr_log_ring ring;
@@ -73,6 +74,11 @@ const char *pvrd_log_level_name(enum pvr_log_level level)
 void pvrd_log_timestamps(bool on)
 {
 	log_state.timestamps = on;
+}
+
+void pvrd_log_set_json(bool on)
+{
+	log_state.json = on;
 }
 
 void pvrd_log_set_level(enum pvr_log_level level)
@@ -132,18 +138,49 @@ static int write_text(const char *text, size_t len)
 	return 0;
 }
 
-/* Return: the length. A line that is too long is cut, and ends with a newline as well. */
-static size_t format_line(char *line, size_t size, enum pvr_log_level level, const char *adapter,
-			  const char *text)
+/* What a line is about: both NULL: the daemon. */
+struct log_subject {
+	const char *adapter, *host;
+};
+
+static const struct log_subject about_daemon;
+
+static size_t format_text(char *line, size_t size, enum pvr_log_level level,
+			  const struct log_subject *subject, const char *text)
 {
+	const char *adapter = subject->adapter;
 	char when[32] = "";
-	size_t len;
 
 	if (log_state.timestamps)
 		format_time(when, sizeof(when));
-	len = (size_t)snprintf(line, size, "%s%spvrdmad: %s%s%s\n",
-			       getenv("JOURNAL_STREAM") ? journal_prefixes[level] : "", when,
-			       adapter ? adapter : "", adapter ? ": " : "", text);
+	return (size_t)snprintf(line, size, "%spvrdmad: %s%s%s\n", when, adapter ? adapter : "",
+				adapter ? ": " : "", text);
+}
+
+static size_t format_json(char *line, size_t size, enum pvr_log_level level,
+			  const struct log_subject *subject, const char *text)
+{
+	struct pvr_log_entry entry = {
+		.level = level_names[level],
+		.adapter = subject->adapter,
+		.peer = subject->host,
+		.text = text,
+	};
+
+	clock_gettime(CLOCK_REALTIME, &entry.time);
+	return pvr_log_json(line, size, &entry);
+}
+
+/* Return: the length. A line that is too long is cut, and ends with a newline as well. */
+static size_t format_line(char *line, size_t size, enum pvr_log_level level,
+			  const struct log_subject *subject, const char *text)
+{
+	const char *prefix = getenv("JOURNAL_STREAM") ? journal_prefixes[level] : "";
+	size_t start = strlen(prefix), len;
+
+	memcpy(line, prefix, start);
+	len = start + (log_state.json ? format_json : format_text)(line + start, size - start,
+								   level, subject, text);
 	if (len >= size) {
 		len = size - 1;
 		line[len - 1] = '\n';
@@ -157,7 +194,7 @@ static int report_lost(uint64_t num, const char *why)
 	char text[200], line[PVR_LOG_LINE];
 
 	snprintf(text, sizeof(text), "%" PRIu64 " lines lost: %s", num, why);
-	return write_text(line, format_line(line, sizeof(line), PVR_LOG_WARN, NULL, text));
+	return write_text(line, format_line(line, sizeof(line), PVR_LOG_WARN, &about_daemon, text));
 }
 
 /* After lines that could not be written: ends a part of a line, and reports their number. */
@@ -247,22 +284,41 @@ void pvrd_log_flush(void)
 		pvr_log_ring_flush(&log_state.ring, FLUSH_NS);
 }
 
-void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ...)
+static void log_about(enum pvr_log_level level, const struct log_subject *subject, const char *fmt,
+		      va_list ap)
 {
+	const char *adapter = subject->adapter;
 	char text[900], line[PVR_LOG_LINE];
-	va_list ap;
 	size_t len;
 
 	if (level > pvrd_log_level())
 		return;
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	len = format_line(line, sizeof(line), level, adapter, text);
+	len = format_line(line, sizeof(line), level, subject, text);
 	count(&log_state.stats.lines[level]);
 	if (!log_state.has_thread)
 		write_line(line, len);
 	else if (!pvr_log_ring_put(&log_state.ring, adapter ? pvr_log_ring_source(adapter) : 0,
 				   line, len))
 		count(&log_state.stats.dropped);
+}
+
+void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ...)
+{
+	const struct log_subject subject = { .adapter = adapter };
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_about(level, &subject, fmt, ap);
+	va_end(ap);
+}
+
+void pvrd_log_host(enum pvr_log_level level, const char *host, const char *fmt, ...)
+{
+	const struct log_subject subject = { .host = host };
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_about(level, &subject, fmt, ap);
+	va_end(ap);
 }

@@ -10,6 +10,8 @@
 
 /* @on: start each line with the time of day; journald adds it by itself. */
 void pvrd_log_timestamps(bool on);
+/* @on: each line is a JSON object, see log_json.h. */
+void pvrd_log_set_json(bool on);
 void pvrd_log_set_level(enum pvr_log_level level);
 enum pvr_log_level pvrd_log_level(void);
 
@@ -30,6 +32,10 @@ void pvrd_log_flush(void);
 /* @adapter: the name of the adapter concerned; NULL: the daemon. */
 __attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,
 						    const char *fmt, ...);
+
+/* A line about another host. */
+__attribute__((format(printf, 3, 4))) void pvrd_log_host(enum pvr_log_level level, const char *host,
+							 const char *fmt, ...);
 
 struct pvrd_log_stats {
 	uint64_t lines[PVR_LOG_DEBUG + 1]; /* by enum pvr_log_level, dropped ones included */

@@ -16,6 +16,7 @@
 static bool prepare(const struct pvr_settings *settings, struct pvr_error *err)
 {
 	pvrd_log_timestamps(settings->timestamps);
+	pvrd_log_set_json(settings->json_log);
 	if (settings->log_level_set)
 		pvrd_log_set_level(settings->log_level);
 	pvr_raise_file_limit();

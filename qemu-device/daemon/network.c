@@ -140,9 +140,9 @@ static const struct pvr_peers_ops peers_ops = { .changed = changed };
 
 /* ------------------------------------------------------------------ life cycle */
 
-static void log_net(enum pvr_log_level level, const char *line)
+static void log_net(enum pvr_log_level level, const char *host, const char *line)
 {
-	pvrd_log(level, NULL, "%s", line);
+	pvrd_log_host(level, host, "%s", line);
 }
 
 static bool make_net(struct pvr_network *network, const struct pvr_net_settings *settings,

@@ -19,6 +19,8 @@ static const char help[] =
 	"  --config FILE      read adapters and settings from FILE, see pvrdmad.conf(5)\n"
 	"  --control PATH     socket for pvrdmactl (default: %s)\n"
 	"  --log-level LEVEL  error, warn, info (default) or debug\n"
+	"  --log-format text|json\n"
+	"                     lines of text (default), or a JSON object per line\n"
 	"  --poll auto|off|USEC\n"
 	"                     poll for work before sleeping: as long as this finds work (auto,\n"
 	"                     default), never (off), or always for USEC microseconds\n"
@@ -95,6 +97,7 @@ static const struct option long_options[] = {
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "log-level", required_argument, NULL, OPT_SETTING },
+	{ "log-format", required_argument, NULL, OPT_SETTING },
 	{ "poll", required_argument, NULL, OPT_SETTING },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
 	{ "seccomp", required_argument, NULL, OPT_SETTING },

@@ -31,7 +31,7 @@ static void note_disconnected(void *opaque, const char *host, const char *why)
 {
 	struct report *report = opaque;
 
-	pvrd_log(PVR_LOG_WARN, NULL, "host %s is disconnected: %s", host, why);
+	pvrd_log_host(PVR_LOG_WARN, host, "host %s is disconnected: %s", host, why);
 	add_pair(report->disconnected, "host", host, "reason", why);
 }
 

@@ -30,6 +30,18 @@ static bool set_log_level(struct pvr_settings *settings, const char *value, stru
 	return true;
 }
 
+static bool set_log_format(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	bool json = !strcmp(value, "json");
+
+	if (!json && strcmp(value, "text") != 0)
+		return pvr_fail(err, "log format '%s' is neither text nor json", value);
+	if (!settings->log_format_set)
+		settings->json_log = json;
+	settings->log_format_set = true;
+	return true;
+}
+
 /* Return: µs, or 0 if @value is no valid number. */
 static uint32_t parse_usec(const char *value)
 {
@@ -115,11 +127,12 @@ static const struct {
 	const char *key;
 	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
 } keys[] = {
-	{ "control", set_control },	{ "user", set_user },
-	{ "log-level", set_log_level }, { "poll", set_poll },
-	{ "workers", set_workers },	{ "worker-cpus", set_worker_cpus },
-	{ "seccomp", set_seccomp },	{ "numa-node", set_numa_node },
-	{ "faults", set_faults },	{ "metrics", set_metrics },
+	{ "control", set_control },	  { "user", set_user },
+	{ "log-level", set_log_level },	  { "poll", set_poll },
+	{ "workers", set_workers },	  { "worker-cpus", set_worker_cpus },
+	{ "seccomp", set_seccomp },	  { "numa-node", set_numa_node },
+	{ "faults", set_faults },	  { "metrics", set_metrics },
+	{ "log-format", set_log_format },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -137,7 +150,8 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		return pvr_directory_options_set(&settings->directory, key, value, err);
 	return pvr_fail(
 		err,
-		"unknown setting '%s': there are control, user, log-level, poll, seccomp, workers, "
+		"unknown setting '%s': there are control, user, log-level, log-format, poll, seccomp, "
+		"workers, "
 		"worker-cpus, numa-node, faults, metrics, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
 		", and [adapter NAME] sections",
 		key);

@@ -33,11 +33,12 @@ struct pvr_settings {
 	struct pvr_net_settings net;
 	struct pvr_directory_options directory;
 	bool timestamps;
+	bool json_log, log_format_set;
 };
 
 /*
  * @key: "control", "user", "log-level", "poll", "seccomp", "workers", "worker-cpus",
- * "numa-node", "faults", "metrics", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
+ * "numa-node", "faults", "metrics", "log-format", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
  * the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,

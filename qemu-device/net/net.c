@@ -14,12 +14,13 @@
 
 /* ------------------------------------------------------------------------- log */
 
-static void log_line(struct pvr_net *net, enum pvr_log_level level, const char *fmt, va_list ap)
+static void log_line(struct pvr_net *net, enum pvr_log_level level, const char *host,
+		     const char *fmt, va_list ap)
 {
 	char line[700];
 
 	vsnprintf(line, sizeof(line), fmt, ap);
-	net->env.log(level, line);
+	net->env.log(level, host, line);
 }
 
 void pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt, ...)
@@ -27,23 +28,43 @@ void pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt,
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_line(net, level, fmt, ap);
+	log_line(net, level, NULL, fmt, ap);
 	va_end(ap);
+}
+
+static bool passes(struct pvr_net *net, struct pvr_ratelimit *ratelimit)
+{
+	uint32_t suppressed;
+
+	if (!pvr_ratelimit_pass(ratelimit, LOG_LINES, pvr_loop_now(), &suppressed))
+		return false;
+	if (suppressed)
+		pvr_net_log(net, PVR_LOG_WARN, "%u more messages of this kind were suppressed",
+			    suppressed);
+	return true;
 }
 
 void pvr_net_log_limited(struct pvr_net *net, struct pvr_ratelimit *ratelimit,
 			 enum pvr_log_level level, const char *fmt, ...)
 {
-	uint32_t suppressed;
 	va_list ap;
 
-	if (!pvr_ratelimit_pass(ratelimit, LOG_LINES, pvr_loop_now(), &suppressed))
+	if (!passes(net, ratelimit))
 		return;
-	if (suppressed)
-		pvr_net_log(net, PVR_LOG_WARN, "%u more messages of this kind were suppressed",
-			    suppressed);
 	va_start(ap, fmt);
-	log_line(net, level, fmt, ap);
+	log_line(net, level, NULL, fmt, ap);
+	va_end(ap);
+}
+
+void pvr_net_log_host(struct pvr_net *net, struct pvr_ratelimit *ratelimit, const char *host,
+		      enum pvr_log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!passes(net, ratelimit))
+		return;
+	va_start(ap, fmt);
+	log_line(net, level, host, fmt, ap);
 	va_end(ap);
 }
 

@@ -65,9 +65,9 @@ static void set_error(struct pvr_peer *peer, const char *why)
 	if (same && now - peer->complained < SAME_COMPLAINT_NS)
 		return;
 	peer->complained = now;
-	pvr_net_log_limited(net, &peer->ratelimit, PVR_LOG_WARN,
-			    "cannot connect to host %s at %s: %s; retrying", peer->name,
-			    pvr_address_format(&peer->address, at), why);
+	pvr_net_log_host(net, &peer->ratelimit, peer->name, PVR_LOG_WARN,
+			 "cannot connect to host %s at %s: %s; retrying", peer->name,
+			 pvr_address_format(&peer->address, at), why);
 }
 
 /* -------------------------------------------------------------------- dialling */
@@ -265,9 +265,9 @@ static void first_is_up(struct pvr_peer *peer, const struct pvr_conn *conn)
 	peer->failing = false;
 	snprintf(peer->tls, sizeof(peer->tls), "%s",
 		 conn->stream.tls ? pvr_tls_describe(conn->stream.tls) : "off");
-	pvr_net_log_limited(peer->peers->net, &peer->ratelimit, PVR_LOG_INFO,
-			    "connected to host %s at %s, TLS: %s", peer->name,
-			    pvr_address_format(&peer->address, at), peer->tls);
+	pvr_net_log_host(peer->peers->net, &peer->ratelimit, peer->name, PVR_LOG_INFO,
+			 "connected to host %s at %s, TLS: %s", peer->name,
+			 pvr_address_format(&peer->address, at), peer->tls);
 	pvr_peer_notify(peer, true);
 }
 
@@ -317,10 +317,10 @@ static void outgoing_lost(struct pvr_conn *conn)
 	if (!conn->closing)
 		peer->error = conn->why;
 	if (!peer->up) {
-		pvr_net_log_limited(peer->peers->net, &peer->ratelimit,
-				    conn->closing ? PVR_LOG_INFO : PVR_LOG_WARN,
-				    "the connection to host %s has ended: %s", peer->name,
-				    conn->why.text);
+		pvr_net_log_host(peer->peers->net, &peer->ratelimit, peer->name,
+				 conn->closing ? PVR_LOG_INFO : PVR_LOG_WARN,
+				 "the connection to host %s has ended: %s", peer->name,
+				 conn->why.text);
 		pvr_peer_notify(peer, false);
 		pvr_verbs_peer_forget(&peer->verbs);
 	}
@@ -399,10 +399,10 @@ void pvr_peers_add_incoming(struct pvr_conn *conn)
 		/* The peer's NIC works, perhaps since the last attempt. */
 		pvr_verbs_peer_changed(&peer->verbs, "");
 	} else if (!peer->in++)
-		pvr_net_log_limited(net, &peer->ratelimit, PVR_LOG_INFO,
-				    "host %s has connected from %s, TLS: %s", peer->name,
-				    pvr_address_format(&conn->address, from),
-				    conn->stream.tls ? pvr_tls_describe(conn->stream.tls) : "off");
+		pvr_net_log_host(net, &peer->ratelimit, peer->name, PVR_LOG_INFO,
+				 "host %s has connected from %s, TLS: %s", peer->name,
+				 pvr_address_format(&conn->address, from),
+				 conn->stream.tls ? pvr_tls_describe(conn->stream.tls) : "off");
 	pvr_traffic_give(conn);
 }
 
@@ -414,9 +414,9 @@ static void incoming_lost(struct pvr_conn *conn)
 	if (conn->kind == PVR_PIPE_VERBS)
 		peer->in_verbs--;
 	else if (!--peer->in)
-		pvr_net_log_limited(conn->net, &peer->ratelimit, PVR_LOG_INFO,
-				    "host %s is not connected any more: %s", peer->name,
-				    conn->why.text);
+		pvr_net_log_host(conn->net, &peer->ratelimit, peer->name, PVR_LOG_INFO,
+				 "host %s is not connected any more: %s", peer->name,
+				 conn->why.text);
 	pvr_conn_destroy(conn);
 }
 

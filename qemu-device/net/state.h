@@ -63,6 +63,10 @@ struct pvr_net {
 
 __attribute__((format(printf, 3, 4))) void
 pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt, ...);
+/* The same for a line about @host, unless @ratelimit suppresses it. */
+__attribute__((format(printf, 5, 6))) void
+pvr_net_log_host(struct pvr_net *net, struct pvr_ratelimit *ratelimit, const char *host,
+		 enum pvr_log_level level, const char *fmt, ...);
 /* As pvr_net_log(), unless @ratelimit suppresses the line. */
 __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *net,
 							       struct pvr_ratelimit *ratelimit,

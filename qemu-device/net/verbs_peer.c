@@ -173,9 +173,9 @@ static void use(struct pvr_conn *conn)
 	pvr_conn_release(conn);
 	pvr_conn_switch(conn);
 	pvr_peers_agree(conn);
-	pvr_net_log_limited(verbs->net, &verbs->ratelimit, PVR_LOG_INFO,
-			    "connected to host %s by the RDMA NIC %s, which does not encrypt",
-			    verbs->name, pvr_verbs_device(conn->verbs));
+	pvr_net_log_host(verbs->net, &verbs->ratelimit, verbs->name, PVR_LOG_INFO,
+			 "connected to host %s by the RDMA NIC %s, which does not encrypt",
+			 verbs->name, pvr_verbs_device(conn->verbs));
 	pvr_req_conn_up(conn->host, PVR_PIPE_VERBS, conn->ours.index, pvr_conn_stream_ops(conn),
 			conn, &conn->limits);
 	pvr_traffic_give(conn);
@@ -293,10 +293,9 @@ void pvr_verbs_peer_lost(struct pvr_conn *conn)
 
 	verbs->conn = NULL;
 	verbs->error = conn->why;
-	pvr_net_log_limited(
-		verbs->net, &verbs->ratelimit, PVR_LOG_INFO,
-		"the connection to host %s by the RDMA NIC has ended: %s; TCP is used now",
-		verbs->name, conn->why.text);
+	pvr_net_log_host(verbs->net, &verbs->ratelimit, verbs->name, PVR_LOG_INFO,
+			 "the connection to host %s by the RDMA NIC has ended: %s; TCP is used now",
+			 verbs->name, conn->why.text);
 	pvr_conn_destroy(conn);
 	if (good)
 		verbs->backoff = 0;

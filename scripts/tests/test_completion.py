@@ -57,6 +57,8 @@ def test_names_are_those_of_the_daemon_that_the_option_names():
     (["--"], ["--adapter", "--config", "--etcd"]),
     (["--log-level", ""], ["error", "warn", "info", "debug"]),
     (["--seccomp", "o"], ["on", "off"]),
+    (["--log-format", "j"], ["json"]),
+    (["--metrics", "u"], ["unix:/run/pvrdma/metrics"]),
 ])
 def test_pvrdmad(words, proposals):
     assert complete("pvrdmad", *words) == proposals

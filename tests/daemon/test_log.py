@@ -15,6 +15,7 @@ import pytest
 
 from daemon_process import PVRDMAD, Daemon, wait_until
 from pipe_peer import Closed
+from sender import MODIFY_QP, STATE, Sender
 from vfio_user import attach
 
 LIMIT = 20  # seconds, to end a daemon that hangs
@@ -207,3 +208,79 @@ def test_sockets_on_a_full_file_system(small_disk):
         for file in files:
             file.unlink(missing_ok=True)
         attach_often(small_disk, 1)
+
+
+# ---------------------------------------------------------------------------------- JSON
+
+def entries(daemon):
+    """All lines, each of which is an object."""
+    return [json.loads(line) for line in daemon.log().splitlines()]
+
+
+def test_json_lines_have_their_fields(start_daemon):
+    daemon = start_daemon(args=("--log-format", "json"))
+    with attach(daemon.socket(1)) as client:
+        client.read_reg(0)
+    daemon.must("link", "node2", "down")
+    lines = entries(daemon)
+    for line in lines:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line["time"])
+        assert line["level"] in ("error", "warn", "info", "debug") and line["message"]
+    assert any(line.get("adapter") == "node1" for line in lines)
+    assert {"ready, 2 adapters"} == {line["message"] for line in lines if "ready" in line["message"]}
+
+
+def test_json_line_of_a_queue_pair_has_its_number(start_daemon):
+    daemon = start_daemon(args=("--log-format", "json"))
+    with attach(daemon.socket(1)) as client:
+        sender = Sender(client)
+        assert sender.guest.try_command(MODIFY_QP, "III", sender.qp, STATE, 1) != 0  # not allowed in RTS
+        line, = (line for line in entries(daemon) if "qp" in line)
+        assert (line["adapter"], line["qp"]) == ("node1", sender.qp) and line["message"].startswith(f"qp {sender.qp}: ")
+        sender.close()
+
+
+def test_json_lines_of_a_peer_have_its_name(start):
+    one, two = start(1, 2, args=("--log-format", "json")), start(2)
+    wait_until(lambda: any(line.get("peer") == "h2" for line in entries(one)), "a line about the peer")
+    two.stop()
+    wait_until(lambda: any("has ended" in line["message"] and line.get("peer") == "h2" for line in entries(one)),
+               "the end of the connection")
+
+
+def test_format_of_the_configuration_file(start_daemon, write_config):
+    daemon = start_daemon(args=[write_config("log-format = json\n")])
+    assert entries(daemon)[-1]["message"] == "ready, 2 adapters"
+
+
+def test_bad_format_is_refused(refuse):
+    refuse(2, "log format 'xml' is neither text nor json", "--log-format", "xml")
+
+
+def test_change_cannot_break_a_json_line(start_daemon):
+    """Text of a request that looks like the end of the object."""
+    daemon = start_daemon(args=("--log-format", "json"))
+    daemon.ctl("link", 'x"}\n{"level":"error","message":"forged', "up")
+    assert not any(line["message"] == "forged" for line in entries(daemon))
+    assert any("forged" in line["message"] for line in entries(daemon))
+
+
+def test_report_of_lost_lines_is_an_object(tmp_path):
+    daemon = StuckLog(tmp_path, args=("--log-format", "json"))
+    killer = threading.Timer(LIMIT, daemon.child.kill)
+    killer.start()
+    try:
+        attach_often(daemon, 100)
+        daemon.child.terminate()
+        reader = []
+        thread = threading.Thread(target=lambda: reader.append(daemon.drain()))
+        wait_until(lambda: not daemon.socket(1).exists() or daemon.child.poll() is not None, "the end")
+        thread.start()
+        assert daemon.child.wait(LIMIT) == 0
+        thread.join()
+    finally:
+        killer.cancel()
+        daemon.child.kill()
+        daemon.child.wait()
+    messages = [json.loads(line)["message"] for line in reader[0].splitlines()]
+    assert any(re.match(r"\d+ lines lost: ", message) for message in messages)

@@ -110,7 +110,7 @@ static void want(void *opaque, struct pvr_host *host, uint8_t dscp)
 static const struct pvr_gid_ops gid_ops = { 0 };
 static const struct pvr_host_ops host_ops = { .located = located, .want = want };
 
-static void log_line(enum pvr_log_level level, const char *line)
+static void log_line(enum pvr_log_level level, const char *host, const char *line)
 {
 	(void)level;
 	for (const char *c = line; *c; c++)

@@ -13,7 +13,7 @@ struct env {
 	struct pvr_peers *peers;
 };
 
-static void log_nothing(enum pvr_log_level level, const char *line)
+static void log_nothing(enum pvr_log_level level, const char *host, const char *line)
 {
 }
 

@@ -33,7 +33,7 @@ struct env {
 
 static unsigned int lines, suppressed;
 
-static void count_line(enum pvr_log_level level, const char *line)
+static void count_line(enum pvr_log_level level, const char *host, const char *line)
 {
 	unsigned int number;
 
