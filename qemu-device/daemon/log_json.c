@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "daemon/log_json.h"
 
 #define NUMBER_DIGITS 10
@@ -29,29 +30,11 @@ static void append_text(struct json_line *line, const char *text)
 
 /* ------------------------------------------------------------------- strings */
 
-/* Return: the bytes of the UTF-8 character at @at, or 0: the byte is no part of one. */
-static size_t char_len(const unsigned char *at)
-{
-	size_t len = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : 4;
-	size_t i;
-
-	if (*at > 0xf4)
-		return 0;
-	for (i = 1; i < len; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] >= 0xa0) ||
-	    (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] >= 0x90))
-		return 0;
-	return len;
-}
-
 /* Writes the character at *@text as a part of a JSON string, and advances. Return: its length. */
 static size_t escape(const char **text, char out[8])
 {
 	const unsigned char *at = (const unsigned char *)*text;
-	size_t len = char_len(at);
+	size_t len = pvr_utf8_len(*text);
 
 	*text += len ? len : 1;
 	if (!len)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "metrics/text.h"
 
 #define FIRST_SIZE 65536
@@ -53,28 +54,6 @@ void pvr_metrics_text_free(struct pvr_metrics_text *text)
 
 /* --------------------------------------------------------------------- labels */
 
-/* Return: the bytes of the UTF-8 character at @at, or 0: the byte is no part of one. */
-static size_t utf8_len(const unsigned char *at)
-{
-	size_t len = *at < 0x80	  ? 1
-		     : *at < 0xc2 ? 0
-		     : *at < 0xe0 ? 2
-		     : *at < 0xf0 ? 3
-		     : *at < 0xf5 ? 4
-				  : 0;
-	size_t i;
-
-	for (i = 1; i < len; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong forms, surrogates, and numbers above 0x10ffff. */
-	if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] >= 0xa0) ||
-	    (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] >= 0x90))
-		return 0;
-	return len;
-}
-
 /* Return: the bytes written to @to, without a NUL; @to has room for two per byte. */
 static size_t escape(char *to, const char *value)
 {
@@ -82,7 +61,7 @@ static size_t escape(char *to, const char *value)
 	size_t len;
 
 	for (; *value; value += len) {
-		len = utf8_len((const unsigned char *)value);
+		len = pvr_utf8_len(value);
 		if (*value == '\\' || *value == '"' || *value == '\n') {
 			*to++ = '\\';
 			*to++ = *value == '\n' ? 'n' : *value;
