@@ -7,6 +7,9 @@
  * A request is {"command": "...", ...}. A reply is {"ok": true, ...} or {"ok": false,
  * "error": "one line of text"}. requests.c lists the commands. A process that can open
  * the socket (mode 0600) is trusted; the bounds here guard against accidents.
+ *
+ * A request for adapters, stats, paths, peers, workers or qps that has "cursor": 0 gets a page of its
+ * list. If the reply has "next", the same request with this value as "cursor" gets the next page.
  */
 #ifndef PVR_DAEMON_CONTROL_H
 #define PVR_DAEMON_CONTROL_H
