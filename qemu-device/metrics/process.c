@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -155,17 +156,17 @@ static void format_log(struct pvr_metrics_text *text, const struct pvr_metrics_s
 
 /* -------------------------------------------------------------------- process */
 
+/* The second number of statm, see proc(5). Return: 0 if it cannot be read. */
 static uint64_t resident_bytes(void)
 {
 	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long long pages = 0;
+	char line[128], *number = NULL;
 
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*s %llu", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	if (file && fgets(line, sizeof(line), file))
+		number = strchr(line, ' ');
+	if (file)
+		fclose(file);
+	return number ? strtoull(number, NULL, 10) * (uint64_t)sysconf(_SC_PAGE_SIZE) : 0;
 }
 
 static uint64_t count_descriptors(void)
