@@ -154,7 +154,7 @@ static labels_text *make_labels(const struct pvr_metrics_snapshot *snapshot)
 
 	for (i = 0; labels && i < snapshot->num_adapters; i++)
 		pvr_metrics_labels(labels[i], "adapter", snapshot->adapters[i].name, "fabric",
-				   snapshot->adapters[i].fabric, NULL);
+				   snapshot->adapters[i].fabric);
 	return labels;
 }
 
@@ -187,7 +187,7 @@ static void format_states(struct pvr_metrics_text *text,
 	pvr_metrics_head(text, PREFIX "state", "gauge",
 			 "1 for the state that the device has, 0 for the others.");
 	for (state = PVR_ADAPTER_IDLE; state <= PVR_ADAPTER_FAILED; state++) {
-		pvr_metrics_labels(more, "state", pvr_adapter_state_name(state), NULL);
+		pvr_metrics_label(more, "state", pvr_adapter_state_name(state));
 		for (i = 0; i < snapshot->num_adapters; i++)
 			pvr_metrics_sample(text, PREFIX "state", labels[i], more,
 					   snapshot->adapters[i].stats.state == state);

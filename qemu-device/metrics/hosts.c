@@ -75,7 +75,7 @@ static void format_column(struct pvr_metrics_text *text,
 	if (column->help)
 		pvr_metrics_head(text, column->name, column->type, column->help);
 	for (i = 0; i < snapshot->num_peers; i++) {
-		pvr_metrics_labels(labels, "peer", snapshot->peers[i].name, NULL);
+		pvr_metrics_label(labels, "peer", snapshot->peers[i].name);
 		pvr_metrics_sample(text, column->name, labels, column->labels,
 				   column->value(&snapshot->peers[i]));
 	}
@@ -91,9 +91,9 @@ static void format_states(struct pvr_metrics_text *text,
 	pvr_metrics_head(text, name, "gauge",
 			 "1 for the state that the peer has, 0 for the others.");
 	for (i = 0; i < snapshot->num_peers; i++) {
-		pvr_metrics_labels(labels, "peer", snapshot->peers[i].name, NULL);
+		pvr_metrics_label(labels, "peer", snapshot->peers[i].name);
 		for (state = 0; state < PVR_METRICS_PEER_STATES; state++) {
-			pvr_metrics_labels(more, "state", snapshot->peer_states[state], NULL);
+			pvr_metrics_label(more, "state", snapshot->peer_states[state]);
 			pvr_metrics_sample(text, name, labels, more,
 					   snapshot->peers[i].state == state);
 		}
@@ -110,7 +110,7 @@ static void format_rtt(struct pvr_metrics_text *text, const struct pvr_metrics_s
 	for (i = 0; i < snapshot->num_peers; i++) {
 		if (!snapshot->peers[i].rtt_ns)
 			continue;
-		pvr_metrics_labels(labels, "peer", snapshot->peers[i].name, NULL);
+		pvr_metrics_label(labels, "peer", snapshot->peers[i].name);
 		pvr_metrics_sample_ns(text, name, labels, NULL, snapshot->peers[i].rtt_ns);
 	}
 }
@@ -124,7 +124,7 @@ static void format_numbers(struct pvr_metrics_text *text,
 	pvr_metrics_head(text, "pvrdma_peers", "gauge",
 			 "Other hosts, by the state of their connection.");
 	for (state = 0; snapshot->has_network && state < PVR_METRICS_PEER_STATES; state++) {
-		pvr_metrics_labels(labels, "state", snapshot->peer_states[state], NULL);
+		pvr_metrics_label(labels, "state", snapshot->peer_states[state]);
 		pvr_metrics_sample(text, "pvrdma_peers", labels, NULL,
 				   snapshot->peers_by_state[state]);
 	}

@@ -72,7 +72,7 @@ static void format_worker_column(struct pvr_metrics_text *text,
 	pvr_metrics_head(text, column->name, column->type, column->help);
 	for (i = 0; i < snapshot->num_workers; i++) {
 		memcpy(&value, (const char *)&snapshot->workers[i] + column->offset, sizeof(value));
-		pvr_metrics_labels(labels, "worker", number_text(number, i), NULL);
+		pvr_metrics_label(labels, "worker", number_text(number, i));
 		if (column->unit == NANOSECONDS)
 			pvr_metrics_sample_ns(text, column->name, labels, NULL, value);
 		else
@@ -89,7 +89,7 @@ static void format_workers(struct pvr_metrics_text *text,
 
 	pvr_metrics_head(text, adapters, "gauge", "Adapters that the worker serves.");
 	for (i = 0; i < snapshot->num_workers; i++) {
-		pvr_metrics_labels(labels, "worker", number_text(number, i), NULL);
+		pvr_metrics_label(labels, "worker", number_text(number, i));
 		pvr_metrics_sample(text, adapters, labels, NULL, snapshot->workers[i].adapters);
 	}
 	for (i = 0; i < sizeof(worker_columns) / sizeof(worker_columns[0]); i++)
@@ -130,7 +130,7 @@ static void format_faults(struct pvr_metrics_text *text,
 			fault = &snapshot->faults[j];
 			memcpy(&value, (const char *)fault + fault_columns[i].offset,
 			       sizeof(value));
-			pvr_metrics_labels(labels, "fault", fault->id, "rule", fault->rule, NULL);
+			pvr_metrics_labels(labels, "fault", fault->id, "rule", fault->rule);
 			pvr_metrics_sample(text, fault_columns[i].name, labels, NULL, value);
 		}
 	}
@@ -145,7 +145,7 @@ static void format_log(struct pvr_metrics_text *text, const struct pvr_metrics_s
 
 	pvr_metrics_head(text, "pvrdma_log_lines_total", "counter", "Lines of the log, by level.");
 	for (level = 0; level < PVR_METRICS_LOG_LEVELS; level++) {
-		pvr_metrics_labels(labels, "level", snapshot->log_levels[level], NULL);
+		pvr_metrics_label(labels, "level", snapshot->log_levels[level]);
 		pvr_metrics_sample(text, "pvrdma_log_lines_total", labels, NULL,
 				   snapshot->log_lines[level]);
 	}
@@ -213,7 +213,7 @@ static void format_self(struct pvr_metrics_text *text, const struct pvr_metrics_
 	char labels[PVR_METRICS_LABELS];
 
 	pvr_metrics_head(text, "pvrdma_build_info", "gauge", "1; the label is the version.");
-	pvr_metrics_labels(labels, "version", PVR_PACKAGE_VERSION, NULL);
+	pvr_metrics_label(labels, "version", PVR_PACKAGE_VERSION);
 	pvr_metrics_sample(text, "pvrdma_build_info", labels, NULL, 1);
 	pvr_metrics_head(text, "pvrdma_start_time_seconds", "gauge", "Time of the start.");
 	pvr_metrics_sample_ns(text, "pvrdma_start_time_seconds", NULL, NULL, snapshot->started_ns);

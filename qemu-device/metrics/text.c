@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The text format of Prometheus, version 0.0.4: families, labels, samples. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,29 +75,36 @@ static size_t escape(char *to, const char *value)
 	return (size_t)(to - start);
 }
 
-const char *pvr_metrics_labels(char buf[PVR_METRICS_LABELS], ...)
+/* Return: the new length; @len if the pair does not fit. */
+static size_t add_label(char buf[PVR_METRICS_LABELS], size_t len, const char *name,
+			const char *value)
 {
-	const char *name, *value;
-	size_t len = 0;
-	va_list ap;
+	/* A comma, an equals sign, two quotes and the NUL. */
+	if (len + strlen(name) + 2 * strlen(value) + 5 > PVR_METRICS_LABELS)
+		return len;
+	if (len)
+		buf[len++] = ',';
+	memcpy(buf + len, name, strlen(name));
+	len += strlen(name);
+	buf[len++] = '=';
+	buf[len++] = '"';
+	len += escape(buf + len, value);
+	buf[len++] = '"';
+	return len;
+}
 
-	va_start(ap, buf);
-	while ((name = va_arg(ap, const char *))) {
-		value = va_arg(ap, const char *);
-		/* A comma, an equals sign, two quotes and the NUL. */
-		if (len + strlen(name) + 2 * strlen(value) + 5 > PVR_METRICS_LABELS)
-			continue;
-		if (len)
-			buf[len++] = ',';
-		memcpy(buf + len, name, strlen(name));
-		len += strlen(name);
-		buf[len++] = '=';
-		buf[len++] = '"';
-		len += escape(buf + len, value);
-		buf[len++] = '"';
-	}
-	va_end(ap);
-	buf[len] = '\0';
+const char *pvr_metrics_label(char buf[PVR_METRICS_LABELS], const char *name, const char *value)
+{
+	buf[add_label(buf, 0, name, value)] = '\0';
+	return buf;
+}
+
+const char *pvr_metrics_labels(char buf[PVR_METRICS_LABELS], const char *name, const char *value,
+			       const char *name2, const char *value2)
+{
+	size_t len = add_label(buf, 0, name, value);
+
+	buf[add_label(buf, len, name2, value2)] = '\0';
 	return buf;
 }
 

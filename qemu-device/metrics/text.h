@@ -18,17 +18,18 @@ struct pvr_metrics_text {
 #define PVR_METRICS_LABELS 512
 
 /*
- * Write labels, such as adapter="vm1",fabric="default". The arguments are pairs of a name and a
- * value, then NULL. Values are escaped, and are UTF-8 afterwards. A pair that does not fit is
- * left out. Return: @buf.
+ * Write one or two labels, such as adapter="vm1",fabric="default". Values are escaped, and are UTF-8
+ * afterwards. A label that does not fit is left out. Return: @buf.
  */
-__attribute__((sentinel)) const char *pvr_metrics_labels(char buf[PVR_METRICS_LABELS], ...);
+const char *pvr_metrics_label(char buf[PVR_METRICS_LABELS], const char *name, const char *value);
+const char *pvr_metrics_labels(char buf[PVR_METRICS_LABELS], const char *name, const char *value,
+			       const char *name2, const char *value2);
 
 /* The head of a family. @type: "counter" or "gauge". */
 void pvr_metrics_head(struct pvr_metrics_text *text, const char *name, const char *type,
 		      const char *help);
 
-/* A sample. @labels and @more come from pvr_metrics_labels(); either may be NULL. */
+/* A sample. @labels and @more come from pvr_metrics_label(); either may be NULL. */
 void pvr_metrics_sample(struct pvr_metrics_text *text, const char *name, const char *labels,
 			const char *more, uint64_t value);
 /* The same for a time in ns. The sample is in seconds. */

@@ -82,7 +82,7 @@ TEST_CASES_WITH(void *unused, NULL, NULL, test_label_is_escaped, escapes)
 	char buf[PVR_METRICS_LABELS], expected[PVR_METRICS_LABELS];
 
 	snprintf(expected, sizeof(expected), "x=\"%s\",y=\"1\"", row->expected);
-	assert_string_equal(pvr_metrics_labels(buf, "x", row->value, "y", "1", NULL), expected);
+	assert_string_equal(pvr_metrics_labels(buf, "x", row->value, "y", "1"), expected);
 }
 
 TEST_PLAIN(test_label_that_does_not_fit_is_left_out)
@@ -91,10 +91,10 @@ TEST_PLAIN(test_label_that_does_not_fit_is_left_out)
 
 	memset(value, '"', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
-	assert_string_equal(pvr_metrics_labels(buf, "x", value, "y", "1", NULL), "y=\"1\"");
+	assert_string_equal(pvr_metrics_labels(buf, "x", value, "y", "1"), "y=\"1\"");
 	/* The longest one that fits: name, four bytes around it, NUL. */
 	value[(PVR_METRICS_LABELS - 1 - 5) / 2] = '\0';
-	pvr_metrics_labels(buf, "x", value, "y", "1", NULL);
+	pvr_metrics_labels(buf, "x", value, "y", "1");
 	assert_int_equal(strlen(buf), 2 + 2 + 2 * strlen(value));
 	assert_null(strchr(buf, 'y'));
 }
