@@ -14,7 +14,9 @@
 #include "daemon/control_path.h"
 #include "daemon/ctl_capture.h"
 #include "daemon/ctl_client.h"
+#include "daemon/ctl_domain.h"
 #include "daemon/ctl_fault.h"
+#include "daemon/ctl_hook.h"
 #include "daemon/ctl_print.h"
 #include "daemon/ctl_top.h"
 
@@ -45,6 +47,11 @@ static const char help[] =
 	"  fault load FILE        the faults of a file, one a line: all or none\n"
 	"  fault list             faults and their counters\n"
 	"  fault clear [ID]       remove one fault or all\n"
+	"  domain-xml [--vm FILE] [--posted-writes] NAME|ADAPTER\n"
+	"                         what a libvirt domain needs for an adapter, or insert it into\n"
+	"                         the domain in FILE, '-': standard input to output\n"
+	"  libvirt-hook DOMAIN OPERATION STEP [EXTRA]\n"
+	"                         what libvirt's hook does, with the domain on standard input\n"
 	"  log-level LEVEL        error, warn, info or debug\n"
 	"  reload                 read the key files and the peers file again: all or none\n"
 	"  version\n"
@@ -93,6 +100,7 @@ struct ctl_options {
 	struct pvr_top_options top;
 	struct pvr_capture_options capture;
 	bool has_capture_option;
+	struct pvr_domain_options domain;
 	const char *top_option; /* the last one that is only for top, or NULL */
 	char words[512]; /* KEY=VALUE of the options of 'fault add' */
 };
@@ -131,6 +139,28 @@ static int run_capture(const struct ctl_options *options, char **args, int num)
 	return pvr_ctl_capture(&capture, &err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
 }
 
+static int run_domain_xml(const struct ctl_options *options, char **args, int num)
+{
+	struct pvr_domain_options domain = options->domain;
+	struct pvr_error err;
+
+	(void)num;
+	domain.control = options->control;
+	domain.adapter = args[0];
+	return pvr_ctl_domain_xml(&domain, &err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
+}
+
+/* The domain's name is in its XML, too, and EXTRA is not used. */
+static int run_libvirt_hook(const struct ctl_options *options, char **args, int num)
+{
+	struct pvr_error err;
+
+	(void)num;
+	return pvr_ctl_hook(options->control, args[1], args[2], &err)
+		       ? EXIT_SUCCESS
+		       : complain(err.text, EXIT_FAILURE);
+}
+
 static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL, true },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL, true },
@@ -145,6 +175,8 @@ static const struct ctl_command commands[] = {
 	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL, false },
 	{ "link", 2, 2, { "name", "state" }, NULL, NULL, false },
 	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL, false },
+	{ "domain-xml", 1, 1, { NULL }, NULL, run_domain_xml, false },
+	{ "libvirt-hook", 3, 4, { NULL }, NULL, run_libvirt_hook, false },
 	{ "log-level", 1, 1, { "level" }, NULL, NULL, false },
 	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL, false },
 	{ "version", 0, 0, { NULL }, pvr_print_version, NULL, false },
@@ -174,6 +206,10 @@ static bool check_options(const struct ctl_options *options, const struct ctl_co
 	if (options->has_capture_option && command->run != run_capture)
 		return pvr_fail(err, "options --snaplen and --payload are for the command capture, "
 				     "see pvrdmactl --help");
+	if ((options->domain.file || options->domain.posted_writes) &&
+	    command->run != run_domain_xml)
+		return pvr_fail(err, "options --vm and --posted-writes are for the command "
+				     "domain-xml, see pvrdmactl --help");
 	if (!options->top_option || command->run == run_top)
 		return true;
 	return pvr_fail(err, "option %s is for the command top, see pvrdmactl --help",
@@ -275,7 +311,8 @@ static const struct option long_options[] = {
 	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
 	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
 	{ "seed", required_argument, NULL, 'f' },    { "snaplen", required_argument, NULL, 'S' },
-	{ "payload", no_argument, NULL, 'P' },	     { "help", no_argument, NULL, 'h' },
+	{ "payload", no_argument, NULL, 'P' },	     { "vm", required_argument, NULL, 'V' },
+	{ "posted-writes", no_argument, NULL, 'W' }, { "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'v' },	     { NULL, 0, NULL, 0 },
 };
 
@@ -371,6 +408,12 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 			status = parse_capture_option(key, options);
 			if (status >= 0)
 				return status;
+			break;
+		case 'V':
+			options->domain.file = optarg;
+			break;
+		case 'W':
+			options->domain.posted_writes = true;
 			break;
 		case 'h':
 			fputs(help, stdout);

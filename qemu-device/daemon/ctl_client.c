@@ -8,6 +8,7 @@
 
 #include "base/unix_socket.h"
 #include "daemon/ctl_client.h"
+#include "daemon/json_get.h"
 
 #define CTL_PATIENCE 10 /* seconds */
 #define RECEIVE_BYTES 4096
@@ -132,7 +133,7 @@ static void join(struct json_object *all, struct json_object *page)
 	}
 }
 
-static const char *text_of(const void *item, const char *key)
+static const char *text_in(const void *item, const char *key)
 {
 	struct json_object *const *obj = item, *text;
 
@@ -141,12 +142,12 @@ static const char *text_of(const void *item, const char *key)
 
 static int compare_names(const void *a, const void *b)
 {
-	return strcmp(text_of(a, "name"), text_of(b, "name"));
+	return strcmp(text_in(a, "name"), text_in(b, "name"));
 }
 
 static int compare_hosts(const void *a, const void *b)
 {
-	return strcmp(text_of(a, "host"), text_of(b, "host"));
+	return strcmp(text_in(a, "host"), text_in(b, "host"));
 }
 
 static void sort(struct json_object *reply, const char *key,
@@ -199,4 +200,20 @@ struct json_object *pvr_ctl_ask_pages(int fd, const char *path, struct json_obje
 	sort(all, "peers", compare_names);
 	sort(all, "hosts", compare_hosts);
 	return all;
+}
+
+/* ------------------------------------------------------------------ adapters */
+
+struct json_object *pvr_ctl_find_adapter(struct json_object *reply, const char *name)
+{
+	struct json_object *list, *obj;
+	size_t i, len;
+
+	list = list_of(reply, "adapters", &len);
+	for (i = 0; i < len; i++) {
+		obj = json_object_array_get_idx(list, i);
+		if (!strcmp(text_of(obj, "name"), name))
+			return obj;
+	}
+	return NULL;
 }

@@ -32,4 +32,7 @@ struct json_object *pvr_ctl_ask_line(int fd, const char *path, struct json_objec
 /* Return: false with @err filled if pvrdmad has refused the request. */
 bool pvr_ctl_is_ok(struct json_object *reply, struct pvr_error *err);
 
+/* Return: the adapter of this name in the reply to "adapters", or NULL. */
+struct json_object *pvr_ctl_find_adapter(struct json_object *reply, const char *name);
+
 #endif /* PVR_DAEMON_CTL_CLIENT_H */

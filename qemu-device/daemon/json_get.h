@@ -10,10 +10,11 @@
 static inline const char *text_of(struct json_object *obj, const char *key)
 {
 	struct json_object *value;
+	const char *text = NULL;
 
-	if (!json_object_object_get_ex(obj, key, &value))
-		return "?";
-	return json_object_get_string(value);
+	if (json_object_object_get_ex(obj, key, &value))
+		text = json_object_get_string(value);
+	return text ? text : "?";
 }
 
 static inline uint64_t number_of(struct json_object *obj, const char *key)

@@ -42,6 +42,8 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
     (["top", "--sort", "tx_b"], ["tx_bytes_rate"]),
     (["log-level", "w"], ["warn"]),
     (["fault", "l"], ["load", "list"]),
+    (["domain-xml", "--vm", "x", ""], ["vm1", "vm2"]),
+    (["domain-xml", "--v"], ["--version", "--vm"]),
     (["add-adapter", "name=vm3,ma"], ["name=vm3,mac="]),
     (["version", ""], []),
 ])

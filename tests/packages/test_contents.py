@@ -20,7 +20,7 @@ def of_tree(place, *patterns):
 DRIVER = ("VERSION", "Kbuild", "drivers/*.[ch]", "drivers/Kbuild", "include/*.h")
 FILES = {
     "pvrdmad": {
-        "etc/pvrdma/pvrdmad.conf",
+        "etc/pvrdma/pvrdmad.conf", "etc/libvirt/hooks/qemu.d/pvrdma",
         "usr/sbin/pvrdmad", "usr/sbin/pvrdmactl",
         "lib/systemd/system/pvrdmad.service", "usr/lib/sysusers.d/pvrdmad.conf",
         "usr/share/man/man8/pvrdmad.8.gz", "usr/share/man/man8/pvrdmactl.8.gz", "usr/share/man/man5/pvrdmad.conf.5.gz",
@@ -63,7 +63,7 @@ def test_version_is_that_of_the_file(packages, package):
 
 
 @pytest.mark.parametrize("package, pattern", [
-    ("pvrdmad", r"libc6 .*libcurl4.*libibverbs1.*libjson-c5.*libseccomp2.*libssl3"),
+    ("pvrdmad", r"libc6 .*libcurl4.*libibverbs1.*libjson-c5.*libseccomp2.*libssl3.*libxml2"),
     ("pvrdma-dkms", r"dkms"),
     ("pvrdma-provider", r"libibverbs1.*ibverbs-providers"),
     ("pvrdma-lab", r"mmdebstrap.*pvrdmad"),
