@@ -28,6 +28,8 @@ struct pvr_attach {
 	unsigned int log_lines, log_dropped;
 	unsigned int stalls; /* clients that stalled the worker; up to STALL_PAUSES_MAX - 1 */
 	char *path;
+	bool has_user; /* false: a client of each user is accepted */
+	uid_t user;
 };
 
 const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach)
@@ -195,6 +197,24 @@ static void refuse_second(struct pvr_attach *attach, int fd)
 	pvr_closer_close(attach->closer, fd);
 }
 
+/* Return: whether the client's user may attach. Closes @fd and logs the reason if not. */
+static bool check_user(struct pvr_attach *attach, int fd)
+{
+	struct ucred cred = { .uid = (uid_t)-1 };
+
+	if (!attach->has_user)
+		return true;
+	if (pvr_unix_peer(fd, &cred) && cred.uid == attach->user)
+		return true;
+	pvr_attach_log(attach, PVR_LOG_WARN,
+		       "process %d of user %u is refused: the adapter is for user %u; run QEMU as "
+		       "that user, or change the adapter's setting user",
+		       (int)cred.pid, (unsigned int)cred.uid, (unsigned int)attach->user);
+	pvr_attach_count(&attach->stats.refused, 1);
+	pvr_closer_close(attach->closer, fd);
+	return false;
+}
+
 static void listener_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_attach *attach = (struct pvr_attach *)source;
@@ -221,6 +241,8 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 		accept_failed(attach);
 		return;
 	}
+	if (!check_user(attach, fd))
+		return;
 	if (attach->client) {
 		refuse_second(attach, fd);
 		return;
@@ -284,7 +306,7 @@ static bool init(struct pvr_attach *attach, const struct pvr_attach_env *env, co
 
 struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 				     const struct pvr_adapter_config *config, const char *path,
-				     struct pvr_error *err)
+				     const uid_t *user, struct pvr_error *err)
 {
 	struct pvr_attach *attach = calloc(1, sizeof(*attach));
 
@@ -293,6 +315,8 @@ struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 		free(attach);
 		return NULL;
 	}
+	attach->has_user = user;
+	attach->user = user ? *user : 0;
 	attach->stats.ram_limit = config->memory ? config->memory : env->host_ram;
 	attach->adapter = pvr_adapter_create(env->engine, config, &adapter_ops, attach, err->text,
 					     sizeof(err->text));

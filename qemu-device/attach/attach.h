@@ -46,13 +46,14 @@ bool pvr_attach_make_folder(const char *tmp, char folder[PVR_ATTACH_FOLDER_MAX])
  * @env: must stay valid as long as the result
  * @config: copied
  * @path: socket path; copied
+ * @user: the only user whose processes may attach; NULL: each that can open the socket
  * @err: on failure, one line of text
  *
  * Return: the attachment, which owns the adapter, or NULL.
  */
 struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 				     const struct pvr_adapter_config *config, const char *path,
-				     struct pvr_error *err);
+				     const uid_t *user, struct pvr_error *err);
 
 /*
  * Unlinks the socket and begins to detach the VM, for which the device vanishes. The worker

@@ -3,6 +3,7 @@
 #include "daemon/adapter_settings.h"
 
 #include <net/if.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,30 @@ static bool set_worker(struct pvr_adapter_settings *adapter, const char *value,
 	return true;
 }
 
+bool pvr_adapter_is_user_number(const char *value)
+{
+	return *value && !value[strspn(value, "0123456789")] && strlen(value) < 10;
+}
+
+static bool set_user(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
+{
+	const struct passwd *pw;
+
+	if (pvr_adapter_is_user_number(value)) {
+		adapter->user = (uid_t)strtoul(value, NULL, 10);
+	} else {
+		/* cppcheck-suppress getpwnamCalled ; no other thread calls it. */
+		pw = *value ? getpwnam(value) : NULL;
+		if (!pw)
+			return pvr_fail(err,
+					"user '%.64s' is neither a user of this host nor a number",
+					value);
+		adapter->user = pw->pw_uid;
+	}
+	adapter->has_user = true;
+	return true;
+}
+
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err)
 {
@@ -188,9 +213,11 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_worker(adapter, value, err);
 	if (!strcmp(key, "wire"))
 		return set_wire(adapter, value, err);
+	if (!strcmp(key, "user"))
+		return set_user(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce, uar, memory, object-memory, worker and wire",
+			"hwversion, roce, uar, memory, object-memory, worker, wire and user",
 			key);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "engine.h"
@@ -15,7 +16,7 @@
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
-	"[,worker=N][,wire=unix:PATH|eth:INTERFACE]"
+	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,user=NAME]"
 
 #define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
@@ -32,6 +33,8 @@ struct pvr_adapter_settings {
 	uint64_t object_memory; /* see struct pvr_adapter_config */
 	bool has_worker; /* false: the worker with the fewest adapters */
 	unsigned int worker;
+	bool has_user; /* false: QEMUs of all users that can open the socket */
+	uid_t user; /* of QEMU */
 	char wire[PVR_PATH_MAX + 8]; /* see segment/segment.h; "": none */
 };
 
@@ -41,10 +44,13 @@ bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 
 /*
  * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory",
- * "worker" or "wire".
+ * "worker", "wire" or "user". A user's name is looked up, which can load libraries: a process with
+ * --seccomp accepts numbers only.
  */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);
+/* Return: whether a value of "user" is a number, which needs no look-up. */
+bool pvr_adapter_is_user_number(const char *value);
 /* Return: false with @err filled if a required setting is missing. */
 bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err);
 /* Calls @each for each KEY=VALUE of PVR_ADAPTER_SYNTAX until it returns false. */

@@ -81,17 +81,9 @@ static int complain(const char *text, int status)
 
 /* ----------------------------------------------------------------- requests */
 
-/* Checks before the request that the key is a known setting. */
-static bool put_word(void *request, const char *key, const char *value, struct pvr_error *err)
-{
-	struct pvr_adapter_settings scratch = { .name = "" };
-
-	return pvr_adapter_settings_set(&scratch, key, value, err) && put(request, key, value);
-}
-
 static bool put_adapter(struct json_object *request, const char *text, struct pvr_error *err)
 {
-	return pvr_adapter_words(text, put_word, request, err);
+	return pvr_adapter_words(text, pvr_ctl_put_setting, request, err);
 }
 
 struct ctl_options {

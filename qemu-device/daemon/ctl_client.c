@@ -7,8 +7,10 @@
 #include <sys/time.h>
 
 #include "base/unix_socket.h"
+#include "daemon/adapter_settings.h"
 #include "daemon/ctl_client.h"
 #include "daemon/json_get.h"
+#include "daemon/json_put.h"
 
 #define CTL_PATIENCE 10 /* seconds */
 #define RECEIVE_BYTES 4096
@@ -216,4 +218,19 @@ struct json_object *pvr_ctl_find_adapter(struct json_object *reply, const char *
 			return obj;
 	}
 	return NULL;
+}
+
+bool pvr_ctl_put_setting(void *request, const char *key, const char *value, struct pvr_error *err)
+{
+	struct pvr_adapter_settings scratch = { .name = "" };
+	char number[16];
+
+	if (!pvr_adapter_settings_set(&scratch, key, value, err))
+		return false;
+	if (scratch.has_user) {
+		snprintf(number, sizeof(number), "%u", (unsigned int)scratch.user);
+		value = number;
+	}
+	put_text(request, key, value);
+	return true;
 }

@@ -35,4 +35,11 @@ bool pvr_ctl_is_ok(struct json_object *reply, struct pvr_error *err);
 /* Return: the adapter of this name in the reply to "adapters", or NULL. */
 struct json_object *pvr_ctl_find_adapter(struct json_object *reply, const char *name);
 
+/*
+ * Put a setting of an adapter into the request @request, a struct json_object, if it is a known one:
+ * an argument of pvr_adapter_words(). pvrdmad gets the number of a user. Return: false with @err
+ * filled.
+ */
+bool pvr_ctl_put_setting(void *request, const char *key, const char *value, struct pvr_error *err);
+
 #endif /* PVR_DAEMON_CTL_CLIENT_H */

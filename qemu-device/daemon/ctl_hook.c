@@ -82,12 +82,6 @@ static bool check_existing(struct json_object *obj, const struct pvr_adapter_set
 			settings->name, text_of(obj, "qemu_pid"));
 }
 
-static bool put_word(void *request, const char *key, const char *value, struct pvr_error *err)
-{
-	put_text(request, key, value);
-	return true;
-}
-
 static bool make_adapter(void *opaque, const char *text, struct pvr_error *err)
 {
 	struct json_object *reply, *request, *existing;
@@ -106,7 +100,7 @@ static bool make_adapter(void *opaque, const char *text, struct pvr_error *err)
 	if (!ok || existing)
 		return ok;
 	request = command("add-adapter");
-	if (!pvr_adapter_words(text, put_word, request, err)) {
+	if (!pvr_adapter_words(text, pvr_ctl_put_setting, request, err)) {
 		json_object_put(request);
 		return false;
 	}

@@ -139,7 +139,8 @@ static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
 			return NULL;
 		config->port = pvr_segment_port(*segment);
 	}
-	attach = pvr_attach_create(&thread->env, config, settings->socket, why);
+	attach = pvr_attach_create(&thread->env, config, settings->socket,
+				   settings->has_user ? &settings->user : NULL, why);
 	if (!attach)
 		pvr_segment_destroy(*segment);
 	return attach;

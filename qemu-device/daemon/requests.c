@@ -379,7 +379,7 @@ static bool run_add_adapter(struct request *request)
 {
 	static const char *const keys[] = {
 		"name", "socket", "mac",	   "fabric", "hwversion", "roce",
-		"uar",	"memory", "object-memory", "worker", "wire",
+		"uar",	"memory", "object-memory", "worker", "wire",	  "user",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;
@@ -387,6 +387,8 @@ static bool run_add_adapter(struct request *request)
 
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		value = text_arg(request, keys[i]);
+		if (value && !strcmp(keys[i], "user") && !pvr_adapter_is_user_number(value))
+			return pvr_fail(&request->err, "user '%.64s' is not a number", value);
 		if (value && !pvr_adapter_settings_set(&settings, keys[i], value, &request->err))
 			return false;
 	}

@@ -587,7 +587,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fill_ram();
 	config.uar_mapped = data[0] & 1;
-	w.attach = pvr_attach_create(&w.env, &config, w.path, &err);
+	w.attach = pvr_attach_create(&w.env, &config, w.path, NULL, &err);
 	if (!w.attach)
 		fg_die("cannot attach: %s", err.text);
 	w.current = 0;
