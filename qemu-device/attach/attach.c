@@ -30,6 +30,7 @@ struct pvr_attach {
 	char *path;
 	bool has_user; /* false: a client of each user is accepted */
 	uid_t user;
+	bool msi;
 };
 
 const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach)
@@ -40,6 +41,11 @@ const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach)
 struct pvr_closer *pvr_attach_closer(const struct pvr_attach *attach)
 {
 	return attach->closer;
+}
+
+bool pvr_attach_has_msi(const struct pvr_attach *attach)
+{
+	return attach->msi;
 }
 
 struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach)
@@ -290,14 +296,18 @@ static void raise_vector(void *host, uint32_t vector)
 
 static const struct pvr_adapter_ops adapter_ops = { .raise = raise_vector };
 
-static bool init(struct pvr_attach *attach, const struct pvr_attach_env *env, const char *path)
+static bool init(struct pvr_attach *attach, const struct pvr_attach_env *env,
+		 const struct pvr_attach_settings *settings)
 {
 	attach->env = env;
+	attach->has_user = settings->user;
+	attach->user = settings->user ? *settings->user : 0;
+	attach->msi = settings->msi;
 	attach->listener.fd = -1;
 	attach->closer = pvr_closer_create();
 	if (!attach->closer)
 		return false;
-	attach->path = strdup(path);
+	attach->path = strdup(settings->path);
 	if (attach->path)
 		return true;
 	pvr_closer_destroy(attach->closer);
@@ -305,18 +315,17 @@ static bool init(struct pvr_attach *attach, const struct pvr_attach_env *env, co
 }
 
 struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
-				     const struct pvr_adapter_config *config, const char *path,
-				     const uid_t *user, struct pvr_error *err)
+				     const struct pvr_adapter_config *config,
+				     const struct pvr_attach_settings *settings,
+				     struct pvr_error *err)
 {
 	struct pvr_attach *attach = calloc(1, sizeof(*attach));
 
-	if (!attach || !init(attach, env, path)) {
+	if (!attach || !init(attach, env, settings)) {
 		pvr_fail(err, "out of memory");
 		free(attach);
 		return NULL;
 	}
-	attach->has_user = user;
-	attach->user = user ? *user : 0;
 	attach->stats.ram_limit = config->memory ? config->memory : env->host_ram;
 	attach->adapter = pvr_adapter_create(env->engine, config, &adapter_ops, attach, err->text,
 					     sizeof(err->text));

@@ -41,19 +41,25 @@ struct pvr_attach_env {
  */
 bool pvr_attach_make_folder(const char *tmp, char folder[PVR_ATTACH_FOLDER_MAX]);
 
+struct pvr_attach_settings {
+	const char *path; /* of the socket; copied */
+	const uid_t *user; /* whose processes may attach; NULL: each that can open the socket */
+	bool msi; /* one MSI vector instead of MSI-X */
+};
+
 /**
  * pvr_attach_create() - create an adapter and listen for its VM
  * @env: must stay valid as long as the result
  * @config: copied
- * @path: socket path; copied
- * @user: the only user whose processes may attach; NULL: each that can open the socket
+ * @settings: copied
  * @err: on failure, one line of text
  *
  * Return: the attachment, which owns the adapter, or NULL.
  */
 struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
-				     const struct pvr_adapter_config *config, const char *path,
-				     const uid_t *user, struct pvr_error *err);
+				     const struct pvr_adapter_config *config,
+				     const struct pvr_attach_settings *settings,
+				     struct pvr_error *err);
 
 /*
  * Unlinks the socket and begins to detach the VM, for which the device vanishes. The worker

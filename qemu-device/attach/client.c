@@ -558,7 +558,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	client->source.ready = client_ready;
 	client->patience.expired = out_of_patience;
 	client->retry.expired = retry;
-	pvr_irq_init(&client->irq);
+	pvr_irq_init(&client->irq, pvr_attach_has_msi(attach));
 	client->uar.fd = -1;
 	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
 		pvr_closer_close(pvr_attach_closer(attach), fd);

@@ -86,6 +86,8 @@ void pvr_device_write(struct pvr_client *client, uint32_t region, uint64_t offse
 struct pvr_closer *pvr_attach_closer(const struct pvr_attach *attach);
 const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach);
 struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach);
+/* Return: whether the device has one MSI vector instead of MSI-X. */
+bool pvr_attach_has_msi(const struct pvr_attach *attach);
 /* Rate-limited per adapter, since clients can cause any number of lines. */
 __attribute__((format(printf, 3, 4))) void
 pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const char *fmt, ...);

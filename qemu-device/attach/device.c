@@ -25,6 +25,8 @@
 #include "base/unix_socket.h"
 
 #define CONFIG_SIZE 256
+/* Behind the standard header. libvfio-user has no capability MSI, so it is written here. */
+#define MSI_OFFSET 0x40
 
 /* Bits of the configuration space that a guest can write. */
 struct config_field {
@@ -43,25 +45,53 @@ static const struct config_field writable[] = {
 	{ PCI_INTERRUPT_LINE, 1, 0xff },
 };
 
+/* One message with an address of 64 bits, without masks. */
+static const struct config_field msi_writable[] = {
+	{ MSI_OFFSET + PCI_MSI_FLAGS, 1, PCI_MSI_FLAGS_ENABLE },
+	{ MSI_OFFSET + PCI_MSI_ADDRESS_LO, 4, ~3u },
+	{ MSI_OFFSET + PCI_MSI_ADDRESS_HI, 4, ~0u },
+	{ MSI_OFFSET + PCI_MSI_DATA_64, 2, 0xffff },
+};
+
 static uint8_t *config_space(vfu_ctx_t *vfu)
 {
 	return vfu_pci_get_config_space(vfu)->raw;
 }
 
+static uint8_t bits_of(const struct config_field *fields, size_t num, size_t offset)
+{
+	size_t i;
+
+	for (i = 0; i < num; i++) {
+		if (offset >= fields[i].offset &&
+		    offset < (size_t)fields[i].offset + fields[i].size)
+			return (uint8_t)(fields[i].mask >> 8 * (offset - fields[i].offset));
+	}
+	return 0;
+}
+
+static bool has_msi(vfu_ctx_t *vfu)
+{
+	const struct pvr_client *client = vfu_get_private(vfu);
+
+	return pvr_attach_has_msi(client->attach);
+}
+
 /* The writable bits of one byte. libvfio-user has chosen the offset of MSI-X. */
 static uint8_t writable_bits(vfu_ctx_t *vfu, size_t offset)
 {
-	size_t msix = vfu_pci_find_capability(vfu, false, PCI_CAP_ID_MSIX);
-	size_t i;
+	uint8_t bits = bits_of(writable, sizeof(writable) / sizeof(writable[0]), offset);
+	size_t msix;
 
-	if (msix && offset == msix + PCI_MSIX_FLAGS + 1)
-		return (PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL) >> 8;
-	for (i = 0; i < sizeof(writable) / sizeof(writable[0]); i++) {
-		if (offset >= writable[i].offset &&
-		    offset < (size_t)writable[i].offset + writable[i].size)
-			return (uint8_t)(writable[i].mask >> 8 * (offset - writable[i].offset));
-	}
-	return 0;
+	if (bits)
+		return bits;
+	if (has_msi(vfu))
+		return bits_of(msi_writable, sizeof(msi_writable) / sizeof(msi_writable[0]),
+			       offset);
+	msix = vfu_pci_find_capability(vfu, false, PCI_CAP_ID_MSIX);
+	return msix && offset == msix + PCI_MSIX_FLAGS + 1
+		       ? (PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL) >> 8
+		       : 0;
 }
 
 static void update_bus_master(struct pvr_client *client)
@@ -222,7 +252,18 @@ static int set_up_regions(vfu_ctx_t *vfu)
 	return 0;
 }
 
-static int set_up_capabilities(vfu_ctx_t *vfu)
+static int set_up_msi(vfu_ctx_t *vfu)
+{
+	uint8_t *config = config_space(vfu);
+
+	config[PCI_STATUS] |= PCI_STATUS_CAP_LIST;
+	config[PCI_CAPABILITY_LIST] = MSI_OFFSET;
+	config[MSI_OFFSET + PCI_CAP_LIST_ID] = PCI_CAP_ID_MSI;
+	config[MSI_OFFSET + PCI_MSI_FLAGS] = PCI_MSI_FLAGS_64BIT;
+	return vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSI_IRQ, 1);
+}
+
+static int set_up_msix(vfu_ctx_t *vfu)
 {
 	struct msixcap msix = {
 		.hdr.id = PCI_CAP_ID_MSIX,
@@ -231,7 +272,9 @@ static int set_up_capabilities(vfu_ctx_t *vfu)
 		.mpba = { .pbir = PVR_BAR_MSIX, .pbao = PVR_MSIX_PBA_OFFSET >> 3 },
 	};
 
-	return vfu_pci_add_capability(vfu, 0, 0, &msix) < 0 ? -1 : 0;
+	if (vfu_pci_add_capability(vfu, 0, 0, &msix) < 0)
+		return -1;
+	return vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSIX_IRQ, PVR_VEC_MAX);
 }
 
 static int set_up_device(vfu_ctx_t *vfu)
@@ -243,9 +286,8 @@ static int set_up_device(vfu_ctx_t *vfu)
 	vfu_pci_set_id(vfu, PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID, PVR_PCI_VENDOR_ID,
 		       PVR_PCI_DEVICE_ID);
 	vfu_pci_set_class(vfu, PVR_PCI_CLASS >> 8, PVR_PCI_CLASS & 0xff, 0);
-	if (set_up_regions(vfu) < 0 || set_up_capabilities(vfu) < 0 ||
+	if (set_up_regions(vfu) < 0 || (has_msi(vfu) ? set_up_msi(vfu) : set_up_msix(vfu)) < 0 ||
 	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_INTX_IRQ, 1) < 0 ||
-	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSIX_IRQ, PVR_VEC_MAX) < 0 ||
 	    vfu_setup_device_reset_cb(vfu, device_reset) < 0 || vfu_realize_ctx(vfu) < 0)
 		return -1;
 	/* libvfio-user marks missing BARs as I/O ports. */

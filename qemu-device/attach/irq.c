@@ -23,10 +23,11 @@
 
 #include "attach/irq.h"
 
-void pvr_irq_init(struct pvr_irq *irq)
+void pvr_irq_init(struct pvr_irq *irq, bool msi)
 {
 	unsigned int i;
 
+	irq->msi = msi;
 	for (i = 0; i < PVR_VEC_MAX; i++)
 		irq->fds[i] = -1;
 	irq->stalled = false;
@@ -53,6 +54,8 @@ void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector)
 {
 	const uint64_t one = 1;
 
+	if (irq->msi)
+		vector = 0;
 	if (irq->fds[vector] < 0) {
 		irq->pending[vector] |= irq->enabled;
 		return;
@@ -95,7 +98,7 @@ static int check_fd(int fd, struct pvr_error *err)
 }
 
 /* Number of interrupts of the device, as libvfio-user announces them. */
-static uint32_t num_irqs(uint32_t index)
+static uint32_t num_irqs(const struct pvr_irq *irq, uint32_t index)
 {
 	switch (index) {
 	case VFIO_PCI_INTX_IRQ_INDEX:
@@ -103,14 +106,16 @@ static uint32_t num_irqs(uint32_t index)
 	case VFIO_PCI_REQ_IRQ_INDEX:
 		return 1;
 	case VFIO_PCI_MSIX_IRQ_INDEX:
-		return PVR_VEC_MAX;
+		return irq->msi ? 0 : PVR_VEC_MAX;
+	case VFIO_PCI_MSI_IRQ_INDEX:
+		return irq->msi ? 1 : 0;
 	default:
 		return 0;
 	}
 }
 
-static int check_set(const struct vfio_irq_set *set, size_t len, size_t num_fds,
-		     struct pvr_error *err)
+static int check_set(const struct pvr_irq *irq, const struct vfio_irq_set *set, size_t len,
+		     size_t num_fds, struct pvr_error *err)
 {
 	uint32_t action = set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK;
 	uint32_t type = set->flags & VFIO_IRQ_SET_DATA_TYPE_MASK;
@@ -119,9 +124,9 @@ static int check_set(const struct vfio_irq_set *set, size_t len, size_t num_fds,
 		pvr_fail(err, "SET_IRQS of %zu bytes, expected at least %zu", len, sizeof(*set));
 		return -EINVAL;
 	}
-	if ((uint64_t)set->start + set->count > num_irqs(set->index)) {
+	if ((uint64_t)set->start + set->count > num_irqs(irq, set->index)) {
 		pvr_fail(err, "SET_IRQS for vectors %u+%u of type %u, which has %u", set->start,
-			 set->count, set->index, num_irqs(set->index));
+			 set->count, set->index, num_irqs(irq, set->index));
 		return -EINVAL;
 	}
 	/* No count means all vectors, see apply(). */
@@ -159,13 +164,18 @@ static void raise_pending(struct pvr_irq *irq)
 	}
 }
 
-/* INTx and MSI-X share the table: a guest enables only one of them. */
+static bool is_message(uint32_t index)
+{
+	return index == VFIO_PCI_MSIX_IRQ_INDEX || index == VFIO_PCI_MSI_IRQ_INDEX;
+}
+
+/* INTx, MSI and MSI-X share the table: a guest enables only one of them. */
 static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds, size_t num_fds)
 {
-	uint32_t count = set->count ? set->count : num_irqs(set->index);
+	uint32_t count = set->count ? set->count : num_irqs(irq, set->index);
 	uint32_t i;
 
-	if (set->index != VFIO_PCI_INTX_IRQ_INDEX && set->index != VFIO_PCI_MSIX_IRQ_INDEX)
+	if (set->index != VFIO_PCI_INTX_IRQ_INDEX && !is_message(set->index))
 		return;
 	for (i = 0; i < count; i++) {
 		set_fd(irq, set->start + i, num_fds ? fds[i] : -1);
@@ -174,14 +184,14 @@ static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds,
 	}
 	/* Removing the eventfd of one vector leaves MSI-X enabled. */
 	if (num_fds || !set->count)
-		irq->enabled = set->index == VFIO_PCI_MSIX_IRQ_INDEX && num_fds;
+		irq->enabled = is_message(set->index) && num_fds;
 	raise_pending(irq);
 }
 
 int pvr_irq_set(struct pvr_irq *irq, struct pvr_adapter *adapter, const struct vfio_irq_set *set,
 		size_t len, int *fds, size_t num_fds, struct pvr_error *err)
 {
-	int ret = check_set(set, len, num_fds, err);
+	int ret = check_set(irq, set, len, num_fds, err);
 	size_t i;
 
 	for (i = 0; !ret && i < num_fds; i++)

@@ -9,9 +9,10 @@
 #include "engine.h"
 
 struct pvr_irq {
+	bool msi; /* there is one vector, of MSI, for all causes */
 	int fds[PVR_VEC_MAX]; /* -1: none */
 	bool stalled; /* a write blocked until a signal came; read by any thread */
-	bool enabled; /* MSI-X is enabled */
+	bool enabled; /* MSI-X or MSI is enabled */
 	bool pending[PVR_VEC_MAX]; /* vectors raised while they had no eventfd */
 };
 
@@ -21,10 +22,11 @@ struct pvr_irq {
  * pvr_irq_raise().
  */
 
-void pvr_irq_init(struct pvr_irq *irq);
+void pvr_irq_init(struct pvr_irq *irq, bool msi);
 void pvr_irq_close_all(struct pvr_irq *irq);
 
-/* Never blocks. A vector without an eventfd becomes pending if MSI-X is enabled. */
+/* Never blocks. A vector without an eventfd becomes pending if MSI-X is enabled.
+ * With MSI, all vectors are vector 0. */
 void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector);
 
 /**

@@ -100,6 +100,15 @@ static bool set_uar(struct pvr_adapter_settings *adapter, const char *value, str
 	return pvr_fail(err, "uar '%s' is neither mapped nor trapped", value);
 }
 
+static bool set_interrupts(struct pvr_adapter_settings *adapter, const char *value,
+			   struct pvr_error *err)
+{
+	adapter->msi = !strcmp(value, "msi");
+	if (adapter->msi || !strcmp(value, "msix"))
+		return true;
+	return pvr_fail(err, "interrupts '%s' is neither msix nor msi", value);
+}
+
 static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
 	static const char unix_prefix[] = "unix:", eth_prefix[] = "eth:";
@@ -215,9 +224,12 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_wire(adapter, value, err);
 	if (!strcmp(key, "user"))
 		return set_user(adapter, value, err);
+	if (!strcmp(key, "interrupts"))
+		return set_interrupts(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce, uar, memory, object-memory, worker, wire and user",
+			"hwversion, roce, uar, memory, object-memory, worker, wire, "
+			"user and interrupts",
 			key);
 }
 

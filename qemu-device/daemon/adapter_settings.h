@@ -16,7 +16,8 @@
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
-	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,user=NAME]"
+	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,user=NAME]"                       \
+	"[,interrupts=msix|msi]"
 
 #define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
@@ -35,6 +36,7 @@ struct pvr_adapter_settings {
 	unsigned int worker;
 	bool has_user; /* false: QEMUs of all users that can open the socket */
 	uid_t user; /* of QEMU */
+	bool msi; /* one MSI vector: QEMU 11.1 can unplug the device */
 	char wire[PVR_PATH_MAX + 8]; /* see segment/segment.h; "": none */
 };
 
@@ -44,7 +46,7 @@ bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 
 /*
  * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory",
- * "worker", "wire" or "user". A user's name is looked up, which can load libraries: a process with
+ * "worker", "wire", "user" or "interrupts". A user's name is looked up, which can load libraries: a process with
  * --seccomp accepts numbers only.
  */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,

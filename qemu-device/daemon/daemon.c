@@ -130,6 +130,11 @@ static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
 		.name = settings->name,
 		.mac = config->mac,
 	};
+	const struct pvr_attach_settings attachment = {
+		.path = settings->socket,
+		.user = settings->has_user ? &settings->user : NULL,
+		.msi = settings->msi,
+	};
 	struct pvr_attach *attach;
 
 	*segment = NULL;
@@ -139,8 +144,7 @@ static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
 			return NULL;
 		config->port = pvr_segment_port(*segment);
 	}
-	attach = pvr_attach_create(&thread->env, config, settings->socket,
-				   settings->has_user ? &settings->user : NULL, why);
+	attach = pvr_attach_create(&thread->env, config, &attachment, why);
 	if (!attach)
 		pvr_segment_destroy(*segment);
 	return attach;

@@ -19,13 +19,13 @@ QUERY_PORT = 0
 class Guest:
     """The driver side of an attached client."""
 
-    def __init__(self, client):
+    def __init__(self, client, msi=False):
         self.client = client
         self.fd = v.memfd(RAM_SIZE)
         self.ram = mmap.mmap(self.fd, RAM_SIZE)
-        self.vectors = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(3)]
+        self.vectors = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(1 if msi else 3)]
         client.map(0, RAM_SIZE, [self.fd])
-        client.set_irqs(v.MSIX, 0, 3, self.vectors)
+        client.set_irqs(v.MSI if msi else v.MSIX, 0, len(self.vectors), self.vectors)
 
     def put(self, address, fmt, *values):
         struct.pack_into("<" + fmt, self.ram, address, *values)

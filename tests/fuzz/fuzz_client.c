@@ -580,6 +580,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pvr_adapter_config config = { .name = "vm", .mac = { 0x52, 0x54, 0, 0, 0, 1 } };
 	const uint8_t *at = data + RECORDS_HEAD;
 	const int before = lowest_fd();
+	struct pvr_attach_settings settings = { .path = w.path };
 	struct pvr_attach_stats stats;
 	struct pvr_error err;
 
@@ -587,7 +588,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fill_ram();
 	config.uar_mapped = data[0] & 1;
-	w.attach = pvr_attach_create(&w.env, &config, w.path, NULL, &err);
+	settings.msi = data[0] >> 6 & 1;
+	w.attach = pvr_attach_create(&w.env, &config, &settings, &err);
 	if (!w.attach)
 		fg_die("cannot attach: %s", err.text);
 	w.current = 0;
