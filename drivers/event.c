@@ -201,6 +201,23 @@ static irqreturn_t event_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+static bool has_events(struct pvr_evring *ring)
+{
+	u32 tail = le32_to_cpu(READ_ONCE(ring->ring_shm->prod_tail));
+
+	return pvr_ring_used(tail, READ_ONCE(ring->head), ring->n);
+}
+
+/* The only vector of a device without MSI-X. It does not tell the cause. */
+static irqreturn_t any_irq(int irq, void *data)
+{
+	struct pvr_dev *dev = data;
+
+	complete(&dev->cmd.done);
+	pvr_vectors_poll(dev);
+	return has_events(&dev->events) ? IRQ_WAKE_THREAD : IRQ_HANDLED;
+}
+
 void pvr_cq_complete(struct pvr_dev *dev, u32 handle)
 {
 	struct pvr_cq *cq = cq_get(dev, handle);
@@ -275,6 +292,20 @@ err_cmd:
 	return err;
 }
 
+static int request_one_irq(struct pvr_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+	int err = pvr_vectors_request_irqs(dev);
+
+	if (err)
+		return err;
+	err = pci_request_irq(pdev, 0, any_irq, event_thread, dev, "pvrdma:%s",
+			      pci_name(pdev));
+	if (err)
+		pvr_vectors_free_irqs(dev);
+	return err;
+}
+
 int pvr_irq_init(struct pvr_dev *dev)
 {
 	struct pci_dev *pdev = dev->pdev;
@@ -282,14 +313,16 @@ int pvr_irq_init(struct pvr_dev *dev)
 
 	n = pci_alloc_irq_vectors(pdev, PVR_VEC_NUM,
 				  PVR_VEC_CQ + dev->num_vectors, PCI_IRQ_MSIX);
-	if (n < 0) {
+	dev->one_irq = n < 0 &&
+		       pci_alloc_irq_vectors(pdev, 1, 1, PCI_IRQ_MSI) == 1;
+	if (n < 0 && !dev->one_irq) {
 		dev_err(&pdev->dev,
-			"no %d MSI-X vectors: %pe; completions would be lost without\n",
+			"neither %d MSI-X vectors nor MSI: %pe; completions would be lost without\n",
 			PVR_VEC_NUM, ERR_PTR(n));
 		return n;
 	}
-	pvr_vectors_limit(dev, n - PVR_VEC_CQ);
-	err = request_irqs(dev);
+	pvr_vectors_limit(dev, dev->one_irq ? 1 : n - PVR_VEC_CQ);
+	err = dev->one_irq ? request_one_irq(dev) : request_irqs(dev);
 	if (err)
 		pci_free_irq_vectors(pdev);
 	return err;
@@ -298,7 +331,11 @@ int pvr_irq_init(struct pvr_dev *dev)
 void pvr_irq_exit(struct pvr_dev *dev)
 {
 	pvr_vectors_free_irqs(dev);
-	pci_free_irq(dev->pdev, PVR_VEC_ASYNC, dev);
-	pci_free_irq(dev->pdev, PVR_VEC_CMD, dev);
+	if (dev->one_irq) {
+		pci_free_irq(dev->pdev, 0, dev);
+	} else {
+		pci_free_irq(dev->pdev, PVR_VEC_ASYNC, dev);
+		pci_free_irq(dev->pdev, PVR_VEC_CMD, dev);
+	}
 	pci_free_irq_vectors(dev->pdev);
 }

@@ -155,6 +155,7 @@ struct pvr_dev {
 	struct pvr_evring events;
 	struct pvr_comp_vector vectors[PVR_CQ_VECTORS_MAX];
 	u32 num_vectors; /* completion vectors, at least 1 */
+	bool one_irq; /* MSI: one vector for commands, events and completions */
 
 	struct pvr_page_cache dir_pages;
 	struct list_head kept; /* see kept.c */

@@ -93,6 +93,11 @@ static irqreturn_t cq_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+void pvr_vectors_poll(struct pvr_dev *dev)
+{
+	cq_irq(0, &dev->vectors[0]);
+}
+
 static int irq_of(struct pvr_dev *dev, u32 i)
 {
 	return pci_irq_vector(dev->pdev, PVR_VEC_CQ + i);
@@ -114,11 +119,12 @@ static void spread(struct pvr_dev *dev, u32 i)
 
 static int request_irq_of(struct pvr_dev *dev, u32 i)
 {
-	int err;
+	int err = 0;
 
-	err = pci_request_irq(dev->pdev, PVR_VEC_CQ + i, cq_irq, NULL,
-			      &dev->vectors[i], "pvrdma-cq%u:%s", i,
-			      pci_name(dev->pdev));
+	if (!dev->one_irq)
+		err = pci_request_irq(dev->pdev, PVR_VEC_CQ + i, cq_irq, NULL,
+				      &dev->vectors[i], "pvrdma-cq%u:%s", i,
+				      pci_name(dev->pdev));
 	if (!err)
 		spread(dev, i);
 	return err;
@@ -126,6 +132,8 @@ static int request_irq_of(struct pvr_dev *dev, u32 i)
 
 static void free_irq_of(struct pvr_dev *dev, u32 i)
 {
+	if (dev->one_irq)
+		return;
 	irq_update_affinity_hint(irq_of(dev, i), NULL);
 	pci_free_irq(dev->pdev, PVR_VEC_CQ + i, &dev->vectors[i]);
 }

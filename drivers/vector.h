@@ -24,12 +24,15 @@ void pvr_vectors_exit(struct pvr_dev *dev);
 
 /**
  * pvr_vectors_request_irqs() - request the vectors' interrupts
- * @dev: the adapter, which has an MSI-X vector for each of them
+ * @dev: the adapter, which has an MSI-X vector for each of them, or one_irq
  *
  * Return: 0 or -errno, with no interrupt requested.
  */
 int pvr_vectors_request_irqs(struct pvr_dev *dev);
 void pvr_vectors_free_irqs(struct pvr_dev *dev);
+
+/* Complete the notified CQs of vector 0. Call in the interrupt of a device with one_irq. */
+void pvr_vectors_poll(struct pvr_dev *dev);
 
 /**
  * pvr_vectors_limit() - free the vectors that have no MSI-X vector

@@ -73,6 +73,7 @@ enum answer {
 
 struct irq {
 	irq_handler_t *handler;
+	irq_handler_t *thread;
 	void *data;
 };
 
@@ -294,10 +295,16 @@ u64 pci_resource_len(const struct pci_dev *pdev, int bar)
 
 int pci_alloc_irq_vectors(struct pci_dev *pdev, int least, int most, int flags)
 {
-	int n = least + take_byte() % 4;
+	u8 byte;
+	int n;
 
 	(void)pdev;
-	(void)flags;
+	if (flags == PCI_IRQ_MSI)
+		return least;
+	byte = take_byte();
+	n = least + byte % 4;
+	if (byte & 0x80)
+		return -ENOSPC; /* a device with MSI */
 	return n < most ? n : most;
 }
 
@@ -308,7 +315,7 @@ int pci_request_irq(struct pci_dev *pdev, uint nr, irq_handler_t *handler, irq_h
 	(void)format;
 	if (nr >= ARRAY_SIZE(w.irqs))
 		die("an interrupt beyond the last");
-	w.irqs[nr] = (struct irq){ handler ? handler : thread, data };
+	w.irqs[nr] = (struct irq){ handler ? handler : thread, thread, data };
 	return 0;
 }
 
@@ -673,8 +680,8 @@ static void interrupt(void)
 {
 	u32 nr = take_byte() % (u32)ARRAY_SIZE(w.irqs);
 
-	if (w.irqs[nr].handler)
-		w.irqs[nr].handler((int)nr, w.irqs[nr].data);
+	if (w.irqs[nr].handler && w.irqs[nr].handler((int)nr, w.irqs[nr].data) == IRQ_WAKE_THREAD)
+		w.irqs[nr].thread((int)nr, w.irqs[nr].data);
 }
 
 static void write_page(void)

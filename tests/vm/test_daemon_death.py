@@ -4,20 +4,16 @@
 Doorbells are mapped: otherwise QEMU 11.1 can abort when pvrdmad dies while QEMU sends a message, see docs/reliability.md.
 """
 
-import contextlib
-import json
-
 import pytest
 import storage
 from boots import APPS_PACKAGES
-from daemon_process import Daemon
+from own_daemon import NODES, own_daemon
 from qmp import Qmp
-from steps import Step, run_steps
+from steps import Step
 from traffic import ENDLESS
 
 pytestmark = pytest.mark.slow
 
-NODES = (1, 2)
 BEFORE = Step("before", "pingpong 18515 1 2 -c -s 4096 -n 50")
 # The driver notices within five seconds. Programs that wait for events of the device get one; all programs can end.
 DIES = Step("daemon-dies", ENDLESS + """
@@ -85,47 +81,29 @@ def plug_in(folder, daemon):
 
     QEMU 11.1 gives devices with the same socket path the same eventfds, so the path is not that of the dead device.
     """
-    daemon.start([daemon.option(node) for node in NODES])
+    daemon.start_again()
     for node in NODES:
         with Qmp(folder / f"node{node}.qmp") as qemu:
             qemu.execute("device_add", driver="vfio-user-pci", id="second", bus="spare-port",
                          socket={"type": "unix", "path": f"{folder}/./{daemon.socket(node).name}"})
 
 
-class OwnDaemon(Daemon):
-    """With the MACs of vmlab's NICs."""
-
-    def option(self, node):
-        return f"--adapter=name=node{node},socket={self.socket(node)},mac=52:54:00:77:00:{node:02x},uar=mapped"
-
-    def __init__(self, folder):
-        self.folder, self.control, self.log_path = folder, folder / "control", folder / "pvrdmad.log"
-        self.start([self.option(node) for node in NODES])
-
-
-@contextlib.contextmanager
-def own_daemon(tmp_path_factory, name, steps, dies, again, **options):
-    """A run of steps. In dies the daemon is killed, in again it starts again."""
-    folder = tmp_path_factory.mktemp(name)
-    (folder / "run").mkdir()
-    daemon = OwnDaemon(folder)
-    watch = {f"{dies.name}.now": lambda _: daemon.kill(), f"{again.name}.now": lambda _: plug_in(folder, daemon)}
-    try:
-        yield run_steps(folder / "run", steps, watch, qmp=folder, pvrdmad_control=daemon.control,
-                        adapter_socket=[daemon.socket(node) for node in NODES], **options)
-    finally:
-        daemon.stop()
+def watch(dies, again):
+    """In dies the daemon is killed, in again it starts again."""
+    def watchers(folder, daemon):
+        return {f"{dies.name}.now": lambda _: daemon.kill(), f"{again.name}.now": lambda _: plug_in(folder, daemon)}
+    return watchers
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    with own_daemon(tmp_path_factory, "death", STEPS, DIES, AGAIN) as run:
+    with own_daemon(tmp_path_factory, "death", STEPS, "uar=mapped", watch(DIES, AGAIN)) as run:
         yield run
 
 
 @pytest.fixture(scope="module")
 def storage_run(tmp_path_factory):
-    with own_daemon(tmp_path_factory, "storage-death", STORAGE_STEPS, STORAGE_DIES, STORAGE_AGAIN,
+    with own_daemon(tmp_path_factory, "storage-death", STORAGE_STEPS, "uar=mapped", watch(STORAGE_DIES, STORAGE_AGAIN),
                     packages=APPS_PACKAGES) as run:
         yield run
 

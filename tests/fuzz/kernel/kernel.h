@@ -422,9 +422,10 @@ u64 pci_resource_len(const struct pci_dev *pdev, int bar);
 #define pci_resource_end(pdev, bar) \
 	(pci_resource_start(pdev, bar) + pci_resource_len(pdev, bar) - 1)
 #define pci_name(pdev) "pci"
-#define PCI_IRQ_MSIX 0
+#define PCI_IRQ_MSIX 4
+#define PCI_IRQ_MSI 2
 
-typedef enum { IRQ_HANDLED } irqreturn_t;
+typedef enum { IRQ_HANDLED, IRQ_WAKE_THREAD } irqreturn_t;
 typedef irqreturn_t irq_handler_t(int irq, void *data);
 int pci_alloc_irq_vectors(struct pci_dev *pdev, int least, int most, int flags);
 int pci_request_irq(struct pci_dev *pdev, uint nr, irq_handler_t *handler, irq_handler_t *thread,
