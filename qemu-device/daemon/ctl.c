@@ -47,7 +47,7 @@ static const char help[] =
 	"  fault load FILE        the faults of a file, one a line: all or none\n"
 	"  fault list             faults and their counters\n"
 	"  fault clear [ID]       remove one fault or all\n"
-	"  domain-xml [--vm FILE] [--posted-writes] NAME|ADAPTER\n"
+	"  domain-xml [--vm FILE] [--posted-writes] [--unplugged] NAME|ADAPTER\n"
 	"                         what a libvirt domain needs for an adapter, or insert it into\n"
 	"                         the domain in FILE, '-': standard input to output\n"
 	"  libvirt-hook DOMAIN OPERATION STEP [EXTRA]\n"
@@ -198,10 +198,10 @@ static bool check_options(const struct ctl_options *options, const struct ctl_co
 	if (options->has_capture_option && command->run != run_capture)
 		return pvr_fail(err, "options --snaplen and --payload are for the command capture, "
 				     "see pvrdmactl --help");
-	if ((options->domain.file || options->domain.posted_writes) &&
+	if ((options->domain.file || options->domain.posted_writes || options->domain.unplugged) &&
 	    command->run != run_domain_xml)
-		return pvr_fail(err, "options --vm and --posted-writes are for the command "
-				     "domain-xml, see pvrdmactl --help");
+		return pvr_fail(err, "options --vm, --posted-writes and --unplugged are for the "
+				     "command domain-xml, see pvrdmactl --help");
 	if (!options->top_option || command->run == run_top)
 		return true;
 	return pvr_fail(err, "option %s is for the command top, see pvrdmactl --help",
@@ -297,15 +297,25 @@ static int run(const struct ctl_options *options, char **args, int num)
 /* -------------------------------------------------------------------- options */
 
 static const struct option long_options[] = {
-	{ "control", required_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
-	{ "batch", no_argument, NULL, 'b' },	     { "delay", required_argument, NULL, 'd' },
-	{ "count", required_argument, NULL, 'n' },   { "sort", required_argument, NULL, 's' },
-	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
-	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
-	{ "seed", required_argument, NULL, 'f' },    { "snaplen", required_argument, NULL, 'S' },
-	{ "payload", no_argument, NULL, 'P' },	     { "vm", required_argument, NULL, 'V' },
-	{ "posted-writes", no_argument, NULL, 'W' }, { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'v' },	     { NULL, 0, NULL, 0 },
+	{ "control", required_argument, NULL, 'c' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "batch", no_argument, NULL, 'b' },
+	{ "delay", required_argument, NULL, 'd' },
+	{ "count", required_argument, NULL, 'n' },
+	{ "sort", required_argument, NULL, 's' },
+	{ "fabric", required_argument, NULL, 'f' },
+	{ "from", required_argument, NULL, 'f' },
+	{ "to", required_argument, NULL, 'f' },
+	{ "qp", required_argument, NULL, 'f' },
+	{ "seed", required_argument, NULL, 'f' },
+	{ "snaplen", required_argument, NULL, 'S' },
+	{ "payload", no_argument, NULL, 'P' },
+	{ "vm", required_argument, NULL, 'V' },
+	{ "posted-writes", no_argument, NULL, 'W' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "unplugged", no_argument, NULL, 'U' },
+	{ "version", no_argument, NULL, 'v' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static int bad_option(int key, const char *word)
@@ -406,6 +416,9 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 			break;
 		case 'W':
 			options->domain.posted_writes = true;
+			break;
+		case 'U':
+			options->domain.unplugged = true;
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -29,8 +29,12 @@
 	"<source network='default'/><model type='virtio'/></interface></devices>"        \
 	"</domain>"
 
-#define WARNING                                                                          \
-	"pvrdmactl: note: QEMU 11.1 migrates, saves and restores a VM without its RDMA " \
+/* An image whose format QEMU does not migrate: beside the program in a build, else installed. */
+#define GUARD_NAME "no-migration.vdi"
+
+#define WARNING                                                                        \
+	"pvrdmactl: note: " PVR_DATADIR "/" GUARD_NAME                                 \
+	" is not installed: QEMU 11.1 will migrate and save this VM without its RDMA " \
 	"device and without an error, see LIBVIRT in pvrdmactl(8)\n"
 
 /* ----------------------------------------------------------------------- the adapter */
@@ -73,10 +77,27 @@ static bool get_adapter(const struct pvr_domain_options *options,
 			struct pvr_domain_adapter *adapter, struct pvr_error *err)
 {
 	adapter->posted_writes = options->posted_writes;
+	adapter->unplugged = options->unplugged;
 	if (!strchr(options->adapter, '='))
 		return ask_adapter(options->control, options->adapter, &adapter->settings, err);
 	adapter->hook_text = options->adapter;
 	return pvr_adapter_settings_parse(&adapter->settings, options->adapter, err);
+}
+
+static bool find_guard(char path[PATH_MAX])
+{
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(GUARD_NAME) - 1);
+	char *slash;
+
+	if (len > 0) {
+		path[len] = '\0';
+		slash = strrchr(path, '/');
+		strcpy(slash ? slash + 1 : path, GUARD_NAME);
+		if (!access(path, R_OK))
+			return true;
+	}
+	snprintf(path, PATH_MAX, "%s/%s", PVR_DATADIR, GUARD_NAME);
+	return !access(path, R_OK);
 }
 
 static bool check_socket(const struct pvr_domain_adapter *adapter, struct pvr_error *err)
@@ -201,18 +222,21 @@ static bool write_domain(xmlDoc *doc, const char *path, struct pvr_error *err)
 bool pvr_ctl_domain_xml(const struct pvr_domain_options *options, struct pvr_error *err)
 {
 	struct pvr_domain_adapter adapter = { .hook_text = NULL };
+	char guard[PATH_MAX];
 	xmlDoc *doc;
 	bool ok;
 
 	if (!get_adapter(options, &adapter, err) || !check_socket(&adapter, err))
 		return false;
+	if (find_guard(guard))
+		adapter.guard = guard;
 	doc = options->file ? read_domain(options->file, err) : example(&adapter, err);
 	if (!doc)
 		return false;
 	ok = pvr_domain_check(doc, adapter.settings.mac, err) &&
 	     pvr_domain_insert(doc, &adapter, err) && write_domain(doc, options->file, err);
 	xmlFreeDoc(doc);
-	if (ok)
+	if (ok && !adapter.guard)
 		fputs(WARNING, stderr);
 	return ok;
 }

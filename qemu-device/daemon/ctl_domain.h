@@ -13,6 +13,7 @@ struct pvr_domain_options {
 	const char *adapter; /* a name, or settings as those of add-adapter */
 	const char *file; /* the domain to change; "-": standard input to output; NULL: print one */
 	bool posted_writes;
+	bool unplugged; /* without the device, as before it is plugged in */
 };
 
 /* Read @file to its end. Return: the caller's text, free(); or NULL with @err filled. */

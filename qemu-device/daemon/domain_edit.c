@@ -14,6 +14,8 @@
 #define CHASSIS_MAX 255
 /* BARs of the device. The default of a port is 2 MiB, fewer than BAR 2 has. */
 #define PORT_MEMORY (16 << 20)
+/* QEMU names it as the reason why the domain does not migrate. */
+#define GUARD_NODE "pvrdma-is-plugged"
 #define ID_MAX (PVR_NAME_MAX + 32)
 
 static const xmlChar *xml(const char *text)
@@ -132,7 +134,7 @@ static bool has_socket(struct json_object *device, const char *path)
 	       !strcmp(text_of(socket, "path"), path);
 }
 
-/* Return: the argument with the device of this id, or with this socket if @path is given. */
+/* Return: the argument with the device or node of this id, or with this socket if @path is given. */
 static xmlNode *find_device(xmlNode *command_line, const char *id, const char *path)
 {
 	xmlNode *arg = pvr_domain_child_ns(command_line, "arg", PVR_QEMU_XMLNS);
@@ -141,8 +143,9 @@ static xmlNode *find_device(xmlNode *command_line, const char *id, const char *p
 
 	for (; arg; arg = pvr_domain_next(arg)) {
 		device = device_of(arg);
-		found = device &&
-			(!strcmp(text_of(device, "id"), id) || (path && has_socket(device, path)));
+		found = device && (!strcmp(text_of(device, "id"), id) ||
+				   !strcmp(text_of(device, "node-name"), id) ||
+				   (path && has_socket(device, path)));
 		json_object_put(device);
 		if (found)
 			break;
@@ -171,8 +174,9 @@ static void add_arg(xmlNode *command_line, const char *value)
 	xmlSetProp(arg, xml("value"), xml(value));
 }
 
-/* Sets the argument's device, or appends one if @arg is NULL. Consumes @device. */
-static void put_device(xmlNode *command_line, xmlNode *arg, struct json_object *device)
+/* Sets the argument's value, or appends @option and it if @arg is NULL. Consumes @device. */
+static void put_option(xmlNode *command_line, xmlNode *arg, const char *option,
+		       struct json_object *device)
 {
 	const char *text = json_object_to_json_string_ext(
 		device, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
@@ -180,7 +184,7 @@ static void put_device(xmlNode *command_line, xmlNode *arg, struct json_object *
 	if (arg) {
 		xmlSetProp(arg, xml("value"), xml(text));
 	} else {
-		add_arg(command_line, "-device");
+		add_arg(command_line, option);
 		add_arg(command_line, text);
 	}
 	json_object_put(device);
@@ -204,7 +208,7 @@ static bool put_port(xmlNode *command_line, const char *id, struct pvr_error *er
 	put_text(port, "id", id);
 	put_number(port, "chassis", (uint64_t)chassis);
 	put_number(port, "mem-reserve", PORT_MEMORY);
-	put_device(command_line, NULL, port);
+	put_option(command_line, NULL, "-device", port);
 	return true;
 }
 
@@ -222,7 +226,51 @@ static void put_adapter(xmlNode *command_line, const struct pvr_domain_adapter *
 	put(device, "socket", socket);
 	if (!adapter->posted_writes)
 		put_bool(device, "x-no-posted-writes", true);
-	put_device(command_line, find_device(command_line, id, path), device);
+	put_option(command_line, find_device(command_line, id, path), "-device", device);
+}
+
+static void put_guard(xmlNode *command_line, const char *path)
+{
+	struct json_object *node = json_object_new_object(), *file = json_object_new_object();
+
+	put_text(file, "driver", "file");
+	put_text(file, "filename", path);
+	put_text(node, "driver", "vdi");
+	put_text(node, "node-name", GUARD_NODE);
+	put_bool(node, "read-only", true);
+	put(node, "file", file);
+	put_option(command_line, find_device(command_line, GUARD_NODE, NULL), "-blockdev", node);
+}
+
+/* Removes an argument and its option in front of it. */
+static void remove_option(xmlNode *arg)
+{
+	xmlNode *option = arg ? xmlPreviousElementSibling(arg) : NULL;
+
+	if (option)
+		remove_node(option);
+	if (arg)
+		remove_node(arg);
+}
+
+static bool note_device(void *opaque, const char *name, const char *socket, struct pvr_error *err)
+{
+	bool *found = opaque;
+
+	*found = true;
+	return true;
+}
+
+/* The guard stays while the domain has the device of another adapter. */
+static void remove_device(xmlNode *command_line, const char *id, const char *path)
+{
+	struct pvr_error err;
+	bool found = false;
+
+	remove_option(find_device(command_line, id, path));
+	pvr_domain_each_device(command_line->doc, note_device, &found, &err);
+	if (!found)
+		remove_option(find_device(command_line, GUARD_NODE, NULL));
 }
 
 static xmlNode *need_command_line(xmlNode *root)
@@ -252,6 +300,12 @@ bool pvr_domain_insert(xmlDoc *doc, const struct pvr_domain_adapter *adapter, st
 	command_line = need_command_line(root);
 	if (!put_port(command_line, port, err))
 		return false;
+	if (adapter->unplugged) {
+		remove_device(command_line, id, adapter->settings.socket);
+		return true;
+	}
 	put_adapter(command_line, adapter, id, port);
+	if (adapter->guard)
+		put_guard(command_line, adapter->guard);
 	return true;
 }

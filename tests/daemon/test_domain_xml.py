@@ -2,14 +2,16 @@
 """pvrdmactl domain-xml: libvirt domains for an adapter."""
 
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 from daemon_process import PATIENCE, PVRDMACTL, mac
-from domains import DOMAIN, MAC, devices, settings, values
+from domains import DOMAIN, MAC, devices, nodes, settings, values
 
 SOCKET = "/run/pvrdma/vm1.sock"
 ADAPTER = f"name=vm1,socket={SOCKET},mac={MAC}"
@@ -137,8 +139,42 @@ def test_without_a_domain_an_example_is_printed():
     assert f'<mac address="{MAC}"/>' in done.stdout
 
 
-def test_operator_is_warned_of_migration():
-    assert re.search("note: QEMU 11.1 migrates, saves and restores a VM without its RDMA device", run("domain-xml", ADAPTER).stderr)
+# ----------------------------------------------------------------------- migration, hot plug
+
+
+def test_domain_has_a_node_that_qemu_does_not_migrate():
+    text = insert(DOMAIN)
+    node, = nodes(text)
+    image = pathlib.Path(node["file"].pop("filename"))
+    assert node == {"driver": "vdi", "node-name": "pvrdma-is-plugged", "read-only": True, "file": {"driver": "file"}}
+    assert (image.name, image.stat().st_size) == ("no-migration.vdi", 1024)
+
+
+def test_operator_is_warned_if_qemu_will_migrate(tmp_path):
+    """Without the image. QEMU itself does not refuse."""
+    program = shutil.copy(pathlib.Path(PVRDMACTL).resolve(), tmp_path)
+    done = subprocess.run([program, "domain-xml", ADAPTER], capture_output=True, text=True, check=True)
+    assert re.search("note: .*/no-migration.vdi is not installed: QEMU 11.1 will migrate and save this VM without", done.stderr)
+    assert nodes(done.stdout) == []
+    assert run("domain-xml", ADAPTER).stderr == ""
+
+
+def test_unplugged_domain_has_all_but_the_device():
+    plugged = insert(DOMAIN)
+    text = insert(plugged, "--unplugged")
+    port, = devices(text)
+    assert port == devices(plugged)[0]
+    assert (nodes(text), settings(text)) == ([], [ADAPTER])
+    assert len(values(text)) == 2
+    assert insert(DOMAIN, "--unplugged") == text
+    assert sorted(values(insert(text))) == sorted(values(plugged))
+
+
+def test_unplugged_adapter_leaves_the_other_one():
+    other = "name=vm1b,socket=/run/pvrdma/b,mac=52:54:00:00:00:99"
+    text = insert(insert(insert(DOMAIN), adapter=other), "--unplugged")
+    assert [device["id"] for device in devices(text)] == ["port-of-pvrdma-vm1", "port-of-pvrdma-vm1b", "pvrdma-vm1b"]
+    assert len(nodes(text)) == 1
 
 
 # ------------------------------------------------------------------------------ the file
@@ -217,6 +253,6 @@ def test_name_without_an_adapter(daemon):
 
 
 def test_options_are_for_this_command_only():
-    for option in (["--vm", "x"], ["--posted-writes"]):
+    for option in (["--vm", "x"], ["--posted-writes"], ["--unplugged"]):
         done = run(*option, "version")
         assert (done.returncode, "are for the command domain-xml" in done.stderr) == (2, True)

@@ -21,6 +21,7 @@ DRIVER = ("VERSION", "Kbuild", "drivers/*.[ch]", "drivers/Kbuild", "include/*.h"
 FILES = {
     "pvrdmad": {
         "etc/pvrdma/pvrdmad.conf", "etc/libvirt/hooks/qemu.d/pvrdma",
+        "etc/apparmor.d/abstractions/libvirt-qemu.d/pvrdma", "usr/share/pvrdma/no-migration.vdi",
         "usr/sbin/pvrdmad", "usr/sbin/pvrdmactl",
         "lib/systemd/system/pvrdmad.service", "usr/lib/sysusers.d/pvrdmad.conf",
         "usr/share/man/man8/pvrdmad.8.gz", "usr/share/man/man8/pvrdmactl.8.gz", "usr/share/man/man5/pvrdmad.conf.5.gz",

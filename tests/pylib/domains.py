@@ -39,10 +39,18 @@ def values(text):
     return [arg.get("value") for arg in root.findall(f"{QEMU}commandline/{QEMU}arg")]
 
 
-def devices(text):
-    """The devices among them that are JSON."""
+def of_option(text, name):
+    """The values of an option that are JSON."""
     words = values(text)
-    return [json.loads(value) for option, value in zip(words, words[1:]) if option == "-device" and value.startswith("{")]
+    return [json.loads(value) for option, value in zip(words, words[1:]) if option == name and value.startswith("{")]
+
+
+def devices(text):
+    return of_option(text, "-device")
+
+
+def nodes(text):
+    return of_option(text, "-blockdev")
 
 
 def settings(text):
