@@ -61,9 +61,11 @@ static bool is_all_addresses(u64 start, u64 length)
 	return !start && length == U64_MAX;
 }
 
+/* The device's pages have 4 KiB, so memory of huge pages needs nothing else. */
 static struct ib_umem *get_umem(struct pvr_dev *dev, u64 start, u64 length,
 				int access)
 {
+	access &= ~IB_ACCESS_HUGETLB;
 	if (is_all_addresses(start, length))
 		return pvr_umem_odp_implicit(dev, access);
 	return pvr_umem_odp(dev, start, length, access, &pvr_odp_ops);
@@ -124,8 +126,8 @@ static int begin(struct pvr_mr *mr)
 static int check(const struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 		 int access)
 {
-	int known = pvr_mr_access(dev) | IB_ZERO_BASED | IB_ACCESS_ON_DEMAND |
-		    IB_ACCESS_OPTIONAL;
+	int known = pvr_mr_access(dev) | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
+		    IB_ACCESS_ON_DEMAND | IB_ACCESS_OPTIONAL;
 
 	if (!(dev->features & PVR_EXT_ON_DEMAND) ||
 	    access & (~known | IB_ACCESS_MW_BIND))

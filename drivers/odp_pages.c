@@ -223,8 +223,7 @@ int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault)
 
 	mutex_lock(&mr->odp->lock);
 	sweep(mr->odp);
-	for (; npages && !err; npages -= n, first += n) {
-		n = npages;
+	while (npages && !err) {
 		umem = umem_at(mr, first);
 		if (IS_ERR(umem)) {
 			err = PTR_ERR(umem);
@@ -237,6 +236,8 @@ int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault)
 		}
 		n = min_t(u64, npages, end - first);
 		err = resolve_part(mr, umem, first, n, fault);
+		npages -= n;
+		first += n;
 	}
 	mutex_unlock(&mr->odp->lock);
 	return err;

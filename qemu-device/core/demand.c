@@ -102,10 +102,11 @@ static struct pvr_demand_leaf *leaf_get(struct pvr_adapter *adapter, struct pvr_
 	struct pvr_demand_branch **branch = &demand->branch[page / BRANCH_PAGES];
 	struct pvr_demand_leaf **leaf;
 
-	if (!*branch)
+	if (!*branch) {
 		*branch = pvr_charge_alloc(adapter, sizeof(**branch));
-	if (!*branch)
-		return NULL;
+		if (!*branch)
+			return NULL;
+	}
 	leaf = &(*branch)->leaf[leaf_index(page)];
 	if (*leaf)
 		return *leaf;

@@ -674,7 +674,8 @@ static void add_ack(uint8_t syndrome, uint32_t psn)
 
 static void seeds_of_syndromes(uint32_t psn)
 {
-	static const char *const names[] = { "ack", "rnr", "nak", "sequence", "nobody", "gone" };
+	static const char *const names[] = { "ack",    "rnr",  "nak", "sequence",
+					     "nobody", "gone", "page" };
 
 	for (uint32_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
 		seed_begin(FEED_ANSWERS);
