@@ -108,10 +108,10 @@ static struct pvr_demand_leaf *leaf_get(struct pvr_adapter *adapter, struct pvr_
 			return NULL;
 	}
 	leaf = &(*branch)->leaf[leaf_index(page)];
-	if (*leaf)
-		return *leaf;
-	*leaf = pvr_charge_alloc(adapter, sizeof(**leaf));
-	(*branch)->used += *leaf != NULL;
+	if (!*leaf) {
+		*leaf = pvr_charge_alloc(adapter, sizeof(**leaf));
+		(*branch)->used += *leaf != NULL;
+	}
 	return *leaf;
 }
 
