@@ -242,7 +242,8 @@ def test_json_line_of_a_queue_pair_has_its_number(start_daemon):
 
 def test_json_lines_of_a_peer_have_its_name(start):
     one, two = start(1, 2, args=("--log-format", "json")), start(2)
-    wait_until(lambda: any(line.get("peer") == "h2" for line in entries(one)), "a line about the peer")
+    wait_until(lambda: any("connected to" in line["message"] and line.get("peer") == "h2" for line in entries(one)),
+               "the connection")
     two.stop()
     wait_until(lambda: any("has ended" in line["message"] and line.get("peer") == "h2" for line in entries(one)),
                "the end of the connection")
