@@ -32,10 +32,6 @@
 #endif
 #include <rdma/vmw_pvrdma-abi.h>
 
-#if !defined(__KERNEL__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "device and provider run on little-endian CPUs only"
-#endif
-
 /* The compiler checks each layout that this header declares. */
 #if defined(__cplusplus) || defined(__KERNEL__)
 #define PVR_ABI_ASSERT(cond, what) static_assert(cond, what)

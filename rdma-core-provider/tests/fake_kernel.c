@@ -134,10 +134,10 @@ int ibv_cmd_resize_cq(struct ibv_cq *ibcq, int cqe, struct ibv_resize_cq *cmd, s
 
 	assert_int_equal(cmd_size, sizeof(*drv));
 	assert_int_equal(drv->buf_size,
-			 PVR_PAGE_SIZE + align(cqe * sizeof(struct pvrdma_cqe), PVR_PAGE_SIZE));
+			 PVR_PAGE_SIZE + align(cqe * sizeof(struct pvr_cqe), PVR_PAGE_SIZE));
 	fake.resized_locked = pvr_lock_is_held(&cq->lock) && pvr_lock_is_held(&cq->arm_lock);
 	if (!err)
-		err = move(cq->ring_shm, cq->num, cq->cqes_shm, sizeof(struct pvrdma_cqe),
+		err = move(cq->ring_shm, cq->num, cq->cqes_shm, sizeof(struct pvr_cqe),
 			   (void *)(uintptr_t)drv->buf_addr, cqe);
 	if (!err)
 		ibcq->cqe = cqe;
@@ -667,7 +667,7 @@ uint32_t fake_rung(size_t offset)
 
 /* --------------------------------------------------------------- the device */
 
-void fake_write_cqe(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
+void fake_write_cqe(struct ibv_cq *ibcq, const struct pvr_cqe *cqe)
 {
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 	uint32_t tail = cq->ring_shm->prod_tail;
@@ -690,11 +690,11 @@ static uint64_t post(struct pvr_wq *wq, uint64_t wr_id)
 	return number;
 }
 
-void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
+void fake_complete(struct ibv_cq *ibcq, const struct pvr_cqe *cqe)
 {
 	uint32_t handle = pvr_cqe_qp_handle(cqe);
 	struct pvr_qp *qp = handle < FAKE_QP_TBL_SIZE ? fake.ctx.qp_tbl[handle] : NULL;
-	struct pvrdma_cqe done = *cqe;
+	struct pvr_cqe done = *cqe;
 
 	if (qp)
 		done.wr_id = post(pvr_cqe_side(cqe) == PVR_SIDE_RECV ? qp->recv_wq : &qp->sq,
@@ -739,7 +739,7 @@ void fake_consume(struct pvr_wq *wq, uint32_t n)
 	update_sides(wq);
 }
 
-struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
+struct pvr_sq_wqe *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
 {
 	struct pvr_wq *sq = fake_sq(ibqp);
 
@@ -747,10 +747,10 @@ struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
 }
 
 void fake_expect_wqe(struct ibv_qp *qp, uint32_t slot, const struct ibv_sge *sges,
-		     const struct pvrdma_sq_wqe_hdr *expected)
+		     const struct pvr_sq_wqe *expected)
 {
-	const struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, slot);
-	struct pvrdma_sq_wqe_hdr numbered = *expected;
+	const struct pvr_sq_wqe *hdr = fake_send_wqe(qp, slot);
+	struct pvr_sq_wqe numbered = *expected;
 
 	assert_int_equal(fake_send_wr_id(qp, slot), expected->wr_id);
 	assert_int_equal(hdr->wr_id & (fake_sq(qp)->num - 1), slot);
@@ -763,9 +763,9 @@ void fake_expect_wqe(struct ibv_qp *qp, uint32_t slot, const struct ibv_sge *sge
 void fake_expect_bind(struct ibv_qp *qp, uint32_t slot, uint64_t wr_id, uint32_t flags,
 		      const struct pvr_wqe_bind_mw *bind)
 {
-	struct pvrdma_sq_wqe_hdr expected = { .wr_id = wr_id,
-					      .opcode = PVRDMA_WR_BIND_MW,
-					      .send_flags = flags };
+	struct pvr_sq_wqe expected = { .wr_id = wr_id,
+				       .opcode = PVRDMA_WR_BIND_MW,
+				       .send_flags = flags };
 
 	memcpy(&expected.wr, bind, sizeof(*bind));
 	fake_expect_wqe(qp, slot, NULL, &expected);

@@ -179,11 +179,11 @@ uint32_t fake_rung(size_t offset);
  * FAKE_COMPLETE(cq, .qp = fake_handle(qp), ...): writes the CQE of a request, which it posts
  * before.
  */
-#define FAKE_COMPLETE(cq, ...) fake_complete(cq, &(struct pvrdma_cqe){ __VA_ARGS__ })
-void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe);
+#define FAKE_COMPLETE(cq, ...) fake_complete(cq, &(struct pvr_cqe){ __VA_ARGS__ })
+void fake_complete(struct ibv_cq *ibcq, const struct pvr_cqe *cqe);
 /* The same without a post: the wr_id of a send is its number, from 0 on. */
-#define FAKE_CQE(cq, ...) fake_write_cqe(cq, &(struct pvrdma_cqe){ __VA_ARGS__ })
-void fake_write_cqe(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe);
+#define FAKE_CQE(cq, ...) fake_write_cqe(cq, &(struct pvr_cqe){ __VA_ARGS__ })
+void fake_write_cqe(struct ibv_cq *ibcq, const struct pvr_cqe *cqe);
 /* An empty CQ continues at an index, so that the next CQEs wrap. */
 void fake_start_at(struct ibv_cq *ibcq, uint32_t idx);
 /* The device takes n elements: advances cons_head. */
@@ -191,7 +191,7 @@ void fake_take(struct pvr_wq *wq, uint32_t n);
 /* Also ends the requests, as if their completions were polled. */
 void fake_consume(struct pvr_wq *wq, uint32_t n);
 
-struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot);
+struct pvr_sq_wqe *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot);
 /* Returns the wr_id of the application. */
 static inline uint64_t fake_send_wr_id(struct ibv_qp *ibqp, uint32_t slot)
 {
@@ -202,9 +202,9 @@ static inline uint64_t fake_send_wr_id(struct ibv_qp *ibqp, uint32_t slot)
  * header, and the SGEs behind it unless sges is NULL.
  */
 #define FAKE_EXPECT_WQE(qp, slot, sges, ...) \
-	fake_expect_wqe(qp, slot, sges, &(struct pvrdma_sq_wqe_hdr){ __VA_ARGS__ })
+	fake_expect_wqe(qp, slot, sges, &(struct pvr_sq_wqe){ __VA_ARGS__ })
 void fake_expect_wqe(struct ibv_qp *qp, uint32_t slot, const struct ibv_sge *sges,
-		     const struct pvrdma_sq_wqe_hdr *expected);
+		     const struct pvr_sq_wqe *expected);
 /* The same of a bind with FAKE_EXPECT_BIND(qp, slot, wr_id, flags, .addr = ..., ...). */
 #define FAKE_EXPECT_BIND(qp, slot, wr_id, flags, ...) \
 	fake_expect_bind(qp, slot, wr_id, flags, &(struct pvr_wqe_bind_mw){ __VA_ARGS__ })

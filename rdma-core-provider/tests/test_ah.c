@@ -22,7 +22,7 @@ static struct ibv_ah *create(const char *gid)
 TEST(fake, test_ah_has_the_address_vector_of_its_attributes)
 {
 	struct ibv_ah *ah = create("fe80::1");
-	struct pvrdma_av *av = &to_pvr_ah(ah)->av;
+	struct pvr_av *av = &to_pvr_ah(ah)->av;
 
 	assert_int_equal(av->port_pd, FAKE_PD_HANDLE | 1 << 24);
 	assert_int_equal(av->sl_tclass_flowlabel, 0xab << 20 | 0xfffff);

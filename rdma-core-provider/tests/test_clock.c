@@ -48,7 +48,7 @@ static struct pvr_cq *pcq(void)
 
 static void complete(uint64_t timestamp)
 {
-	struct pvrdma_cqe cqe = { .qp = fake_handle(qp) };
+	struct pvr_cqe cqe = { .qp = fake_handle(qp) };
 
 	memcpy(cqe.reserved2, &timestamp, sizeof(cqe.reserved2));
 	fake_complete(ibv_cq_ex_to_cq(cq), &cqe);

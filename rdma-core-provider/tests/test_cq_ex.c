@@ -103,7 +103,7 @@ TEST(cq_ex, test_lazy_calls_return_the_slot_at_once)
 	assert_true(is_locked(cq));
 	for (i = 1; i <= 3; i++) {
 		assert_int_equal(pcq->ring_shm->cons_head, i);
-		memset(&pcq->cqes_shm[i - 1], 0xff, sizeof(struct pvrdma_cqe));
+		memset(&pcq->cqes_shm[i - 1], 0xff, sizeof(struct pvr_cqe));
 		assert_int_equal(cq->wr_id, i);
 		assert_int_equal(ibv_wc_read_opcode(cq), IBV_WC_SEND);
 		assert_int_equal(ibv_wc_read_byte_len(cq), 0);

@@ -181,15 +181,15 @@ TEST(fatal, test_flush_does_not_race_a_live_device)
 {
 	struct pvr_cq *cq = to_pvr_cq(fake.send_cq);
 	struct pvr_ring_shm *ring_shm = cq->ring_shm, *sq_shm = fake_sq(qp)->ring_shm;
-	struct pvrdma_cqe *cqes_shm = cq->cqes_shm;
+	struct pvr_cqe *cqes_shm = cq->cqes_shm;
 
 	post_sends(0, 12);
 	report(IBV_EVENT_DEVICE_FATAL);
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 3, wcs), 3);
 	assert_int_equal(ring_shm->prod_tail | ring_shm->cons_head, 0);
 	assert_int_equal(sq_shm->cons_head, 0);
-	cqes_shm[0] = (struct pvrdma_cqe){ .qp = fake_handle(qp), .wr_id = 0 };
-	cqes_shm[1] = (struct pvrdma_cqe){ .qp = fake_handle(qp), .wr_id = 5 };
+	cqes_shm[0] = (struct pvr_cqe){ .qp = fake_handle(qp), .wr_id = 0 };
+	cqes_shm[1] = (struct pvr_cqe){ .qp = fake_handle(qp), .wr_id = 5 };
 	ring_shm->prod_tail = 2;
 	fake_take(fake_sq(qp), 6);
 	expect_flushed(fake.send_cq, 3, 8);

@@ -54,7 +54,7 @@ TEST(rc, test_send_writes_the_element)
 
 TEST(rc, test_send_overwrites_the_former_request_of_the_slot)
 {
-	memset(fake_send_wqe(qp, 0), 0xff, sizeof(struct pvrdma_sq_wqe_hdr));
+	memset(fake_send_wqe(qp, 0), 0xff, sizeof(struct pvr_sq_wqe));
 	FAKE_SEND(qp, 0, .opcode = IBV_WR_SEND);
 	FAKE_EXPECT_WQE(qp, 0, NULL, .opcode = PVRDMA_WR_SEND);
 }
@@ -148,7 +148,7 @@ TEST(rc, test_send_drops_the_inline_flag_of_an_empty_message)
 
 TEST(rc, test_recv_writes_the_element)
 {
-	struct pvrdma_rq_wqe_hdr *hdr = (void *)fake_rq(qp)->wqes;
+	struct pvr_rq_wqe *hdr = (void *)fake_rq(qp)->wqes;
 
 	qp->state = IBV_QPS_INIT;
 	FAKE_RECV(qp, 0, .wr_id = 7, FAKE_SGES(2));

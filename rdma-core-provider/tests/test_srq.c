@@ -29,8 +29,8 @@ static void post_all(uint64_t from, uint64_t to)
 static void expect(uint64_t from, uint64_t to)
 {
 	struct pvr_wq *wq = &psrq->wq;
-	const struct pvrdma_rq_wqe_hdr *hdr;
-	const struct pvrdma_sge *sge;
+	const struct pvr_rq_wqe *hdr;
+	const struct pvr_sge *sge;
 
 	for (; from < to; from++) {
 		assert_int_not_equal(wq->ring_shm->cons_head, wq->ring_shm->prod_tail);

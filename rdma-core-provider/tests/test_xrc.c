@@ -254,7 +254,7 @@ TEST(xrc, test_request_names_the_srq)
 	FAKE_SEND(qp, 0, .wr_id = 3, .opcode = IBV_WR_SEND, .qp_type.xrc.remote_srqn = 77,
 		  FAKE_SGES(1));
 	FAKE_EXPECT_WQE(qp, 0, fake_sges, .wr_id = 3, .opcode = PVRDMA_WR_SEND, .num_sge = 1,
-			.reserved = 77);
+			.remote_srqn = 77);
 	FAKE_RECV(qp, EINVAL, .wr_id = 1);
 }
 
@@ -271,7 +271,7 @@ TEST(xrc, test_request_by_function_names_the_srq)
 	ex->wr_set_sge(ex, fake_sges[0].lkey, fake_sges[0].addr, fake_sges[0].length);
 	assert_int_equal(ex->wr_complete(ex), 0);
 	FAKE_EXPECT_WQE(qp, 0, fake_sges, .wr_id = 4, .opcode = PVRDMA_WR_RDMA_WRITE, .num_sge = 1,
-			.reserved = 78, .wr.rdma = { .remote_addr = 0x1000, .rkey = 9 });
+			.remote_srqn = 78, .wr.rdma = { .remote_addr = 0x1000, .rkey = 9 });
 }
 
 TEST(xrc, test_request_by_function_without_an_srq_is_refused)

@@ -62,13 +62,17 @@ copy_changed()
 	done < <(find "$@" -type f ! -name '.*' ! -name '*.o' ! -name '*.ko' ! -name '*.mod*' ! -name 'modules.order')
 }
 
-# prune_copy FOLDER NAME...: removes the C files under FOLDER/NAME that are not here, except EXCEPT.
+# prune_copy FOLDER NAME...: removes the C files under FOLDER/NAME that are not here, except those whose names match $EXCEPT.
 prune_copy()
 {
 	local to=$1 file
 	shift
 	while read -r file; do
-		[[ -e $file || ${file##*/} == "${EXCEPT:-}" ]] || rm -f -- "$to/$file"
+		# shellcheck disable=SC2254 # a pattern
+		case ${file##*/} in
+		${EXCEPT:-}) ;;
+		*) [[ -e $file ]] || rm -f -- "$to/$file" ;;
+		esac
 	done < <(cd "$to" && find "$@" -type f -name '*.[ch]' ! -name '*.mod.c')
 }
 

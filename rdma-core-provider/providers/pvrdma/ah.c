@@ -77,12 +77,12 @@ static int resolve_mac(struct ibv_context *ibctx, struct ibv_ah_attr *attr, uint
 	return err < 0 ? -err : err;
 }
 
-static void fill_av(struct pvrdma_av *av, const struct pvr_pd *pd, const struct ibv_ah_attr *attr,
+static void fill_av(struct pvr_av *av, const struct pvr_pd *pd, const struct ibv_ah_attr *attr,
 		    const uint8_t *mac)
 {
-	av->port_pd = (pd->handle & PVR_AV_PD_MASK) | (uint32_t)attr->port_num << 24;
-	av->sl_tclass_flowlabel = (uint32_t)attr->grh.traffic_class << 20 |
-				  (attr->grh.flow_label & 0xfffff);
+	av->port_pd = htole32((pd->handle & PVR_AV_PD_MASK) | (uint32_t)attr->port_num << 24);
+	av->sl_tclass_flowlabel =
+		htole32((uint32_t)attr->grh.traffic_class << 20 | (attr->grh.flow_label & 0xfffff));
 	memcpy(av->dgid, attr->grh.dgid.raw, sizeof(av->dgid));
 	av->src_path_bits = (attr->src_path_bits & ~PVR_AV_GRH) | PVR_AV_GRH;
 	av->gid_index = attr->grh.sgid_index;

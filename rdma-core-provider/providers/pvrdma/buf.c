@@ -127,7 +127,7 @@ static uint32_t order_of(size_t size)
 size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t hdr_size,
 		     size_t min_stride)
 {
-	size_t stride = hdr_size + max_sge * sizeof(struct pvrdma_sge);
+	size_t stride = hdr_size + max_sge * sizeof(struct pvr_sge);
 
 	wq->num = 1u << order_of(num);
 	wq->max_sge = max_sge;

@@ -77,10 +77,10 @@ static struct pvr_cq *of_ex(struct ibv_cq_ex *ex)
 
 static uint64_t timestamp(const struct pvr_cq *cq)
 {
-	uint64_t timestamp = 0;
+	__le64 timestamp = 0;
 
 	memcpy(&timestamp, cq->cqe.reserved2, sizeof(cq->cqe.reserved2));
-	return timestamp;
+	return le64toh(timestamp);
 }
 
 /* Negative if the current completion is older than the reading of the clocks. */

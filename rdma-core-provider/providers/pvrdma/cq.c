@@ -15,10 +15,10 @@
  */
 static bool has_news(const struct pvr_cq *cq)
 {
-	uint32_t head = atomic_load_explicit(&cq->ring_shm->cons_head, memory_order_relaxed);
+	uint32_t head = pvr_shm_load(&cq->ring_shm->cons_head, memory_order_relaxed);
 
-	return atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire) != head &&
-	       !atomic_load_explicit(&cq->arm_dbrec->notified, memory_order_relaxed);
+	return pvr_shm_load(&cq->ring_shm->prod_tail, memory_order_acquire) != head &&
+	       !pvr_shm_load(&cq->arm_dbrec->notified, memory_order_relaxed);
 }
 
 /*
@@ -38,7 +38,7 @@ static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
 	if (kind == PVR_CQ_ARM_SOLICITED && (cq->arm & PVR_CQ_ARM_KIND) == PVR_CQ_ARM_ANY)
 		return true;
 	cq->arm = ((cq->arm & ~PVR_CQ_ARM_KIND) + PVR_CQ_ARM_STEP) | kind;
-	atomic_store_explicit(&cq->arm_dbrec->arm, cq->arm, memory_order_release);
+	pvr_shm_store(&cq->arm_dbrec->arm, cq->arm, memory_order_release);
 	pvr_full_barrier();
 	return has_news(cq);
 }
@@ -73,14 +73,14 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-static bool is_of_qp(const struct pvrdma_cqe *cqe, uint32_t handle)
+static bool is_of_qp(const struct pvr_cqe *cqe, uint32_t handle)
 {
-	return !(cqe->qp >> 32) && pvr_cqe_qp_handle(cqe) == handle;
+	return !(le64toh(cqe->qp) >> 32) && pvr_cqe_qp_handle(cqe) == handle;
 }
 
-static bool is_of_srq(const struct pvrdma_cqe *cqe, uint32_t srqn)
+static bool is_of_srq(const struct pvr_cqe *cqe, uint32_t srqn)
 {
-	return cqe->qp >> 32 == (PVR_CQE_XRC | srqn);
+	return le64toh(cqe->qp) >> 32 == (PVR_CQE_XRC | srqn);
 }
 
 /*
@@ -88,7 +88,7 @@ static bool is_of_srq(const struct pvrdma_cqe *cqe, uint32_t srqn)
  * never reads CQEs back and writes only from prod_tail on.
  */
 static uint32_t purge_locked(struct pvr_cq *cq,
-			     bool (*is_of)(const struct pvrdma_cqe *cqe, uint32_t number),
+			     bool (*is_of)(const struct pvr_cqe *cqe, uint32_t number),
 			     uint32_t number)
 {
 	uint32_t mask = cq->idx_mask, fill = pvr_cq_fill(cq), received = 0, from, to;
@@ -106,7 +106,7 @@ static uint32_t purge_locked(struct pvr_cq *cq,
 		}
 		to = (to - 1) & mask;
 		if (to != from)
-			memcpy(pvr_cqe_at(cq, to), pvr_cqe_at(cq, from), sizeof(struct pvrdma_cqe));
+			memcpy(pvr_cqe_at(cq, to), pvr_cqe_at(cq, from), sizeof(struct pvr_cqe));
 	}
 	cq->head = to;
 	cq->tail = to; /* next_poll() reloads it */
@@ -152,8 +152,8 @@ static uint32_t elements_for(uint32_t cqe)
 
 static int alloc_ring(const struct pvr_cq *cq, struct pvr_buf *buf, uint32_t num)
 {
-	return pvr_buf_alloc(buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvrdma_cqe),
-			     cq->parent, PVR_RES_CQ);
+	return pvr_buf_alloc(buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvr_cqe), cq->parent,
+			     PVR_RES_CQ);
 }
 
 /* Switches to an empty ring that is not armed. */

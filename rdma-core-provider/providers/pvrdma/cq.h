@@ -19,24 +19,24 @@ static inline void pvr_cq_unlock(struct pvr_cq *cq)
 		pvr_unlock(&cq->lock);
 }
 
-static inline struct pvrdma_cqe *pvr_cqe_at(struct pvr_cq *cq, uint32_t idx)
+static inline struct pvr_cqe *pvr_cqe_at(struct pvr_cq *cq, uint32_t idx)
 {
 	return &cq->cqes_shm[idx & (cq->num - 1)];
 }
 
-static inline uint32_t pvr_cqe_qp_handle(const struct pvrdma_cqe *cqe)
+static inline uint32_t pvr_cqe_qp_handle(const struct pvr_cqe *cqe)
 {
-	return cqe->qp & (PVR_QP_HANDLES - 1);
+	return le64toh(cqe->qp) & (PVR_QP_HANDLES - 1);
 }
 
 /* Opcodes of received messages have this bit. */
-static inline unsigned int pvr_cqe_side(const struct pvrdma_cqe *cqe)
+static inline unsigned int pvr_cqe_side(const struct pvr_cqe *cqe)
 {
 	static_assert(PVRDMA_WC_RECV == 1 << 7 && PVRDMA_WC_RECV_RDMA_WITH_IMM == (1 << 7 | 1) &&
 			      PVR_SIDE_RECV == 1,
 		      "a bit of the opcode tells the side");
 
-	return cqe->opcode >> 7 & 1;
+	return le32toh(cqe->opcode) >> 7 & 1;
 }
 
 /*
@@ -46,7 +46,7 @@ static inline unsigned int pvr_cqe_side(const struct pvrdma_cqe *cqe)
  */
 static inline uint32_t pvr_cq_fill(struct pvr_cq *cq)
 {
-	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire);
+	uint32_t tail = pvr_shm_load(&cq->ring_shm->prod_tail, memory_order_acquire);
 
 	return likely(tail <= cq->idx_mask) ? (tail - cq->head) & cq->idx_mask : UINT32_MAX;
 }
@@ -54,8 +54,7 @@ static inline uint32_t pvr_cq_fill(struct pvr_cq *cq)
 /* The release pairs with the device's acquire of cons_head before it overwrites CQEs. */
 static inline void pvr_cq_publish(struct pvr_cq *cq)
 {
-	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head & cq->idx_mask,
-			      memory_order_release);
+	pvr_shm_store(&cq->ring_shm->cons_head, cq->head & cq->idx_mask, memory_order_release);
 }
 
 /*

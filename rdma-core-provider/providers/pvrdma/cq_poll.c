@@ -167,21 +167,20 @@ static __always_inline bool use_side(struct poll *poll, uint32_t index)
 }
 
 /* XRC: the CQE has the number of its SRQ, and that of a QP that other processes may have. */
-static __attribute__((noinline)) bool use_srq(struct poll *poll, const struct pvrdma_cqe *cqe)
+static __attribute__((noinline)) bool use_srq(struct poll *poll, const struct pvr_cqe *cqe)
 {
 	const struct pvr_context *ctx = to_pvr_context(poll->cq->verbs_cq.cq.context);
-	uint32_t index = pvr_srq_index(ctx, cqe->qp >> 32 & ~PVR_CQE_XRC);
+	uint32_t index = pvr_srq_index(ctx, le64toh(cqe->qp) >> 32 & ~PVR_CQE_XRC);
 
 	if (index != poll->index && !use_side(poll, index))
 		return false;
-	poll->side->qp_num = cqe->qp;
+	poll->side->qp_num = le64toh(cqe->qp);
 	return true;
 }
 
-static __always_inline bool use_other(struct poll *poll, const struct pvrdma_cqe *cqe,
-				      uint32_t index)
+static __always_inline bool use_other(struct poll *poll, const struct pvr_cqe *cqe, uint32_t index)
 {
-	return unlikely(cqe->qp >> 32) ? use_srq(poll, cqe) : use_side(poll, index);
+	return unlikely(le64toh(cqe->qp) >> 32) ? use_srq(poll, cqe) : use_side(poll, index);
 }
 
 /*
@@ -201,12 +200,12 @@ static __always_inline uint32_t add_posted(struct pvr_qp_side *side)
  * Takes the request of a CQE from the outstanding ones, and the sends before it. Returns
  * false if it is not outstanding.
  */
-static __always_inline bool take_request(struct pvr_qp_side *side, const struct pvrdma_cqe *cqe,
+static __always_inline bool take_request(struct pvr_qp_side *side, const struct pvr_cqe *cqe,
 					 uint64_t *wr_id)
 {
 	uint32_t left = side->left - 1, number;
 
-	*wr_id = cqe->wr_id;
+	*wr_id = le64toh(cqe->wr_id);
 	if (side->wr_ids) {
 		number = *wr_id;
 		*wr_id = side->wr_ids[number & side->mask];
@@ -223,18 +222,18 @@ static __always_inline bool take_request(struct pvr_qp_side *side, const struct 
 
 static __attribute__((noinline)) void note_skipped(struct pvr_cq *cq, uint32_t idx)
 {
-	const struct pvrdma_cqe *cqe = pvr_cqe_at(cq, idx);
+	const struct pvr_cqe *cqe = pvr_cqe_at(cq, idx);
 
 	verbs_debug(verbs_get_ctx(cq->verbs_cq.cq.context),
 		    "cq %u: completion of no outstanding request, QP handle %u, opcode %u\n",
-		    cq->handle, pvr_cqe_qp_handle(cqe), cqe->opcode);
+		    cq->handle, pvr_cqe_qp_handle(cqe), le32toh(cqe->opcode));
 }
 
 /*
  * Takes the request of the next CQE. Returns false if there is none. Then the CQE must be
  * skipped, because it would block the CQ.
  */
-static __always_inline bool take(struct poll *poll, const struct pvrdma_cqe *cqe, uint64_t *wr_id)
+static __always_inline bool take(struct poll *poll, const struct pvr_cqe *cqe, uint64_t *wr_id)
 {
 	uint32_t index = pvr_qp_index(pvr_cqe_qp_handle(cqe), pvr_cqe_side(cqe));
 
@@ -247,28 +246,43 @@ static __always_inline bool take(struct poll *poll, const struct pvrdma_cqe *cqe
 }
 
 static_assert(offsetof(struct ibv_wc, imm_data) - offsetof(struct ibv_wc, byte_len) ==
-		      offsetof(struct pvrdma_cqe, imm_data) - offsetof(struct pvrdma_cqe, byte_len),
+		      offsetof(struct pvr_cqe, imm_data) - offsetof(struct pvr_cqe, byte_len),
 	      "both fields are copied at once");
 static_assert(offsetof(struct ibv_wc, wc_flags) - offsetof(struct ibv_wc, src_qp) ==
-		      offsetof(struct pvrdma_cqe, wc_flags) - offsetof(struct pvrdma_cqe, src_qp),
+		      offsetof(struct pvr_cqe, wc_flags) - offsetof(struct pvr_cqe, src_qp),
 	      "both fields are copied at once");
 
-static __always_inline void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, uint64_t wr_id,
+/*
+ * The fields that take the least instructions by pairs. Compilers do not join the copies of
+ * fields.
+ */
+static __always_inline void copy_pairs(struct ibv_wc *wc, const struct pvr_cqe *cqe)
+{
+	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(cqe->byte_len) + sizeof(cqe->imm_data));
+	memcpy(&wc->src_qp, &cqe->src_qp, sizeof(cqe->src_qp) + sizeof(cqe->wc_flags));
+	if (__BYTE_ORDER == __LITTLE_ENDIAN)
+		return;
+	wc->byte_len = le32toh(cqe->byte_len);
+	wc->src_qp = le32toh(cqe->src_qp);
+	wc->wc_flags = le32toh(cqe->wc_flags);
+}
+
+static __always_inline void fill_wc(struct ibv_wc *wc, const struct pvr_cqe *cqe, uint64_t wr_id,
 				    uint32_t qp_num)
 {
 	wc->wr_id = wr_id;
 	wc->status = pvr_wc_status(cqe);
 	wc->opcode = pvr_wc_opcode(cqe);
-	wc->vendor_err = cqe->vendor_err;
-	memcpy(&wc->byte_len, &cqe->byte_len, sizeof(cqe->byte_len) + sizeof(cqe->imm_data));
+	wc->vendor_err = le32toh(cqe->vendor_err);
+	copy_pairs(wc, cqe);
 	wc->qp_num = qp_num;
-	memcpy(&wc->src_qp, &cqe->src_qp, sizeof(cqe->src_qp) + sizeof(cqe->wc_flags));
-	wc->pkey_index = cqe->pkey_index;
-	wc->slid = cqe->slid;
+	wc->pkey_index = le16toh(cqe->pkey_index);
+	wc->slid = le16toh(cqe->slid);
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = cqe->dlid_path_bits;
 	if (unlikely(wc->wc_flags)) {
 		wc->wc_flags = pvr_wc_flags(cqe);
+		wc->imm_data = pvr_wc_imm_data(cqe);
 		wc->sl = pvr_wc_sl(cqe);
 	}
 }
@@ -285,7 +299,7 @@ static __always_inline void skip(struct poll *poll)
 /* The device may overwrite CQEs after settle(). */
 static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
 {
-	const struct pvrdma_cqe *cqe;
+	const struct pvr_cqe *cqe;
 	struct poll poll;
 	uint64_t wr_id;
 	int err;
@@ -334,7 +348,7 @@ static struct pvr_cq *of_ex(struct ibv_cq_ex *ex)
 /* Returns false if the CQE is skipped. */
 static __always_inline bool take_next(struct pvr_cq *cq)
 {
-	const struct pvrdma_cqe *cqe = pvr_cqe_at(cq, cq->head);
+	const struct pvr_cqe *cqe = pvr_cqe_at(cq, cq->head);
 	struct ibv_cq_ex *ex = &cq->verbs_cq.cq_ex;
 	struct poll poll = poll_begin(cq);
 	uint64_t wr_id;
@@ -406,18 +420,17 @@ static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe.vendor_err;
+	return le32toh(of_ex(ex)->cqe.vendor_err);
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe.byte_len;
+	return le32toh(of_ex(ex)->cqe.byte_len);
 }
 
-/* Also the invalidated rkey. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe.imm_data;
+	return pvr_wc_imm_data(&of_ex(ex)->cqe);
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ex)
@@ -427,7 +440,7 @@ static uint32_t read_qp_num(struct ibv_cq_ex *ex)
 
 static uint32_t read_src_qp(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe.src_qp;
+	return le32toh(of_ex(ex)->cqe.src_qp);
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
@@ -437,7 +450,7 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
-	return of_ex(ex)->cqe.slid;
+	return le16toh(of_ex(ex)->cqe.slid);
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)

@@ -21,7 +21,7 @@
 static inline void pvr_ring_doorbell(struct pvr_context *ctx, size_t offset, uint32_t value)
 {
 	udma_to_device_barrier();
-	mmio_write32(ctx->uar + offset, value);
+	mmio_write32_le(ctx->uar + offset, htole32(value));
 }
 
 static inline void pvr_ring_qp(struct pvr_context *ctx, uint32_t handle, uint32_t flag)

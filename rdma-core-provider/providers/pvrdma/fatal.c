@@ -72,7 +72,7 @@ static bool is_due(struct pvr_cq *cq)
 
 static bool cq_full(const struct pvr_cq *cq)
 {
-	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_relaxed);
+	uint32_t tail = pvr_shm_load(&cq->ring_shm->prod_tail, memory_order_relaxed);
 
 	return pvr_ring_used(tail, cq->head & (2 * cq->num - 1), cq->num) >= cq->num;
 }
@@ -81,16 +81,15 @@ static bool cq_full(const struct pvr_cq *cq)
 static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr_id,
 			 uint32_t opcode)
 {
-	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_relaxed);
+	uint32_t tail = pvr_shm_load(&cq->ring_shm->prod_tail, memory_order_relaxed);
 
-	*pvr_cqe_at(cq, tail) = (struct pvrdma_cqe){
-		.wr_id = wr_id,
-		.qp = qp->handle,
-		.opcode = opcode,
-		.status = PVRDMA_WC_WR_FLUSH_ERR,
+	*pvr_cqe_at(cq, tail) = (struct pvr_cqe){
+		.wr_id = htole64(wr_id),
+		.qp = htole64(qp->handle),
+		.opcode = htole32(opcode),
+		.status = htole32(PVRDMA_WC_WR_FLUSH_ERR),
 	};
-	atomic_store_explicit(&cq->ring_shm->prod_tail, pvr_ring_next(tail, cq->num),
-			      memory_order_relaxed);
+	pvr_shm_store(&cq->ring_shm->prod_tail, pvr_ring_next(tail, cq->num), memory_order_relaxed);
 }
 
 /*
@@ -99,30 +98,31 @@ static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr
  */
 static uint32_t published(const struct pvr_wq *wq)
 {
-	uint32_t tail = atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire), used;
+	uint32_t tail = pvr_shm_load(&wq->ring_shm->prod_tail, memory_order_acquire), used;
 
 	used = (tail - atomic_load_explicit(&wq->polled, memory_order_relaxed)) & (2 * wq->num - 1);
 	return tail < 2 * wq->num && used <= wq->num ? used : 0;
 }
 
 /*
- * Flushes a queue as far as the CQ has room; a later poll continues. An element of a
- * receive queue begins with wr_id. Posting may run concurrently: the queue's lock excludes
- * only other posters, and cq->lock other pollers. Returns EBUSY if the lock is held, maybe
- * by this thread between ibv_wr_start() and ibv_wr_complete(): more elements may follow.
+ * Flushes a queue as far as the CQ has room; a later poll continues. Posting may run
+ * concurrently: the queue's lock excludes only other posters, and cq->lock other pollers.
+ * Returns EBUSY if the lock is held, maybe by this thread between ibv_wr_start() and
+ * ibv_wr_complete(): more elements may follow.
  */
 static int flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq *wq,
 		       uint32_t opcode)
 {
+	const struct pvr_rq_wqe *wqe;
 	uint32_t number, n;
 
 	if (!wq->num)
 		return 0;
 	number = atomic_load_explicit(&wq->polled, memory_order_relaxed);
-	for (n = published(wq); n && !cq_full(cq); n--, number++)
-		push_flushed(cq, qp,
-			     wq->wr_ids ? number : *(const uint64_t *)pvr_wq_slot(wq, number),
-			     opcode);
+	for (n = published(wq); n && !cq_full(cq); n--, number++) {
+		wqe = pvr_wq_slot(wq, number);
+		push_flushed(cq, qp, wq->wr_ids ? number : le64toh(wqe->wr_id), opcode);
+	}
 	return pvr_lock_is_held(&wq->lock) ? EBUSY : 0;
 }
 

@@ -24,7 +24,7 @@
 #endif
 
 struct pvr_lock {
-	_Atomic bool held;
+	_Atomic(bool) held;
 	bool alone; /* one thread at a time: no exchange needed */
 };
 

@@ -48,7 +48,7 @@ static int post_bind_locked(struct pvr_qp *qp, struct ibv_mw *mw, const struct i
 			    bool *ring)
 {
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
-	struct pvrdma_sq_wqe_hdr *hdr;
+	struct pvr_sq_wqe *hdr;
 	const struct pvr_send_op *op;
 	int err;
 

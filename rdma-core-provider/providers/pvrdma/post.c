@@ -8,15 +8,9 @@
 #include "doorbell.h"
 #include "sqe.h"
 
-static_assert(sizeof(struct ibv_sge) == sizeof(struct pvrdma_sge) &&
-		      offsetof(struct ibv_sge, addr) == offsetof(struct pvrdma_sge, addr) &&
-		      offsetof(struct ibv_sge, length) == offsetof(struct pvrdma_sge, length) &&
-		      offsetof(struct ibv_sge, lkey) == offsetof(struct pvrdma_sge, lkey),
-	      "scatter/gather lists are copied as they are");
-
 /* Inline data ignore the lkeys, see ibv_post_send(3). */
-static int write_inline(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
-			const struct ibv_sge *sges, int num)
+static int write_inline(struct pvr_qp *qp, struct pvr_sq_wqe *hdr, const struct ibv_sge *sges,
+			int num)
 {
 	struct pvr_inline data = pvr_inline_begin(qp, hdr);
 	int i, err;
@@ -30,19 +24,18 @@ static int write_inline(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 	return 0;
 }
 
-static int write_data(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
-		      const struct ibv_send_wr *wr)
+static int write_data(struct pvr_qp *qp, struct pvr_sq_wqe *hdr, const struct ibv_send_wr *wr)
 {
 	if (unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge))
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return write_inline(qp, hdr, wr->sg_list, wr->num_sge);
-	hdr->num_sge = wr->num_sge;
-	pvr_copy_sges(hdr + 1, wr->sg_list, wr->num_sge);
+	hdr->num_sge = htole32(wr->num_sge);
+	pvr_copy_sges(pvr_sqe_data(hdr), wr->sg_list, wr->num_sge);
 	return 0;
 }
 
-static int write_bind(const struct pvr_send_op *op, struct pvrdma_sq_wqe_hdr *hdr,
+static int write_bind(const struct pvr_send_op *op, struct pvr_sq_wqe *hdr,
 		      const struct ibv_send_wr *wr)
 {
 	if (op->carries & PVR_SQE_FUNCTION)
@@ -50,8 +43,8 @@ static int write_bind(const struct pvr_send_op *op, struct pvrdma_sq_wqe_hdr *hd
 	return pvr_sqe_bind_type2(hdr, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 }
 
-static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op,
-			 struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_send_wr *wr)
+static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op, struct pvr_sq_wqe *hdr,
+			 const struct ibv_send_wr *wr)
 {
 	if (op->carries & PVR_SQE_RDMA)
 		pvr_sqe_rdma(hdr, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
@@ -67,7 +60,7 @@ static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op,
 
 static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 {
-	struct pvrdma_sq_wqe_hdr *hdr;
+	struct pvr_sq_wqe *hdr;
 	const struct pvr_send_op *op;
 	int err;
 
@@ -77,9 +70,9 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 	if (op->carries & PVR_SQE_IMM)
 		hdr->ex.imm_data = wr->imm_data;
 	else if (op->carries & PVR_SQE_INV)
-		hdr->ex.invalidate_rkey = wr->invalidate_rkey;
+		hdr->ex.invalidate_rkey = htole32(wr->invalidate_rkey);
 	if (unlikely(qp->verbs_qp.qp.qp_type == IBV_QPT_XRC_SEND))
-		hdr->reserved = wr->qp_type.xrc.remote_srqn;
+		hdr->remote_srqn = htole32(wr->qp_type.xrc.remote_srqn);
 	err = write_address(qp, op, hdr, wr);
 	if (likely(!err && (op->carries & PVR_SQE_SGES)))
 		err = write_data(qp, hdr, wr);
@@ -130,10 +123,13 @@ static int check_recv(struct pvr_wq *wq, const struct ibv_recv_wr *wr)
 
 static void write_recv(struct pvr_wq *wq, const struct ibv_recv_wr *wr)
 {
-	struct pvrdma_rq_wqe_hdr *hdr = pvr_wq_element(wq);
+	struct pvr_rq_wqe *hdr = pvr_wq_element(wq);
 
-	*hdr = (struct pvrdma_rq_wqe_hdr){ .wr_id = wr->wr_id, .num_sge = wr->num_sge };
-	pvr_copy_sges(hdr + 1, wr->sg_list, wr->num_sge);
+	*hdr = (struct pvr_rq_wqe){
+		.wr_id = htole64(wr->wr_id),
+		.num_sge = htole32(wr->num_sge),
+	};
+	pvr_copy_sges((struct pvr_sge *)(hdr + 1), wr->sg_list, wr->num_sge);
 }
 
 /*

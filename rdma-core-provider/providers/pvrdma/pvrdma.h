@@ -14,6 +14,7 @@
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
 
+#include <endian.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #include <infiniband/driver.h>
 #include <util/compiler.h>
 
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_wqe.h"
 #include "ring.h"
 
 /* A CQE has 16 bits for the QP handle. */
@@ -74,7 +75,7 @@ struct pvr_qp_side {
  * cq first, and side only if that is its own CQ, which it has locked.
  */
 struct pvr_qp_entry {
-	struct pvr_cq *_Atomic cq; /* NULL: no QP */
+	_Atomic(struct pvr_cq *) cq; /* NULL: no QP */
 	struct pvr_qp_side *side;
 };
 
@@ -85,7 +86,7 @@ struct pvr_context {
 	struct verbs_context ibv_ctx;
 	uint8_t *uar; /* doorbell page */
 	uint32_t features; /* PVR_EXT_* in effect */
-	_Atomic bool dead; /* the device is gone, see fatal.c; never cleared */
+	_Atomic(bool) dead; /* the device is gone, see fatal.c; never cleared */
 	uint32_t qp_tbl_size;
 	uint8_t num_ports;
 	struct pvr_limits limits;
@@ -103,13 +104,13 @@ struct pvr_context {
 struct pvr_pd {
 	struct ibv_pd ibv_pd;
 	uint32_t handle;
-	_Atomic uint32_t users; /* parent domains of it, buffers from its allocators */
+	_Atomic(uint32_t) users; /* parent domains of it, buffers from its allocators */
 	struct pvr_pd *base; /* PD of a parent domain; NULL: not a parent domain */
 };
 
 struct pvr_td {
 	struct ibv_td ibv_td;
-	_Atomic uint32_t users; /* parent domains */
+	_Atomic(uint32_t) users; /* parent domains */
 };
 
 struct pvr_parent_domain {
@@ -130,7 +131,7 @@ struct pvr_parent_domain {
 
 struct pvr_ah {
 	struct ibv_ah ibv_ah;
-	struct pvrdma_av av;
+	struct pvr_av av;
 };
 
 struct pvr_dm {
@@ -150,7 +151,7 @@ struct pvr_buf {
 /* A ring that the device does not know, for the CQEs of a dead device's requests. */
 struct pvr_own_ring {
 	struct pvr_ring_shm ring;
-	struct pvrdma_cqe cqes[];
+	struct pvr_cqe cqes[];
 };
 
 struct pvr_cq {
@@ -165,7 +166,7 @@ struct pvr_cq {
 	uint32_t num; /* elements, a power of two */
 	uint32_t idx_mask; /* of indices: 2 * num - 1 */
 	struct pvr_ring_shm *ring_shm;
-	struct pvrdma_cqe *cqes_shm;
+	struct pvr_cqe *cqes_shm;
 	struct pvr_own_ring *own_ring; /* the ring in use after the end of the device, or NULL */
 	/*
 	 * Protects arm and arm_dbrec, and ring_shm while a thread arms. Taken inside lock.
@@ -176,9 +177,9 @@ struct pvr_cq {
 	struct pvr_cq_arm_shm *arm_dbrec; /* NULL: arm by doorbell */
 	uint32_t empty_polls;
 	uint64_t looked; /* ms: time of the last check of the device */
-	_Atomic bool notified; /* a notification arrived; accessed without the lock */
-	_Atomic bool broken; /* in error, no CQE will follow; accessed without the lock */
-	struct pvrdma_cqe cqe; /* current CQE between start_poll and end_poll */
+	_Atomic(bool) notified; /* a notification arrived; accessed without the lock */
+	_Atomic(bool) broken; /* in error, no CQE will follow; accessed without the lock */
+	struct pvr_cqe cqe; /* current CQE between start_poll and end_poll */
 	uint32_t qp_num; /* of the QP of cqe */
 	struct pvr_clock_query_resp clocks; /* the last reading, see clock.c */
 	uint64_t clocks_until; /* ms: when it is repeated */
@@ -191,7 +192,7 @@ struct pvr_batch {
 	uint32_t first; /* sq.tail at wr_start */
 	int err; /* the first errno */
 	unsigned int setters; /* setters that the last request still accepts, see wr_ex.c */
-	struct pvrdma_sq_wqe_hdr *hdr; /* WQE of the last request */
+	struct pvr_sq_wqe *hdr; /* WQE of the last request */
 };
 
 struct pvr_qp {
@@ -310,13 +311,26 @@ void pvr_buf_free(struct pvr_buf *buf);
 size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t hdr_size,
 		     size_t min_stride);
 
-/* A single entry is the most common case. */
-static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t num)
+static inline struct pvr_sge pvr_sge_of(const struct ibv_sge *sge)
 {
-	if (likely(num == 1))
-		memcpy(to, sges, sizeof(*sges));
-	else if (num)
-		memcpy(to, sges, num * sizeof(*sges));
+	return (struct pvr_sge){
+		.addr = htole64(sge->addr),
+		.length = htole32(sge->length),
+		.lkey = htole32(sge->lkey),
+	};
+}
+
+/* A single entry is the most common case. */
+static inline void pvr_copy_sges(struct pvr_sge *to, const struct ibv_sge *sges, size_t num)
+{
+	size_t i;
+
+	if (likely(num == 1)) {
+		*to = pvr_sge_of(sges);
+		return;
+	}
+	for (i = 0; i < num; i++)
+		to[i] = pvr_sge_of(&sges[i]);
 }
 
 /* Entry points of verbs, see struct verbs_context_ops. */

@@ -92,7 +92,7 @@ static uint32_t at_least_one(uint32_t n)
  */
 static uint32_t max_inline(const struct pvr_context *ctx, const struct pvr_wq *sq)
 {
-	size_t room = ((size_t)1 << sq->stride_shift) - sizeof(struct pvrdma_sq_wqe_hdr);
+	size_t room = ((size_t)1 << sq->stride_shift) - sizeof(struct pvr_sq_wqe);
 
 	if (!has_inline(ctx))
 		return 0;
@@ -101,7 +101,7 @@ static uint32_t max_inline(const struct pvr_context *ctx, const struct pvr_wq *s
 
 static size_t min_send_stride(const struct pvr_context *ctx, const struct ibv_qp_cap *cap)
 {
-	size_t stride = sizeof(struct pvrdma_sq_wqe_hdr) + cap->max_inline_data;
+	size_t stride = sizeof(struct pvr_sq_wqe) + cap->max_inline_data;
 
 	return has_inline(ctx) && stride > PVR_SQ_STRIDE_MIN ? stride : PVR_SQ_STRIDE_MIN;
 }
@@ -112,15 +112,14 @@ static size_t layout_send_queue(struct pvr_qp *qp, const struct pvr_context *ctx
 {
 	return PVR_PAGE_SIZE + pvr_wq_layout(&qp->sq, at_least_one(cap->max_send_wr),
 					     at_least_one(cap->max_send_sge),
-					     sizeof(struct pvrdma_sq_wqe_hdr),
-					     min_send_stride(ctx, cap));
+					     sizeof(struct pvr_sq_wqe), min_send_stride(ctx, cap));
 }
 
 /* Returns its bytes. The indices of the receive queue are in the header page. */
 static size_t layout_recv_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
 {
 	return pvr_wq_layout(&qp->rq, at_least_one(cap->max_recv_wr),
-			     at_least_one(cap->max_recv_sge), sizeof(struct pvrdma_rq_wqe_hdr),
+			     at_least_one(cap->max_recv_sge), sizeof(struct pvr_rq_wqe),
 			     PVR_RQ_STRIDE_MIN);
 }
 

@@ -10,6 +10,7 @@
 #ifndef PVR_RING_H
 #define PVR_RING_H
 
+#include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,10 +19,21 @@
 #include "lock.h"
 #include "pvrdma_abi.h"
 
+/* Values in shared memory are little-endian. */
+static inline uint32_t pvr_shm_load(const _Atomic(__le32) *from, memory_order order)
+{
+	return le32toh(atomic_load_explicit(from, order));
+}
+
+static inline void pvr_shm_store(_Atomic(__le32) *to, uint32_t value, memory_order order)
+{
+	atomic_store_explicit(to, htole32(value), order);
+}
+
 /* struct pvr_ring and pvr_ring_state with atomic members. */
 struct pvr_ring_shm {
-	_Atomic uint32_t prod_tail;
-	_Atomic uint32_t cons_head;
+	_Atomic(__le32) prod_tail;
+	_Atomic(__le32) cons_head;
 };
 
 struct pvr_ring_state_shm {
@@ -37,8 +49,8 @@ static_assert(offsetof(struct pvr_ring_shm, cons_head) == offsetof(struct pvr_ri
 
 /* struct pvr_db_suppress (doorbell suppression), likewise. */
 struct pvr_db_suppress_shm {
-	_Atomic uint32_t sq;
-	_Atomic uint32_t rq;
+	_Atomic(__le32) sq;
+	_Atomic(__le32) rq;
 };
 static_assert(sizeof(struct pvr_db_suppress_shm) == sizeof(struct pvr_db_suppress) &&
 		      offsetof(struct pvr_db_suppress_shm, rq) ==
@@ -59,8 +71,8 @@ static inline const struct pvr_db_suppress_shm *pvr_db_suppress_at(const void *p
 
 /* struct pvr_cq_arm_dbrec (CQ arm doorbell record), likewise. */
 struct pvr_cq_arm_shm {
-	_Atomic uint32_t arm;
-	_Atomic uint32_t notified;
+	_Atomic(__le32) arm;
+	_Atomic(__le32) notified;
 };
 static_assert(sizeof(struct pvr_cq_arm_shm) == sizeof(struct pvr_cq_arm_dbrec) &&
 		      offsetof(struct pvr_cq_arm_shm, notified) ==
@@ -110,13 +122,13 @@ static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
  */
 struct pvr_wq {
 	struct pvr_lock lock; /* protects the members before wr_ids, the free elements; innermost */
-	_Atomic uint32_t tail; /* requests posted; prod_tail may lag behind it */
+	_Atomic(uint32_t) tail; /* requests posted; prod_tail may lag behind it */
 	uint32_t room; /* lower bound of requests that can be posted */
 	uint32_t num; /* elements, a power of two; 0: unused queue */
 	uint32_t stride_shift;
 	uint32_t max_sge;
 	struct pvr_ring_shm *ring_shm;
-	const _Atomic uint32_t *db_suppress_shm; /* suppression word: doorbell if 0; NULL: always */
+	const _Atomic(__le32) *db_suppress_shm; /* suppression word: doorbell if 0; NULL: always */
 	bool is_send; /* a send queue: the device takes its elements at once */
 	bool rang; /* a doorbell for the requests before rung may be pending */
 	uint32_t rung; /* a former tail */
@@ -128,7 +140,7 @@ struct pvr_wq {
 	uint64_t *wr_ids;
 	bool is_shared; /* an SRQ */
 	uint8_t pad[64]; /* pollers write to another cache line than posters */
-	_Atomic uint32_t polled; /* requests that are no longer outstanding */
+	_Atomic(uint32_t) polled; /* requests that are no longer outstanding */
 };
 
 static inline uint32_t pvr_wq_tail(const struct pvr_wq *wq)
@@ -203,7 +215,7 @@ static inline void pvr_wq_end_shared(struct pvr_wq *wq, uint32_t n)
  */
 static inline bool pvr_wq_is_rung(const struct pvr_wq *wq)
 {
-	uint32_t head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
+	uint32_t head = pvr_shm_load(&wq->ring_shm->cons_head, memory_order_relaxed);
 
 	return wq->rang &&
 	       pvr_ring_used(wq->rung & (2 * wq->num - 1), head, wq->num) - 1 < wq->num - 1;
@@ -236,12 +248,12 @@ static inline void pvr_wq_note_doorbell(struct pvr_wq *wq, uint32_t tail)
  */
 static inline bool pvr_wq_publish(struct pvr_wq *wq)
 {
-	atomic_store_explicit(&wq->ring_shm->prod_tail, pvr_wq_tail(wq) & (2 * wq->num - 1),
-			      memory_order_release);
+	pvr_shm_store(&wq->ring_shm->prod_tail, pvr_wq_tail(wq) & (2 * wq->num - 1),
+		      memory_order_release);
 	if (!wq->db_suppress_shm)
 		return true;
 	pvr_full_barrier();
-	if (atomic_load_explicit(wq->db_suppress_shm, memory_order_acquire)) {
+	if (pvr_shm_load(wq->db_suppress_shm, memory_order_acquire)) {
 		wq->rang = false;
 		return false;
 	}
@@ -258,8 +270,8 @@ static inline void pvr_wq_reset(struct pvr_wq *wq)
 	pvr_lock(&wq->lock);
 	pvr_wq_set_tail(wq, 0);
 	pvr_wq_end(wq, 0);
-	atomic_store_explicit(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
-	atomic_store_explicit(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
+	pvr_shm_store(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
+	pvr_shm_store(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
 	pvr_unlock(&wq->lock);
 }
 

@@ -77,16 +77,16 @@ static_assert(PVR_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE &&
 		      PVR_ACCESS_ZERO_BASED == IBV_ACCESS_ZERO_BASED,
 	      "access flags are passed as they are");
 
-int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
+int pvr_sqe_bind(struct pvr_sq_wqe *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
 		 const struct ibv_mw_bind_info *info)
 {
 	struct pvr_wqe_bind_mw bind = {
-		.addr = info->addr,
-		.length = info->length,
-		.mw_rkey = mw->rkey,
-		.new_rkey = new_rkey,
-		.mr_lkey = info->mr ? info->mr->lkey : 0,
-		.access_flags = info->mw_access_flags & MW_ACCESS,
+		.addr = htole64(info->addr),
+		.length = htole64(info->length),
+		.mw_rkey = htole32(mw->rkey),
+		.new_rkey = htole32(new_rkey),
+		.mr_lkey = htole32(info->mr ? info->mr->lkey : 0),
+		.access_flags = htole32(info->mw_access_flags & MW_ACCESS),
 	};
 
 	/*

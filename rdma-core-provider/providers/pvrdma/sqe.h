@@ -10,6 +10,7 @@
 #ifndef PVR_SQE_H
 #define PVR_SQE_H
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -74,7 +75,7 @@ static inline bool pvr_sqe_ok(const struct pvr_qp *qp, enum ibv_wr_opcode opcode
  * whole header, so that no value of the slot's former request remains. Returns an errno.
  */
 static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
-				unsigned int flags, struct pvrdma_sq_wqe_hdr **hdr,
+				unsigned int flags, struct pvr_sq_wqe **hdr,
 				const struct pvr_send_op **op)
 {
 	uint32_t number;
@@ -90,37 +91,37 @@ static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, ui
 	number = pvr_wq_tail(&qp->sq);
 	*hdr = pvr_wq_slot(&qp->sq, number);
 	qp->sq.wr_ids[number & (qp->sq.num - 1)] = wr_id;
-	**hdr = (struct pvrdma_sq_wqe_hdr){
-		.wr_id = number,
-		.opcode = (*op)->opcode,
-		.send_flags = flags & PVR_SQE_FLAGS_PASSED,
+	**hdr = (struct pvr_sq_wqe){
+		.wr_id = htole64(number),
+		.opcode = htole32((*op)->opcode),
+		.send_flags = htole32(flags & PVR_SQE_FLAGS_PASSED),
 	};
 	return 0;
 }
 
-static inline void pvr_sqe_rdma(struct pvrdma_sq_wqe_hdr *hdr, uint64_t remote_addr, uint32_t rkey)
+static inline void pvr_sqe_rdma(struct pvr_sq_wqe *hdr, uint64_t remote_addr, uint32_t rkey)
 {
-	hdr->wr.rdma.remote_addr = remote_addr;
-	hdr->wr.rdma.rkey = rkey;
+	hdr->wr.rdma.remote_addr = htole64(remote_addr);
+	hdr->wr.rdma.rkey = htole32(rkey);
 }
 
-static inline void pvr_sqe_atomic(struct pvrdma_sq_wqe_hdr *hdr, uint64_t remote_addr,
-				  uint32_t rkey, uint64_t compare_add, uint64_t swap)
+static inline void pvr_sqe_atomic(struct pvr_sq_wqe *hdr, uint64_t remote_addr, uint32_t rkey,
+				  uint64_t compare_add, uint64_t swap)
 {
-	hdr->wr.atomic.remote_addr = remote_addr;
-	hdr->wr.atomic.rkey = rkey;
-	hdr->wr.atomic.compare_add = compare_add;
-	hdr->wr.atomic.swap = swap;
+	hdr->wr.atomic.remote_addr = htole64(remote_addr);
+	hdr->wr.atomic.rkey = htole32(rkey);
+	hdr->wr.atomic.compare_add = htole64(compare_add);
+	hdr->wr.atomic.swap = htole64(swap);
 }
 
 /* Copies the address handle, which the application may then destroy. */
-static inline int pvr_sqe_ud(struct pvrdma_sq_wqe_hdr *hdr, struct ibv_ah *ah, uint32_t remote_qpn,
+static inline int pvr_sqe_ud(struct pvr_sq_wqe *hdr, struct ibv_ah *ah, uint32_t remote_qpn,
 			     uint32_t remote_qkey)
 {
 	if (unlikely(!ah))
 		return EINVAL;
-	hdr->wr.ud.remote_qpn = remote_qpn;
-	hdr->wr.ud.remote_qkey = remote_qkey;
+	hdr->wr.ud.remote_qpn = htole32(remote_qpn);
+	hdr->wr.ud.remote_qkey = htole32(remote_qkey);
 	hdr->wr.ud.av = to_pvr_ah(ah)->av;
 	return 0;
 }
@@ -130,14 +131,14 @@ static inline int pvr_sqe_ud(struct pvrdma_sq_wqe_hdr *hdr, struct ibv_ah *ah, u
  * the errno of ibv_bind_mw(3). The device checks bounds and rights of the region, and
  * reports errors by a completion.
  */
-int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
+int pvr_sqe_bind(struct pvr_sq_wqe *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
 		 const struct ibv_mw_bind_info *info);
 
 /*
  * The same for IBV_WR_BIND_MW, which applies only to windows of type 2 and cannot unbind:
  * those are unbound by invalidation. ibv_bind_mw(3) binds windows of type 1.
  */
-static inline int pvr_sqe_bind_type2(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw,
+static inline int pvr_sqe_bind_type2(struct pvr_sq_wqe *hdr, const struct ibv_mw *mw,
 				     uint32_t new_rkey, const struct ibv_mw_bind_info *info)
 {
 	if (!mw || mw->type != IBV_MW_TYPE_2 || !info->mr)
@@ -145,14 +146,20 @@ static inline int pvr_sqe_bind_type2(struct pvrdma_sq_wqe_hdr *hdr, const struct
 	return pvr_sqe_bind(hdr, mw, new_rkey, info);
 }
 
+/* Scatter/gather entries or inline data follow the header. */
+static inline void *pvr_sqe_data(struct pvr_sq_wqe *hdr)
+{
+	return hdr + 1;
+}
+
 /* pvr_wq_layout() has made the stride large enough for max_sge entries. */
-static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
+static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvr_sq_wqe *hdr,
 			       const struct ibv_sge *sges, size_t num)
 {
 	if (unlikely(num > qp->sq.max_sge))
 		return EINVAL;
-	hdr->num_sge = num;
-	pvr_copy_sges(hdr + 1, sges, num);
+	hdr->num_sge = htole32(num);
+	pvr_copy_sges(pvr_sqe_data(hdr), sges, num);
 	return 0;
 }
 
@@ -162,9 +169,9 @@ struct pvr_inline {
 	size_t room;
 };
 
-static inline struct pvr_inline pvr_inline_begin(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr)
+static inline struct pvr_inline pvr_inline_begin(struct pvr_qp *qp, struct pvr_sq_wqe *hdr)
 {
-	return (struct pvr_inline){ .to = (uint8_t *)(hdr + 1), .room = qp->cap.max_inline_data };
+	return (struct pvr_inline){ .to = pvr_sqe_data(hdr), .room = qp->cap.max_inline_data };
 }
 
 static inline int pvr_inline_add(struct pvr_inline *data, const void *from, size_t length)
@@ -179,11 +186,13 @@ static inline int pvr_inline_add(struct pvr_inline *data, const void *from, size
 }
 
 /* An empty message is the same with and without the flag. */
-static inline void pvr_inline_end(const struct pvr_inline *data, struct pvrdma_sq_wqe_hdr *hdr)
+static inline void pvr_inline_end(const struct pvr_inline *data, struct pvr_sq_wqe *hdr)
 {
-	hdr->total_len = data->to - (uint8_t *)(hdr + 1);
-	if (hdr->total_len)
-		hdr->send_flags |= PVR_SEND_INLINE;
+	size_t length = data->to - (uint8_t *)pvr_sqe_data(hdr);
+
+	hdr->total_len = htole32(length);
+	if (length)
+		hdr->send_flags |= htole32(PVR_SEND_INLINE);
 }
 
 #endif /* PVR_SQE_H */

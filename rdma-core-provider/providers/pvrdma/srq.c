@@ -16,7 +16,7 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ib
 	size_t size;
 	int err;
 
-	size = pvr_wq_layout(wq, max_wr, max_sge ? max_sge : 1, sizeof(struct pvrdma_rq_wqe_hdr),
+	size = pvr_wq_layout(wq, max_wr, max_sge ? max_sge : 1, sizeof(struct pvr_rq_wqe),
 			     PVR_RQ_STRIDE_MIN);
 	err = pvr_buf_alloc(buf, PVR_PAGE_SIZE + size, ibpd, PVR_RES_SRQ);
 	if (err)
@@ -256,7 +256,7 @@ static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct
 	srq->wq.db_suppress_shm = wq->db_suppress_shm;
 	srq->wq.wqes = wq->wqes;
 	srq->wq.num = wq->num;
-	renumber(&srq->wq, atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire));
+	renumber(&srq->wq, pvr_shm_load(&wq->ring_shm->prod_tail, memory_order_acquire));
 	srq->buf = *buf;
 }
 

@@ -3,17 +3,19 @@
 #ifndef PVR_WC_H
 #define PVR_WC_H
 
+#include <endian.h>
+
 #include <ccan/array_size.h>
 #include <infiniband/verbs.h>
 #include <util/compiler.h>
 
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_wqe.h"
 
 /*
  * The device uses the kernel's opcodes; some of user space have other values. Opcodes not
  * in the table become IBV_WC_SEND, which is 0.
  */
-static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
+static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvr_cqe *cqe)
 {
 	static const uint8_t opcodes[] = {
 		[PVRDMA_WC_SEND] = IBV_WC_SEND,
@@ -29,14 +31,14 @@ static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
 		[PVRDMA_WC_RECV] = IBV_WC_RECV,
 		[PVRDMA_WC_RECV_RDMA_WITH_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
 	};
-	uint32_t opcode = cqe->opcode;
+	uint32_t opcode = le32toh(cqe->opcode);
 
 	return likely(opcode < ARRAY_SIZE(opcodes)) ? opcodes[opcode] : IBV_WC_SEND;
 }
 
-static inline enum ibv_wc_status pvr_wc_status(const struct pvrdma_cqe *cqe)
+static inline enum ibv_wc_status pvr_wc_status(const struct pvr_cqe *cqe)
 {
-	uint32_t status = cqe->status;
+	uint32_t status = le32toh(cqe->status);
 
 	/* Both sides use the same values up to IBV_WC_GENERAL_ERR. */
 	return status <= PVRDMA_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR;
@@ -52,9 +54,9 @@ static inline enum ibv_wc_status pvr_wc_status(const struct pvrdma_cqe *cqe)
  * mlx5 provider reports it, and needs it to find the source address behind the GRH flag.
  * Address handles ignore the service level.
  */
-static inline uint8_t pvr_wc_sl(const struct pvrdma_cqe *cqe)
+static inline uint8_t pvr_wc_sl(const struct pvr_cqe *cqe)
 {
-	if (likely(!(cqe->wc_flags & PVRDMA_WC_GRH)))
+	if (likely(!(cqe->wc_flags & htole32(PVRDMA_WC_GRH))))
 		return cqe->sl;
 	switch (cqe->network_hdr_type) {
 	case PVRDMA_NETWORK_IPV4:
@@ -66,7 +68,7 @@ static inline uint8_t pvr_wc_sl(const struct pvrdma_cqe *cqe)
 	}
 }
 
-static inline unsigned int pvr_wc_flags(const struct pvrdma_cqe *cqe)
+static inline unsigned int pvr_wc_flags(const struct pvr_cqe *cqe)
 {
 	static const struct {
 		uint32_t pvr;
@@ -77,7 +79,7 @@ static inline unsigned int pvr_wc_flags(const struct pvrdma_cqe *cqe)
 		{ PVRDMA_WC_WITH_INVALIDATE, IBV_WC_WITH_INV },
 		{ PVRDMA_WC_IP_CSUM_OK, IBV_WC_IP_CSUM_OK },
 	};
-	uint32_t flags = cqe->wc_flags;
+	uint32_t flags = le32toh(cqe->wc_flags);
 	unsigned int ibv = 0;
 	size_t i;
 
@@ -87,6 +89,14 @@ static inline unsigned int pvr_wc_flags(const struct pvrdma_cqe *cqe)
 		if (flags & map[i].pvr)
 			ibv |= map[i].ibv;
 	return ibv;
+}
+
+/* Immediate data, or the invalidated rkey; verbs have both in one field. */
+static inline __be32 pvr_wc_imm_data(const struct pvr_cqe *cqe)
+{
+	if (unlikely(cqe->wc_flags & htole32(PVRDMA_WC_WITH_INVALIDATE)))
+		return (__force __be32)le32toh(cqe->invalidated_rkey);
+	return cqe->imm_data;
 }
 
 #endif /* PVR_WC_H */

@@ -42,7 +42,7 @@ static void end_request(struct pvr_batch *batch)
  * Begins the element of a request. Returns NULL after an error. IBV_SEND_INLINE is
  * ignored, because the setter of the data decides.
  */
-static struct pvrdma_sq_wqe_hdr *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode opcode)
+static struct pvr_sq_wqe *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode opcode)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 	struct pvr_batch *batch = &qp->batch;
@@ -66,7 +66,7 @@ static struct pvrdma_sq_wqe_hdr *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode
  * Returns the element that a setter writes to, or NULL after an error or if the request
  * has no such part.
  */
-static struct pvrdma_sq_wqe_hdr *add(struct pvr_batch *batch, unsigned int setter)
+static struct pvr_sq_wqe *add(struct pvr_batch *batch, unsigned int setter)
 {
 	if (unlikely(batch->err))
 		return NULL;
@@ -80,7 +80,7 @@ static struct pvrdma_sq_wqe_hdr *add(struct pvr_batch *batch, unsigned int sette
 
 static void wr_rdma_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_RDMA_WRITE);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_RDMA_WRITE);
 
 	if (likely(hdr))
 		pvr_sqe_rdma(hdr, remote_addr, rkey);
@@ -89,7 +89,7 @@ static void wr_rdma_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_
 static void wr_rdma_write_imm(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
 			      __be32 imm_data)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_RDMA_WRITE_WITH_IMM);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_RDMA_WRITE_WITH_IMM);
 
 	if (unlikely(!hdr))
 		return;
@@ -99,7 +99,7 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t rem
 
 static void wr_rdma_read(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_RDMA_READ);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_RDMA_READ);
 
 	if (likely(hdr))
 		pvr_sqe_rdma(hdr, remote_addr, rkey);
@@ -112,7 +112,7 @@ static void wr_send(struct ibv_qp_ex *qpx)
 
 static void wr_send_imm(struct ibv_qp_ex *qpx, __be32 imm_data)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_SEND_WITH_IMM);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_SEND_WITH_IMM);
 
 	if (likely(hdr))
 		hdr->ex.imm_data = imm_data;
@@ -120,24 +120,24 @@ static void wr_send_imm(struct ibv_qp_ex *qpx, __be32 imm_data)
 
 static void wr_send_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_SEND_WITH_INV);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_SEND_WITH_INV);
 
 	if (likely(hdr))
-		hdr->ex.invalidate_rkey = invalidate_rkey;
+		hdr->ex.invalidate_rkey = htole32(invalidate_rkey);
 }
 
 static void wr_local_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_LOCAL_INV);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_LOCAL_INV);
 
 	if (likely(hdr))
-		hdr->ex.invalidate_rkey = invalidate_rkey;
+		hdr->ex.invalidate_rkey = htole32(invalidate_rkey);
 }
 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
 			      uint64_t compare, uint64_t swap)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_ATOMIC_CMP_AND_SWP);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_ATOMIC_CMP_AND_SWP);
 
 	if (likely(hdr))
 		pvr_sqe_atomic(hdr, remote_addr, rkey, compare, swap);
@@ -146,7 +146,7 @@ static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t rem
 static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
 				uint64_t add)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_ATOMIC_FETCH_AND_ADD);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_ATOMIC_FETCH_AND_ADD);
 
 	if (likely(hdr))
 		pvr_sqe_atomic(hdr, remote_addr, rkey, add, 0);
@@ -155,7 +155,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t r
 static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 		       const struct ibv_mw_bind_info *info)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_BIND_MW);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_BIND_MW);
 
 	if (likely(hdr))
 		fail(&ex_to_pvr_qp(qpx)->batch, pvr_sqe_bind_type2(hdr, mw, rkey, info));
@@ -164,8 +164,8 @@ static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
 static void wr_atomic_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
 			    const void *value)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_ATOMIC_WRITE);
-	struct pvr_wqe_atomic_write write = { .addr = remote_addr, .rkey = rkey };
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_ATOMIC_WRITE);
+	struct pvr_wqe_atomic_write write = { .addr = htole64(remote_addr), .rkey = htole32(rkey) };
 
 	if (unlikely(!hdr))
 		return;
@@ -182,11 +182,11 @@ static_assert(PVR_FLUSH_GLOBAL == IBV_FLUSH_GLOBAL &&
 static void wr_flush(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr, size_t length,
 		     uint8_t placement, uint8_t level)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_FLUSH);
+	struct pvr_sq_wqe *hdr = begin(qpx, IBV_WR_FLUSH);
 	const struct pvr_wqe_flush flush = {
-		.addr = remote_addr,
-		.length = length,
-		.rkey = rkey,
+		.addr = htole64(remote_addr),
+		.length = htole64(length),
+		.rkey = htole32(rkey),
 		.placement = placement,
 		.level = level,
 	};
@@ -199,7 +199,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qpx, struct ibv_ah *ah, uint32_t re
 			   uint32_t remote_qkey)
 {
 	struct pvr_batch *batch = &ex_to_pvr_qp(qpx)->batch;
-	struct pvrdma_sq_wqe_hdr *hdr = add(batch, ADDRESS);
+	struct pvr_sq_wqe *hdr = add(batch, ADDRESS);
 
 	if (likely(hdr))
 		fail(batch, pvr_sqe_ud(hdr, ah, remote_qpn, remote_qkey));
@@ -207,16 +207,16 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qpx, struct ibv_ah *ah, uint32_t re
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *qpx, uint32_t remote_srqn)
 {
-	struct pvrdma_sq_wqe_hdr *hdr = add(&ex_to_pvr_qp(qpx)->batch, ADDRESS);
+	struct pvr_sq_wqe *hdr = add(&ex_to_pvr_qp(qpx)->batch, ADDRESS);
 
 	if (likely(hdr))
-		hdr->reserved = remote_srqn;
+		hdr->remote_srqn = htole32(remote_srqn);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge, const struct ibv_sge *sges)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
-	struct pvrdma_sq_wqe_hdr *hdr = add(&qp->batch, PVR_SQE_SGES);
+	struct pvr_sq_wqe *hdr = add(&qp->batch, PVR_SQE_SGES);
 
 	if (likely(hdr))
 		fail(&qp->batch, pvr_sqe_sges(qp, hdr, sges, num_sge));
@@ -225,19 +225,19 @@ static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge, const struct 
 static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
-	struct pvrdma_sq_wqe_hdr *hdr = add(&ex_to_pvr_qp(qpx)->batch, PVR_SQE_SGES);
+	struct pvr_sq_wqe *hdr = add(&ex_to_pvr_qp(qpx)->batch, PVR_SQE_SGES);
 
 	if (unlikely(!hdr))
 		return;
-	hdr->num_sge = 1; /* max_sge is at least 1 */
-	pvr_copy_sges(hdr + 1, &sge, 1);
+	hdr->num_sge = htole32(1); /* max_sge is at least 1 */
+	pvr_copy_sges(pvr_sqe_data(hdr), &sge, 1);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t num_buf,
 				    const struct ibv_data_buf *bufs)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
-	struct pvrdma_sq_wqe_hdr *hdr = add(&qp->batch, PVR_SQE_INLINE);
+	struct pvr_sq_wqe *hdr = add(&qp->batch, PVR_SQE_INLINE);
 	struct pvr_inline data;
 	size_t i;
 
