@@ -50,6 +50,8 @@ TRAFFIC = [
     Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 100"),
     Step("both-ends-in-one-vm", "pingpong 18515 $NODE $NODE -c -s 4096 -n 100"),
     Step("ib_write_bw-with-many-qps", "perftest 18515 1 2 ib_write_bw -b -q 8 -s 65536 -n 50"),
+    Step("rc_pingpong-on-demand", "pingpong 18515 1 2 -c -o -s 1048576 -n 20"),
+    Step("on-demand", "$SHARE/pvr_odp"),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 7 --iterations 200"),
     Step("verify-events", "talk 18600 2 1 $SHARE/pvr_verify --seed 8 --iterations 200 -e"),
     *CONNECTIONS,

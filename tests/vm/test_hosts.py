@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 COMMON = {step.name: step for step in (
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 300"),
     Step("rc_pingpong-large-messages-events", "pingpong 18515 2 1 -c -e -s 1048576 -n 20"),
+    Step("rc_pingpong-on-demand", "pingpong 18515 1 2 -c -o -s 1048576 -n 20 && pingpong 18516 1 2 -c -O -s 1048576 -n 20"),
     Step("ud_pingpong", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 300"),
     Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
     Step("xsrq_pingpong", "talk 18515 1 2 ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
