@@ -248,6 +248,17 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t
 
 /* ---------------------------------------------------------------- iteration */
 
+static void iter_set(struct pvr_mcast_iter *iter, const struct pvr_group *group,
+		     const struct pvr_mcast_adapter *member)
+{
+	*iter = (struct pvr_mcast_iter){
+		.number = member->number,
+		.adapter = member->adapter,
+		.first = TAILQ_FIRST(&member->mcast_qps),
+		.share = group_share(group),
+	};
+}
+
 /* Find the first adapter with a number below @below; 0: the first of all. */
 static bool find_iter(const struct pvr_group *group, uint64_t below, struct pvr_mcast_iter *iter)
 {
@@ -256,12 +267,7 @@ static bool find_iter(const struct pvr_group *group, uint64_t below, struct pvr_
 	LIST_FOREACH(mcast_adapter, &group->mcast_adapters, link) {
 		if (below && mcast_adapter->number >= below)
 			continue;
-		*iter = (struct pvr_mcast_iter){
-			.number = mcast_adapter->number,
-			.adapter = mcast_adapter->adapter,
-			.first = TAILQ_FIRST(&mcast_adapter->mcast_qps),
-			.share = group_share(group),
-		};
+		iter_set(iter, group, mcast_adapter);
 		return true;
 	}
 	return false;
@@ -294,6 +300,22 @@ bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *n
 	found = group && find_iter(group, after, iter);
 	pvr_unlock(&fabric->lock);
 	return found;
+}
+
+bool pvr_group_member(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+		      struct pvr_mcast_iter *iter)
+{
+	const struct pvr_mcast_adapter *member = NULL;
+	const struct pvr_group *group;
+
+	pvr_lock(lock_of(adapter));
+	group = group_find(adapter, mgid);
+	if (group)
+		member = mcast_adapter_find(group, adapter);
+	if (member)
+		iter_set(iter, group, member);
+	pvr_unlock(lock_of(adapter));
+	return member;
 }
 
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],

@@ -103,6 +103,12 @@ struct pvr_group_name {
 /* pvr_group_next() by the name of the group. */
 bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
 		       struct pvr_mcast_iter *iter);
+/*
+ * The queue pairs of @adapter in a group. Its lock is held, so they stay as they are. Return:
+ * false if it has none.
+ */
+bool pvr_group_member(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+		      struct pvr_mcast_iter *iter);
 /* Get the same adapter again. Return: false if it has left the group. */
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
 		  struct pvr_mcast_iter *iter);

@@ -109,17 +109,6 @@ bool pvr_path_gone(struct pvr_qp *qp)
 
 /* ------------------------------------------------------------------------ datagrams */
 
-/* The path of multicast datagrams to other processes, or NULL. */
-static const struct pvr_path_ops *mcast_path(const struct pvr_adapter *from)
-{
-	const struct pvr_path_ops **path;
-
-	for (path = from->engine->paths; *path; path++)
-		if ((*path)->mcast_send)
-			return *path;
-	return NULL;
-}
-
 enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram)
 {
@@ -136,17 +125,21 @@ enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			    struct pvr_host_group *to)
 {
-	const struct pvr_path_ops *path = mcast_path(from);
+	const struct pvr_path_ops **path;
 
 	to->count = 0;
-	return !path || path->mcast_targets(from, dgram, to);
+	for (path = from->engine->paths; *path; path++)
+		if ((*path)->mcast_targets)
+			return (*path)->mcast_targets(from, dgram, to);
+	return true;
 }
 
 void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			 const struct pvr_host_group *to)
 {
-	const struct pvr_path_ops *path = mcast_path(from);
+	const struct pvr_path_ops **path;
 
-	if (path)
-		path->mcast_send(from, dgram, to);
+	for (path = from->engine->paths; *path; path++)
+		if ((*path)->mcast_send)
+			(*path)->mcast_send(from, dgram, to);
 }

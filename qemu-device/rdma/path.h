@@ -139,8 +139,9 @@ struct pvr_path_ops {
 
 	/*
 	 * Datagrams to other processes. mcast_targets(): list the hosts with members of
-	 * the group. Return: true if the list is complete and each host is connected.
-	 * mcast_send(): send to each host once.
+	 * the group. Return: true if the list is complete and each host is connected. At
+	 * most one path has it. mcast_send(): send to each host once; a path without
+	 * mcast_targets() reaches its members without the list.
 	 */
 	enum pvr_ud_result (*ud_send)(struct pvr_adapter *from, uint32_t dst_qpn,
 				      const struct pvr_datagram *dgram);

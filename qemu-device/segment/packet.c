@@ -4,7 +4,8 @@
  *
  * DOC: the interface
  *
- * - A filter in the kernel passes UDP at the port of RoCEv2 to the adapter's MAC only.
+ * - A filter in the kernel passes UDP at the port of RoCEv2 to the adapter's MAC and to
+ *   groups only. The interface receives all groups, as the guest's NIC has joined them.
  * - The kernel takes VLAN tags out of frames that it receives. They are put in again.
  * - Without the interface, or while it is down, frames are lost, as on a cable that is not
  *   plugged in. An interface that returns, also as a new one of this name, is used again.
@@ -102,6 +103,13 @@ static bool is_up(const struct packet *packet)
 }
 
 /* Return: false with errno. */
+static bool join(const struct packet *packet, const struct packet_mreq *mreq)
+{
+	return setsockopt(packet->source.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, mreq,
+			  sizeof(*mreq)) == 0;
+}
+
+/* Return: false with errno. */
 static bool bind_to(struct packet *packet, unsigned int index)
 {
 	const struct sockaddr_ll address = {
@@ -115,10 +123,14 @@ static bool bind_to(struct packet *packet, unsigned int index)
 		.mr_alen = sizeof(packet->mac),
 	};
 
+	const struct packet_mreq groups = {
+		.mr_ifindex = (int)index,
+		.mr_type = PACKET_MR_ALLMULTI,
+	};
+
 	memcpy(mreq.mr_address, packet->mac, sizeof(packet->mac));
 	if (bind(packet->source.fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    setsockopt(packet->source.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mreq, sizeof(mreq)) <
-		    0)
+	    !join(packet, &mreq) || !join(packet, &groups))
 		return false;
 	packet->index = index;
 	return true;
@@ -226,6 +238,9 @@ static bool set_filter(struct packet *packet)
 			      (uint32_t)mac[2] << 8 | mac[3];
 	const uint32_t low = (uint32_t)mac[4] << 8 | mac[5];
 	struct sock_filter code[] = {
+		/* Multicast datagrams: those without a member are dropped later. */
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 1, 4, 0),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, high, 0, 17),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),

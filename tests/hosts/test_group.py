@@ -38,6 +38,17 @@ def test_members_on_the_senders_host_and_elsewhere(start_lab):
     assert send(lab, (1, 2, 3, 4)) == [20, 20, 20]
 
 
+@pytest.mark.parametrize("group", [[], ["--ipv6"]], ids=["ipv4", "ipv6"])
+def test_members_on_an_ethernet(start_lab, group):
+    """The adapters have wires, and their pvrdmads do not know of each other."""
+    assert send(start_lab(hosts=3, pipe="wire"), (3, 1, 2), *group) == [20, 20]
+
+
+def test_members_on_an_ethernet_and_on_the_senders_host(start_lab):
+    """Those of the sender's pvrdmad get one copy, although its frames may come back to them."""
+    assert send(start_lab(hosts=2, pipe="wire", guests_per_host=2), (1, 2, 3, 4)) == [20, 20, 20]
+
+
 def test_dead_host_holds_up_no_member(start_lab):
     lab = start_lab(hosts=3)
     lab.wait_connected()

@@ -25,6 +25,7 @@ static struct pvr_qp_attr good_attr(const struct fg_end *peer)
 	};
 
 	memcpy(attr.ah_attr.dgid, peer->gid, 16);
+	fg_mac_of_gid(attr.ah_attr.dmac, peer->gid);
 	return attr;
 }
 

@@ -247,6 +247,15 @@ void pvr_eth_refuse(struct pvr_eth_rq *rq, enum pvrdma_wc_status status, uint32_
 
 enum pvr_ud_result pvr_eth_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				   const struct pvr_datagram *dgram);
+/* To the members of its group on the segment, which the port's switches know. */
+void pvr_eth_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			const struct pvr_host_group *to);
 void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
+/* Whether the adapter receives datagrams of the frame's group, on the frame's VLAN. */
+bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_frame *frame);
+/* Offer the datagram to the adapter's queue pairs of its group. */
+void pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
+/* The group address of Ethernet for a multicast GID (RFC 1112, RFC 2464). */
+void pvr_eth_group_mac(uint8_t mac[6], const uint8_t mgid[16]);
 
 #endif /* PVR_PATH_WIRE_INTERNAL_H */

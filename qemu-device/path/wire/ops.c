@@ -93,4 +93,5 @@ const struct pvr_path_ops pvr_eth_path_ops = {
 	.close = pvr_eth_close,
 	.forget = pvr_eth_rq_free,
 	.ud_send = pvr_eth_ud_send,
+	.mcast_send = pvr_eth_mcast_send,
 };

@@ -135,6 +135,8 @@ static bool is_response(const struct pvr_roce_opcode *op)
 
 /* -------------------------------------------------------------------------------- input */
 
+enum verdict { TAKEN, UNKNOWN, BAD_ICRC };
+
 static struct pvr_eth_adapter *adapter_of(struct pvr_port *port, const uint8_t mac[6])
 {
 	struct pvr_eth_adapter *wire;
@@ -194,6 +196,49 @@ static bool is_acceptable(struct pvr_eth_adapter *wire, const struct pvr_roce_fr
 	}
 }
 
+/* Return: whether the frame is to a group, to which no member of it may answer. */
+static bool is_to_group(const struct pvr_roce_frame *frame)
+{
+	uint8_t mac[6];
+
+	pvr_eth_group_mac(mac, frame->dst_gid);
+	return pvr_roce_transport(frame->opcode) == PVR_ROCE_UD &&
+	       frame->dest_qpn == PVR_MULTICAST_QPN && pvr_gid_is_multicast(frame->dst_gid) &&
+	       !memcmp(mac, frame->dst_mac, sizeof(mac));
+}
+
+/*
+ * Members of adapters here and at other pvrdmads get datagrams of each other by other paths:
+ * those copies are dropped here.
+ */
+static bool is_for_member(struct pvr_eth_adapter *wire, const struct pvr_roce_frame *frame)
+{
+	return wire->adapter->link_up && pvr_adapter_dma_ok(wire->adapter) &&
+	       pvr_eth_is_member(wire->adapter, frame) &&
+	       pvr_eth_find_source(wire, frame->src_gid) == PVR_GID_ABSENT;
+}
+
+static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *batch,
+				   const struct pvr_eth_packet *packet, const uint8_t *data,
+				   size_t end)
+{
+	struct pvr_eth_adapter *wire;
+	bool found = false;
+
+	if (!is_to_group(packet->frame))
+		return UNKNOWN;
+	LIST_FOREACH(wire, &port->adapters, link) {
+		enter(batch, wire);
+		if (!is_for_member(wire, packet->frame))
+			continue;
+		if (!found && pvr_roce_check_icrc(data, end) != PVR_ROCE_OK)
+			return BAD_ICRC;
+		found = true;
+		pvr_eth_group_datagram(wire->adapter, packet);
+	}
+	return found ? TAKEN : UNKNOWN;
+}
+
 static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 		    const struct pvr_eth_packet *packet, const uint8_t *data, size_t bytes)
 {
@@ -208,15 +253,33 @@ static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 		pvr_eth_request(batch, qp, packet);
 }
 
+static enum verdict input_to_adapter(struct pvr_port *port, struct pvr_eth_batch *batch,
+				     const struct pvr_eth_packet *packet, const uint8_t *data,
+				     size_t end)
+{
+	const struct pvr_roce_frame *frame = packet->frame;
+	struct pvr_eth_adapter *wire = adapter_of(port, frame->dst_mac);
+	struct pvr_qp *qp;
+
+	if (!wire || pvr_roce_transport(frame->opcode) > PVR_ROCE_UD)
+		return UNKNOWN;
+	enter(batch, wire);
+	if (!is_acceptable(wire, frame, &qp))
+		return UNKNOWN;
+	if (pvr_roce_check_icrc(data, end) != PVR_ROCE_OK)
+		return BAD_ICRC;
+	deliver(batch, qp, packet, data, end + PVR_ROCE_ICRC_BYTES);
+	return TAKEN;
+}
+
 static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_t *data,
 		      size_t bytes)
 {
-	struct pvr_eth_adapter *wire;
 	struct pvr_roce_frame frame;
 	enum pvr_roce_drop drop;
 	struct pvr_eth_packet packet = { .frame = &frame };
+	enum verdict verdict;
 	size_t payload, end;
-	struct pvr_qp *qp;
 
 	pvr_eth_count(&port->stats.rx_frames, 1);
 	drop = pvr_roce_parse(data, bytes, &frame, &payload, &end);
@@ -228,21 +291,14 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 		pvr_eth_count(&port->stats.rx_malformed, 1);
 		return;
 	}
-	wire = adapter_of(port, frame.dst_mac);
 	packet.op = pvr_roce_opcode(frame.opcode);
 	packet.payload = data + payload;
-	if (wire)
-		enter(batch, wire);
-	if (!wire || pvr_roce_transport(frame.opcode) > PVR_ROCE_UD ||
-	    !is_acceptable(wire, &frame, &qp)) {
+	verdict = (frame.dst_mac[0] & 1 ? input_to_group : input_to_adapter)(port, batch, &packet,
+									     data, end);
+	if (verdict == UNKNOWN)
 		pvr_eth_count(&port->stats.rx_unknown, 1);
-		return;
-	}
-	if (pvr_roce_check_icrc(data, end) != PVR_ROCE_OK) {
+	else if (verdict == BAD_ICRC)
 		pvr_eth_count(&port->stats.rx_icrc, 1);
-		return;
-	}
-	deliver(batch, qp, &packet, data, end + PVR_ROCE_ICRC_BYTES);
 }
 
 void pvr_port_input(struct pvr_port *port, const struct iovec *frames, unsigned int count)

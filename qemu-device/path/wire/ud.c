@@ -4,9 +4,12 @@
 
 #include <string.h>
 
+#include "gid/mcast_group.h"
+
 #define FLOW_LABEL 0xfffffu
 #define TRAFFIC_CLASS_SHIFT 20
 #define SERVICE_LEVEL_SHIFT 28
+#define VLAN_ID 0xfffu
 
 static const struct pvr_gid_entry *entry_of(const struct pvr_adapter *adapter,
 					    const uint8_t gid[16])
@@ -24,7 +27,7 @@ static uint16_t vlan_tag(const struct pvr_gid_entry *entry, uint32_t service_lev
 {
 	if (!entry || entry->vlan == PVR_VLAN_NONE)
 		return 0;
-	return (uint16_t)((service_level & 7) << 13 | (entry->vlan & 0xfff));
+	return (uint16_t)((service_level & 7) << 13 | (entry->vlan & VLAN_ID));
 }
 
 static struct pvr_roce_frame frame_of(const struct pvr_adapter *from, uint32_t dst_qpn,
@@ -54,24 +57,78 @@ static struct pvr_roce_frame frame_of(const struct pvr_adapter *from, uint32_t d
 	return frame;
 }
 
+static bool is_on_wire(const struct pvr_adapter *from)
+{
+	return from->wire && from->gid_type == PVR_GID_TYPE_ROCE_V2;
+}
+
 /* A datagram that the segment has no room for, or that is too long for it, is lost. */
+static void send_frame(struct pvr_adapter *from, struct pvr_roce_frame *frame,
+		       const struct pvr_datagram *dgram)
+{
+	if (dgram->payload->total + PVR_PORT_OVERHEAD > from->wire->port->mtu ||
+	    pvr_eth_send(from, frame, dgram->payload, 0) != PVR_ETH_SENT)
+		return;
+	pvr_eth_count(&from->wire->messages, 1);
+	pvr_eth_count(&from->wire->bytes, dgram->payload->total);
+}
+
 enum pvr_ud_result pvr_eth_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				   const struct pvr_datagram *dgram)
 {
 	struct pvr_roce_frame frame;
 
-	if (!from->wire || from->gid_type != PVR_GID_TYPE_ROCE_V2 ||
-	    !pvr_eth_is_mac_ok(dgram->av->dmac))
+	if (!is_on_wire(from) || !pvr_eth_is_mac_ok(dgram->av->dmac))
 		return PVR_UD_RESULT_ABSENT;
-	if (dgram->payload->total + PVR_PORT_OVERHEAD > from->wire->port->mtu)
-		return PVR_UD_RESULT_SENT;
 	frame = frame_of(from, dst_qpn, dgram);
-	if (pvr_eth_send(from, &frame, dgram->payload, 0) == PVR_ETH_SENT) {
-		pvr_eth_count(&from->wire->messages, 1);
-		pvr_eth_count(&from->wire->bytes, dgram->payload->total);
-	}
+	send_frame(from, &frame, dgram);
 	return PVR_UD_RESULT_SENT;
 }
+
+/* -------------------------------------------------------------------------- multicast */
+
+void pvr_eth_group_mac(uint8_t mac[6], const uint8_t mgid[16])
+{
+	static const uint8_t ipv4[] = { 0x01, 0x00, 0x5e }, ipv6[] = { 0x33, 0x33 };
+
+	memcpy(mac + 2, mgid + 12, 4);
+	if (!pvr_gid_is_ipv4(mgid)) {
+		memcpy(mac, ipv6, sizeof(ipv6));
+		return;
+	}
+	memcpy(mac, ipv4, sizeof(ipv4));
+	mac[3] &= 0x7f;
+}
+
+/* Adapters here and those of other pvrdmads get their copies by their own paths. */
+void pvr_eth_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			const struct pvr_host_group *to)
+{
+	struct pvr_roce_frame frame;
+
+	(void)to;
+	if (!is_on_wire(from))
+		return;
+	frame = frame_of(from, PVR_MULTICAST_QPN, dgram);
+	pvr_eth_group_mac(frame.dst_mac, dgram->av->dgid);
+	send_frame(from, &frame, dgram);
+}
+
+bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_frame *frame)
+{
+	struct pvr_mcast_iter iter;
+	uint32_t i;
+
+	if (adapter->gid_type != PVR_GID_TYPE_ROCE_V2)
+		return false;
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound &&
+		    (vlan_tag(&adapter->gids[i], 0) & VLAN_ID) == (frame->vlan & VLAN_ID))
+			return pvr_group_member(adapter, frame->dst_gid, &iter);
+	return false;
+}
+
+/* ----------------------------------------------------------------------------- arrival */
 
 static struct pvrdma_av av_of(const struct pvr_roce_frame *frame)
 {
@@ -85,30 +142,61 @@ static struct pvrdma_av av_of(const struct pvr_roce_frame *frame)
 	return av;
 }
 
-/* The queue pair checks the Q_Key. */
-void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet)
+/* A received datagram. */
+struct pvr_eth_arrival {
+	struct pvrdma_av av;
+	struct pvr_sg payload;
+	struct pvr_datagram dgram; /* refers to the members above */
+};
+
+static void arrival_init(struct pvr_eth_arrival *arrival, struct pvr_adapter *adapter,
+			 const struct pvr_eth_packet *packet)
 {
 	const struct pvr_roce_frame *frame = packet->frame;
-	const struct pvr_gid_entry *entry = entry_of(adapter, frame->dst_gid);
-	const struct pvrdma_av av = av_of(frame);
-	struct pvr_sg sg PVR_UNINITIALIZED;
-	struct pvr_datagram dgram = {
-		.av = &av,
+
+	arrival->av = av_of(frame);
+	pvr_sg_build_flat(&arrival->payload, adapter, packet->payload, frame->payload_bytes);
+	arrival->dgram = (struct pvr_datagram){
+		.av = &arrival->av,
 		.sgid = frame->src_gid,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 		.src_qpn = frame->src_qpn,
 		.qkey = frame->qkey,
 		.has_imm = packet->op->ext & PVR_ROCE_IMM,
 		.solicited = frame->solicited,
-		.payload = &sg,
+		.payload = &arrival->payload,
 	};
-	struct pvr_qp *qp = pvr_qp_find(adapter, frame->dest_qpn);
+	memcpy(&arrival->dgram.imm, frame->imm, sizeof(frame->imm));
+}
 
-	if (!entry || (frame->vlan & 0xfff) != (vlan_tag(entry, 0) & 0xfff)) {
+/* The queue pair checks the Q_Key. */
+void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet)
+{
+	const struct pvr_roce_frame *frame = packet->frame;
+	const struct pvr_gid_entry *entry = entry_of(adapter, frame->dst_gid);
+	struct pvr_eth_arrival arrival PVR_UNINITIALIZED;
+
+	if (!entry || (frame->vlan & VLAN_ID) != (vlan_tag(entry, 0) & VLAN_ID)) {
 		pvr_eth_count(&adapter->wire->port->stats.rx_unknown, 1);
 		return;
 	}
-	memcpy(&dgram.imm, frame->imm, sizeof(dgram.imm));
-	pvr_sg_build_flat(&sg, adapter, packet->payload, frame->payload_bytes);
-	pvr_ud_receive(adapter, qp, &dgram);
+	arrival_init(&arrival, adapter, packet);
+	pvr_ud_receive(adapter, pvr_qp_find(adapter, frame->dest_qpn), &arrival.dgram);
+}
+
+void pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet)
+{
+	struct pvr_eth_arrival arrival PVR_UNINITIALIZED;
+	struct pvr_mcast_qp *mcast_qp;
+	struct pvr_mcast_iter iter;
+	uint32_t left;
+
+	if (!pvr_group_member(adapter, packet->frame->dst_gid, &iter))
+		return;
+	arrival_init(&arrival, adapter, packet);
+	arrival.dgram.multicast = true;
+	left = iter.share;
+	for (mcast_qp = iter.first; mcast_qp && left--;
+	     mcast_qp = TAILQ_NEXT(mcast_qp, of_mcast_adapter))
+		pvr_ud_receive(adapter, mcast_qp->qp, &arrival.dgram);
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Multicast datagrams on a segment. test_mcast.c runs on one, too. */
+#include "rdma/ud.h"
+#include "segment.h"
+
+#define LEN 100u
+
+TEST_EXT(PVR_EXT_MCAST)
+
+static const uint8_t group[16] = { 0xff, 0x12, [12] = 1, 2, 3, 7 };
+static const uint8_t group_v4[16] = { [10] = 0xff, 0xff, 239, 0x81, 2, 3 };
+
+static void send_to(struct fg_end *from, const uint8_t mgid[16])
+{
+	struct pvrdma_av av = fg_av(&from->pd, mgid, 0);
+
+	t_post(from, .wr_id = 9, .opcode = PVRDMA_WR_SEND, T_SGE(&from->mr, 0, LEN), .av = &av,
+	       .remote_qpn = PVR_MULTICAST_QPN, .remote_qkey = FG_QKEY);
+	t_run_ud(from->guest->host);
+	expect_sent(from, 9);
+}
+
+static const struct {
+	const char *label;
+	const uint8_t *mgid;
+	uint8_t mac[6];
+} macs[] = {
+	{ "IPv4", group_v4, { 0x01, 0x00, 0x5e, 0x01, 2, 3 } }, /* 23 bits of the address */
+	{ "IPv6", group, { 0x33, 0x33, 1, 2, 3, 7 } },
+};
+
+TEST_CASES(ud_ready, test_datagram_to_a_group_has_the_address_of_its_gid, macs)
+{
+	struct segment_frame frame;
+
+	send_to(&env->a, row->mgid);
+	frame = segment_last(env, 0);
+	assert_memory_equal(frame.frame.dst_mac, row->mac, 6);
+	assert_memory_equal(frame.frame.dst_gid, row->mgid, 16);
+	assert_int_equal(frame.frame.dest_qpn, PVR_MULTICAST_QPN);
+	assert_int_equal(fg_segment_stats(env->segment, 1).rx_unknown, 1); /* without a member */
+}
+
+/* b is a member and receives @frame if it is right. */
+static bool is_received(struct t_env *env, const struct segment_frame *frame)
+{
+	bool received;
+
+	t_recv(&env->b, 7, 0, 400);
+	segment_inject(env, 1, frame);
+	received = fg_cq_pending(&env->b.rcq);
+	fg_cq_drain(&env->b.rcq);
+	return received;
+}
+
+static void mac_of_another_group(struct segment_frame *f)
+{
+	f->frame.dst_mac[5] ^= 1;
+}
+
+static void another_group(struct segment_frame *f)
+{
+	f->frame.dst_gid[15] ^= 1;
+	f->frame.dst_mac[5] ^= 1;
+}
+
+static void broadcast(struct segment_frame *f)
+{
+	memset(f->frame.dst_mac, 0xff, sizeof(f->frame.dst_mac));
+}
+
+static void qpn(struct segment_frame *f)
+{
+	f->frame.dest_qpn = 5;
+}
+
+static void qkey(struct segment_frame *f)
+{
+	f->frame.qkey ^= 1;
+}
+
+static void pkey(struct segment_frame *f)
+{
+	f->frame.pkey = 0x1234;
+}
+
+static void vlan(struct segment_frame *f)
+{
+	f->frame.vlan = 5;
+}
+
+static void icrc(struct segment_frame *f)
+{
+	f->icrc_error = 1;
+}
+
+static void reliable(struct segment_frame *f)
+{
+	f->frame.opcode = 0x04; /* RC SEND_ONLY */
+}
+
+static const struct wrong {
+	const char *label;
+	void (*change)(struct segment_frame *f);
+} wrong[] = {
+	{ "MAC of another group", mac_of_another_group },
+	{ "another group", another_group },
+	{ "broadcast MAC", broadcast },
+	{ "QPN", qpn },
+	{ "Q_Key", qkey },
+	{ "P_Key", pkey },
+	{ "VLAN", vlan },
+	{ "ICRC", icrc },
+	{ "transport RC", reliable },
+};
+
+TEST_CASES(ud_ready, test_group_datagram_with_a_wrong_field_is_dropped, wrong)
+{
+	struct segment_frame frame;
+	uint64_t answers;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	send_to(&env->a, group);
+	frame = segment_last(env, 0);
+	answers = fg_segment_sent(env->segment, 1);
+	assert_true(is_received(env, &frame));
+	row->change(&frame);
+	assert_false(is_received(env, &frame));
+	assert_int_equal(fg_segment_sent(env->segment, 1), answers);
+}
+
+/* The members here have the datagram already: by memory, or by another pvrdmad's connection. */
+TEST(ud_ready, test_group_datagram_of_an_adapter_here_is_dropped)
+{
+	struct segment_frame frame;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	send_to(&env->a, group);
+	frame = segment_last(env, 0);
+	memcpy(frame.frame.src_gid, env->b.gid, sizeof(frame.frame.src_gid));
+	assert_false(is_received(env, &frame));
+}
+
+TEST(ud_ready, test_group_datagram_reaches_members_of_all_adapters_of_the_port_once)
+{
+	struct fg_guest *neighbour = fg_guest_start(t_other_host(env), 3);
+	struct fg_end c;
+
+	t_open_ready(&c, neighbour, PVR_QPT_UD);
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_attach(&c.qp, group));
+	t_recv(&env->b, 1, 0, 400);
+	t_recv(&c, 1, 0, 400);
+	fg_fill(env->a.mr.va, LEN, 3);
+	send_to(&env->a, group);
+	expect_recv(&env->b.rcq, 1, LEN + SEGMENT_GRH);
+	expect_recv(&c.rcq, 1, LEN + SEGMENT_GRH);
+	assert_int_equal(fg_mismatch(c.mr.va + SEGMENT_GRH, LEN, 3), LEN);
+	assert_int_equal(fg_segment_sent(env->segment, 0), 1);
+	fg_guest_destroy(neighbour);
+}
