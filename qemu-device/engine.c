@@ -319,6 +319,22 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 	}
 }
 
+/* Queue pairs that wait for the adapter find it again, as if its GIDs had moved. */
+int pvr_adapter_start(struct pvr_adapter *adapter)
+{
+	const char *fabric = adapter->fabric->name;
+	bool started;
+
+	pvr_adapter_lock(adapter);
+	started = pvr_adapter_do_start(adapter);
+	pvr_adapter_unlock(adapter);
+	if (started) {
+		pvr_fabric_changed(adapter->engine, fabric);
+		pvr_host_resume_fabric(adapter->engine, fabric);
+	}
+	return 0;
+}
+
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		       uint8_t gid_type, enum pvr_gid_state where, struct pvr_host *host)
 {

@@ -306,6 +306,35 @@ bool pvr_adapter_busy(const struct pvr_adapter *adapter);
  */
 void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on);
 
+/*
+ * DOC: stopped adapters
+ *
+ * - A stopped adapter does no DMA, raises no interrupt, and its timers stand still. Its objects
+ *   and its RAM stay. Register accesses work, but commands fail. Doorbells take effect after the
+ *   start.
+ * - RC and UC queue pairs of other adapters of this engine that send to it wait for its start.
+ *   The wait uses up no retry. It ends after PVR_HOLD_NS: from then on the adapter does not
+ *   respond.
+ * - Datagrams to it are lost.
+ */
+enum pvr_run_state {
+	PVR_RUN_RUNNING,
+	PVR_RUN_STOPPED,
+};
+
+#define PVR_HOLD_NS 60000000000ull
+
+/*
+ * Stop the adapter. Return: 0, also if it is stopped already; -EINPROGRESS: a command or a reset
+ * is in progress: call again when pvr_adapter_busy() returns false.
+ */
+int pvr_adapter_stop(struct pvr_adapter *adapter);
+/* Start the adapter after pvr_adapter_stop(). A reset starts it, too. Return: 0. */
+int pvr_adapter_start(struct pvr_adapter *adapter);
+
+enum pvr_run_state pvr_adapter_run_state(const struct pvr_adapter *adapter);
+const char *pvr_run_state_name(enum pvr_run_state state);
+
 /* Set the link state. A change causes event PORT_ACTIVE or PORT_ERR. Initially up. */
 void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up);
 

@@ -335,7 +335,9 @@ struct pvr_adapter {
 	 * timeout, and the end of the job kicks all queue pairs.
 	 */
 	bool suspended;
-	bool dma_on; /* bus_master, and not suspended */
+	bool dma_on; /* bus_master, not suspended, and running */
+	enum pvr_run_state run_state;
+	uint64_t stopped_at; /* ns, unless it runs */
 
 	/* Registers and the driver's handshake. */
 	enum pvr_adapter_state state;
@@ -392,11 +394,26 @@ struct pvr_adapter {
 	struct pvr_adapter_stats stats; /* only members that neither stat[] nor a table has */
 };
 
+/* After a change of bus_master, suspended or run_state. */
+static inline void pvr_adapter_update_dma(struct pvr_adapter *adapter)
+{
+	adapter->dma_on = adapter->bus_master && !adapter->suspended &&
+			  adapter->run_state == PVR_RUN_RUNNING;
+}
+
 /* Return: whether the adapter may read and write guest memory now. */
 static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 {
 	return adapter->dma_on &&
 	       (adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE);
+}
+
+/* Return: whether requests to this adapter wait for its start. */
+static inline bool pvr_adapter_is_held(const struct pvr_adapter *adapter)
+{
+	return adapter->run_state == PVR_RUN_STOPPED &&
+	       adapter->engine->ops->now(adapter->engine->opaque) - adapter->stopped_at <
+		       PVR_HOLD_NS;
 }
 
 static inline struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle)

@@ -96,6 +96,15 @@ void pvr_timers_run(struct pvr_timers *timers, uint64_t now, unsigned int budget
 	}
 }
 
+/* The order in the heap stays. */
+void pvr_timers_shift(struct pvr_timers *timers, uint64_t ns)
+{
+	uint32_t i;
+
+	for (i = 1; i <= timers->count; i++)
+		timers->heap[i]->deadline += ns;
+}
+
 void pvr_timers_exit(struct pvr_timers *timers)
 {
 	free(timers->heap);

@@ -36,6 +36,8 @@ static inline uint64_t pvr_timers_next(const struct pvr_timers *timers)
 {
 	return timers->count ? timers->heap[1]->deadline : UINT64_MAX;
 }
+/* All timers that are set expire @ns later. */
+void pvr_timers_shift(struct pvr_timers *timers, uint64_t ns);
 void pvr_timers_exit(struct pvr_timers *timers);
 
 #endif /* PVR_TIMER_H */

@@ -229,7 +229,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 		adapter->stats.commands_failed++;
 	}
 	adapter->bus_master = on;
-	adapter->dma_on = on && !adapter->suspended;
+	pvr_adapter_update_dma(adapter);
 	if (!on)
 		pvr_ext_dma_revoke_all(adapter);
 	pvr_debug(adapter, "bus master %s", on ? "on" : "off");

@@ -178,9 +178,10 @@ void pvr_cmd_run(struct pvr_adapter *adapter)
 
 	adapter->stats.commands++;
 	if (!pvr_adapter_dma_ok(adapter)) {
-		pvr_log_guest(adapter, "command refused: the device is %s%s",
+		pvr_log_guest(adapter, "command refused: the device is %s%s%s",
 			      pvr_adapter_state_name(adapter->state),
-			      adapter->bus_master ? "" : " and bus mastering is off");
+			      adapter->bus_master ? "" : " and bus mastering is off",
+			      adapter->run_state == PVR_RUN_RUNNING ? "" : " and stopped");
 		refuse(adapter, EIO);
 		return;
 	}

@@ -79,6 +79,9 @@ void pvr_qp_destroy(struct pvr_qp *qp);
 void pvr_adapter_do_reset(struct pvr_adapter *adapter);
 void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
 
+/* ctrl/run_state.c. Return: false if it runs already. */
+bool pvr_adapter_do_start(struct pvr_adapter *adapter);
+
 /*
  * ctrl/reset.c: destroy objects of context @uc, or of all contexts if NULL, as many as
  * this step may. The job's members table and handle are the position, initially 0.

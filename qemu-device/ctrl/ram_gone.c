@@ -29,7 +29,7 @@ static const char why[] = "the guest's memory under it was unplugged";
 void pvr_adapter_suspend(struct pvr_adapter *adapter, bool suspended)
 {
 	adapter->suspended = suspended;
-	adapter->dma_on = adapter->bus_master && !suspended;
+	pvr_adapter_update_dma(adapter);
 }
 
 /* Return: whether all pages are checked. */

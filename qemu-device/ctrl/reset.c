@@ -213,6 +213,8 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
 	pvr_qp_sweep_cancel(adapter);
+	/* Timers that stood still while the adapter was stopped expire now, without effect. */
+	adapter->run_state = PVR_RUN_RUNNING;
 	pvr_adapter_suspend(adapter, false);
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
 	adapter->state = PVR_ADAPTER_IDLE;

@@ -85,12 +85,19 @@ static bool end_suspension(struct pvr_adapter *adapter)
 	return pvr_adapter_dma_ok(adapter);
 }
 
+/* A stopped adapter remembers its arms; each queue is checked after the start. */
+static bool is_stopped(const struct pvr_adapter *adapter)
+{
+	return adapter->run_state == PVR_RUN_STOPPED && adapter->state == PVR_ADAPTER_ACTIVE;
+}
+
 /* Return: false if the page has no context, or the adapter may not do DMA. */
 static bool ring(struct pvr_adapter *adapter, uint64_t offset, uint32_t value)
 {
 	const struct pvr_uc *uc = adapter->uar[offset / PVR_PAGE_SIZE];
 
-	if (!uc || (!pvr_adapter_dma_ok(adapter) && !end_suspension(adapter)))
+	if (!uc ||
+	    (!pvr_adapter_dma_ok(adapter) && !is_stopped(adapter) && !end_suspension(adapter)))
 		return false;
 	pvr_uar_ring(uc, offset % PVR_PAGE_SIZE, value);
 	return true;

@@ -243,6 +243,14 @@ void pvr_uar_poll_all(struct pvr_adapter *adapter)
 		pvr_uar_poll_some(adapter);
 }
 
+/* A sweep visits each object once, so the loop ends. */
+void pvr_uar_poll_finish(struct pvr_adapter *adapter)
+{
+	pvr_uar_poll_all(adapter);
+	while (sweep(&adapter->uar_poll))
+		;
+}
+
 void pvr_uar_poll_reset(struct pvr_adapter *adapter)
 {
 	stop_sweep(&adapter->kernel_uc);

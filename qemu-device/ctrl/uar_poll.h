@@ -55,6 +55,9 @@ bool pvr_uar_poll_some(struct pvr_adapter *adapter);
 /* Poll all pages once. */
 void pvr_uar_poll_all(struct pvr_adapter *adapter);
 
+/* Poll all pages once, and end all sweeps. */
+void pvr_uar_poll_finish(struct pvr_adapter *adapter);
+
 /* Clear the page of the guest driver and stop its sweep. */
 void pvr_uar_poll_reset(struct pvr_adapter *adapter);
 

@@ -225,7 +225,8 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
 	/* A guest that arms in memory may ring, too: both are one arm. */
 	take_arming(cq);
 	arm(cq, kind);
-	if (news > cq->notified && cq->produced - news < pvr_cq_unread(cq))
+	if (news > cq->notified && cq->produced - news < pvr_cq_unread(cq) &&
+	    pvr_adapter_dma_ok(adapter))
 		notify(adapter, cq);
 }
 

@@ -208,8 +208,7 @@ static void push_cq_backlog(struct pvr_adapter *adapter, struct pvr_cq_vector *v
 	}
 }
 
-/* Write waiting events to their rings, as far as there is room. */
-static void push_backlog(struct pvr_adapter *adapter)
+void pvr_events_push_backlog(struct pvr_adapter *adapter)
 {
 	struct pvr_event_rings *events = &adapter->events;
 	uint32_t i;
@@ -233,7 +232,7 @@ static void retry_expired(struct pvr_timer *timer)
 	struct pvr_adapter *adapter =
 		(struct pvr_adapter *)((char *)events - offsetof(struct pvr_adapter, events));
 
-	push_backlog(adapter);
+	pvr_events_push_backlog(adapter);
 	if (!events_wait(events))
 		return;
 	if (events->retry_ns < RETRY_MAX_NS)
@@ -250,7 +249,7 @@ void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32
 		return;
 	/* Completions before the event must be visible before it. */
 	pvr_publish(adapter);
-	push_backlog(adapter);
+	pvr_events_push_backlog(adapter);
 	if (!events->backlog_count && pvr_adapter_dma_ok(adapter) &&
 	    ring_has_room(&events->async)) {
 		push_eqe(adapter, &eqe);
@@ -272,7 +271,7 @@ void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 
 	if (!vector->ring.shm || cq->in_backlog)
 		return;
-	push_backlog(adapter);
+	pvr_events_push_backlog(adapter);
 	if (TAILQ_EMPTY(&vector->backlog) && pvr_adapter_dma_ok(adapter) &&
 	    ring_has_room(&vector->ring)) {
 		push_cqne(adapter, cq);

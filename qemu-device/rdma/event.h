@@ -39,6 +39,9 @@ void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
 /* Remove the CQ from the backlog: it is destroyed, or its ring is. */
 void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
+/* Write waiting events to their rings, as far as there is room. Without DMA they stay. */
+void pvr_events_push_backlog(struct pvr_adapter *adapter);
+
 /*
  * Called before the adapter's lock is released: hand pending interrupts to @runner, the
  * worker that holds the lock, or to the adapter's own worker if @runner is NULL.

@@ -104,6 +104,8 @@ struct pvr_path_ops {
 	 * stay. NULL: a request has completed when run_sq() begins the next one.
 	 */
 	void (*set_serial)(struct pvr_qp *qp, bool on);
+	/* The queue pair's adapter was stopped for a time that counts as no wait. */
+	void (*started)(struct pvr_qp *qp);
 	/*
 	 * The queue pair's timer has expired in a wait other than those for RNR and
 	 * retry.

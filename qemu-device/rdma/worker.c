@@ -96,7 +96,9 @@ void pvr_workers_check(struct pvr_engine *engine)
 void pvr_worker_set_deadline(struct pvr_adapter *adapter)
 {
 	struct pvr_worker *worker = adapter->worker;
-	uint64_t deadline = pvr_timers_next(&adapter->timers);
+	uint64_t deadline = adapter->run_state == PVR_RUN_RUNNING
+				    ? pvr_timers_next(&adapter->timers)
+				    : UINT64_MAX;
 	bool earlier = deadline < adapter->deadline;
 
 	__atomic_store_n(&adapter->deadline, deadline, __ATOMIC_RELAXED);

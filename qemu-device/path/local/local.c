@@ -69,6 +69,16 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	return true;
 }
 
+/* The flag makes the start of the other adapter search this one, see pvr_host_resume_fabric(). */
+bool pvr_local_hold(struct pvr_qp *qp)
+{
+	if (!qp->peer_adapter || !pvr_adapter_is_held(qp->peer_adapter))
+		return false;
+	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
+	pvr_requester_wait(qp);
+	return true;
+}
+
 /* ------------------------------------------------------------------------ requester */
 
 static enum pvr_quantum local_run_sq(struct pvr_qp *qp, unsigned int max)

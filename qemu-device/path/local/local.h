@@ -27,6 +27,12 @@ static inline bool pvr_local_can_receive(const struct pvr_qp *peer)
 	return peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE;
 }
 
+/*
+ * @qp: pvr_local_peer() has found no peer for it. Return: whether the adapter of its peer is stopped,
+ * and not for too long. Then @qp waits.
+ */
+bool pvr_local_hold(struct pvr_qp *qp);
+
 /* run_sq() that also captures, see rdma/capture.h. */
 enum pvr_quantum pvr_local_run_captured(struct pvr_qp *qp, unsigned int max);
 

@@ -110,6 +110,8 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 		return PVR_STEP_BUSY;
 	if (pvr_local_can_receive(quantum->peer))
 		syndrome = pvr_responder_execute(quantum->peer, &request);
+	else if (!quantum->peer && pvr_local_hold(qp))
+		return PVR_STEP_STOP;
 	if (captures)
 		pvr_capture_exchange(qp, quantum->peer, &request, syndrome);
 	/* A queue pair that is its own peer may have failed as responder. */

@@ -45,6 +45,12 @@ static void set_serial(struct pvr_qp *qp, bool on)
 		qp->pipe_sq->window = on ? 1 : qp->pipe_sq->size;
 }
 
+static void started(struct pvr_qp *qp)
+{
+	if (qp->pipe_sq)
+		qp->pipe_sq->progress = pvr_now(qp->adapter->engine);
+}
+
 const struct pvr_path_ops pvr_pipe_path_ops = {
 	.name = "pipe",
 	.adapter_init = adapter_init,
@@ -53,6 +59,7 @@ const struct pvr_path_ops pvr_pipe_path_ops = {
 	.run_sq = pvr_pipe_run_sq,
 	.peer_name = peer_name,
 	.set_serial = set_serial,
+	.started = started,
 	.timeout = pvr_pipe_timeout,
 	.stop = pvr_pipe_sq_stop,
 	.close = pvr_pipe_sq_free,

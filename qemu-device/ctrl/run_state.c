@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Stopped adapters. */
+#include <errno.h>
+
+#include "core/adapter.h"
+#include "core/ext_dma.h"
+#include "core/objects.h"
+#include "ctrl/ctrl.h"
+#include "ctrl/uar_poll.h"
+#include "rdma/cq.h"
+#include "rdma/event.h"
+#include "rdma/path.h"
+#include "rdma/peer_gone.h"
+#include "rdma/sched.h"
+#include "rdma/worker.h"
+
+const char *pvr_run_state_name(enum pvr_run_state state)
+{
+	static const char *const names[] = {
+		[PVR_RUN_RUNNING] = "running",
+		[PVR_RUN_STOPPED] = "stopped",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+enum pvr_run_state pvr_adapter_run_state(const struct pvr_adapter *adapter)
+{
+	return __atomic_load_n(&adapter->run_state, __ATOMIC_RELAXED);
+}
+
+static void set_run_state(struct pvr_adapter *adapter, enum pvr_run_state state)
+{
+	__atomic_store_n(&adapter->run_state, state, __ATOMIC_RELAXED);
+	pvr_adapter_update_dma(adapter);
+	/* The timers of a stopped adapter have no deadline. */
+	pvr_worker_set_deadline(adapter);
+}
+
+/* ------------------------------------------------------------------------------ stop */
+
+static int stop(struct pvr_adapter *adapter)
+{
+	if (adapter->run_state == PVR_RUN_STOPPED)
+		return 0;
+	if (adapter->job.step)
+		return -EINPROGRESS;
+	/* Doorbells in memory have no other place that keeps them. */
+	pvr_uar_poll_finish(adapter);
+	pvr_gid_forget_lost(adapter);
+	pvr_publish(adapter);
+	pvr_ext_dma_revoke_all(adapter);
+	pvr_interrupt_flush(adapter);
+	adapter->stopped_at = pvr_now(adapter->engine);
+	set_run_state(adapter, PVR_RUN_STOPPED);
+	pvr_info(adapter, "stopped");
+	return 0;
+}
+
+int pvr_adapter_stop(struct pvr_adapter *adapter)
+{
+	int err;
+
+	pvr_adapter_lock(adapter);
+	err = stop(adapter);
+	pvr_adapter_unlock(adapter);
+	return err;
+}
+
+/* ----------------------------------------------------------------------------- start */
+
+static void start_qp(struct pvr_qp *qp, uint64_t pause)
+{
+	const struct pvr_path_ops *path = pvr_path_current(qp);
+
+	qp->rnr_until += pause;
+	qp->rnr_since += pause;
+	if (path->started)
+		path->started(qp);
+	pvr_sched_kick(qp);
+}
+
+/* Send doorbells and responses that came meanwhile had no effect: each queue is checked. */
+static void start_objects(struct pvr_adapter *adapter, uint64_t pause)
+{
+	struct pvr_cq *cq;
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
+		if (!cq->error)
+			pvr_cq_check_arming(adapter, cq);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		start_qp(qp, pause);
+}
+
+bool pvr_adapter_do_start(struct pvr_adapter *adapter)
+{
+	uint64_t pause = pvr_now(adapter->engine) - adapter->stopped_at;
+
+	if (adapter->run_state == PVR_RUN_RUNNING)
+		return false;
+	pvr_timers_shift(&adapter->timers, pause);
+	set_run_state(adapter, PVR_RUN_RUNNING);
+	start_objects(adapter, pause);
+	pvr_events_push_backlog(adapter);
+	pvr_peer_gone_check_later(adapter);
+	pvr_info(adapter, "started after %llu ms", (unsigned long long)(pause / 1000000));
+	return true;
+}
