@@ -211,4 +211,4 @@ def test_each_usual_step_has_a_budget_and_they_are_25_minutes_together():
 
 def test_list_shows_steps_and_budgets():
     done = subprocess.run([SCRIPTS / "check", "--list"], stdout=subprocess.PIPE, text=True, check=True)
-    assert "abi              20 s  ABI header alone" in done.stdout
+    assert "abi              10 s  ABI header alone" in done.stdout
