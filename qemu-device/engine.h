@@ -192,6 +192,7 @@ struct pvr_adapter_config {
 	uint64_t object_memory;
 	/* Of the Ethernet segment with RDMA NICs that have no pvrdmad, see port.h; or NULL. */
 	struct pvr_port *port;
+	bool port_ecn; /* routers may mark its data, and it reduces its window by CNPs */
 };
 
 /**

@@ -49,6 +49,7 @@ struct pvr_port_stats {
 	uint64_t rx_unknown; /* no such adapter, GID or queue pair, or another peer */
 	uint64_t tx_full; /* frames that send() has not taken */
 	uint64_t retransmits; /* times that a requester has gone back */
+	uint64_t tx_cnps, rx_cnps; /* congestion notification packets */
 };
 
 void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stats);

@@ -320,6 +320,7 @@ struct pvr_adapter {
 	const struct pvr_adapter_ops *ops;
 	void *host;
 	struct pvr_port *port; /* or NULL */
+	bool port_ecn;
 	uint8_t active_mtu; /* enum pvr_mtu */
 	struct pvr_eth_adapter *wire; /* path/wire; NULL: no port */
 	const struct pvr_capture *capture; /* or NULL; changes only while no worker runs */

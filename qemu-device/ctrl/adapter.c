@@ -122,6 +122,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	TAILQ_INIT(&adapter->polled.qps);
 	TAILQ_INIT(&adapter->hosts.unanswered);
 	adapter->port = config->port;
+	adapter->port_ecn = config->port_ecn;
 	adapter->active_mtu = PVR_MAX_MTU;
 	pvr_path_adapter_init(adapter);
 	tables_init(adapter);

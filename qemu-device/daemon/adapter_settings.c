@@ -133,6 +133,15 @@ static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, st
 	return true;
 }
 
+static bool set_wire_ecn(struct pvr_adapter_settings *adapter, const char *value,
+			 struct pvr_error *err)
+{
+	adapter->wire_ecn = !strcmp(value, "on");
+	if (adapter->wire_ecn || !strcmp(value, "off"))
+		return true;
+	return pvr_fail(err, "wire-ecn '%s' is neither on nor off", value);
+}
+
 static int shift_of_unit(char unit)
 {
 	static const char units[] = "KMGT";
@@ -222,6 +231,8 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_worker(adapter, value, err);
 	if (!strcmp(key, "wire"))
 		return set_wire(adapter, value, err);
+	if (!strcmp(key, "wire-ecn"))
+		return set_wire_ecn(adapter, value, err);
 	if (!strcmp(key, "user"))
 		return set_user(adapter, value, err);
 	if (!strcmp(key, "interrupts"))
@@ -229,7 +240,7 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
 			"hwversion, roce, uar, memory, object-memory, worker, wire, "
-			"user and interrupts",
+			"wire-ecn, user and interrupts",
 			key);
 }
 
@@ -255,6 +266,8 @@ bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, stru
 	if (adapter->wire[0] && adapter->gid_type == PVR_GID_TYPE_ROCE_V1)
 		return pvr_fail(err, "adapter '%s': wire needs RoCE v2: omit roce=v1",
 				adapter->name);
+	if (adapter->wire_ecn && !adapter->wire[0])
+		return pvr_fail(err, "adapter '%s': wire-ecn=on needs a wire", adapter->name);
 	return check_roce(adapter, err);
 }
 

@@ -161,6 +161,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.uar_mapped = settings->uar_mapped,
 		.memory = settings->memory,
 		.object_memory = settings->object_memory,
+		.port_ecn = settings->wire_ecn,
 	};
 	struct pvr_segment *segment;
 	struct pvr_attach *attach;

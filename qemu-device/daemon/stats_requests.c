@@ -83,6 +83,8 @@ static void put_port(struct json_object *obj, const struct pvr_port *port)
 	put_number(obj, "wire_rx_unknown", stats.rx_unknown);
 	put_number(obj, "wire_tx_full", stats.tx_full);
 	put_number(obj, "wire_retransmits", stats.retransmits);
+	put_number(obj, "wire_tx_cnps", stats.tx_cnps);
+	put_number(obj, "wire_rx_cnps", stats.rx_cnps);
 }
 
 struct json_object *pvr_describe_stats(const struct pvr_attach *attach)

@@ -122,6 +122,10 @@ static const struct metrics_column columns[] = {
 	  FIELD(port.tx_full), true },
 	{ "wire_retransmits_total", NULL, "Times that a requester has gone back.", COUNTER,
 	  FIELD(port.retransmits), true },
+	{ "wire_transmit_cnps_total", NULL, "Congestion notifications sent.", COUNTER,
+	  FIELD(port.tx_cnps), true },
+	{ "wire_receive_cnps_total", NULL, "Congestion notifications received.", COUNTER,
+	  FIELD(port.rx_cnps), true },
 };
 
 #define NUM_COLUMNS (sizeof(columns) / sizeof(columns[0]))

@@ -23,6 +23,11 @@
 #define PVR_ROCE_PAYLOAD_MAX 4096 /* the largest path MTU */
 #define PVR_ROCE_TRAILER_MAX (3 + PVR_ROCE_ICRC_BYTES)
 
+/* ECN, the lower bits of the traffic class (RFC 3168). */
+#define PVR_ROCE_ECN 3u
+#define PVR_ROCE_ECT0 2u /* routers may mark it */
+#define PVR_ROCE_CE 3u /* a router has marked it: congestion */
+
 enum pvr_roce_net {
 	PVR_ROCE_V1, /* Ethertype 0x8915 */
 	PVR_ROCE_IPV4,

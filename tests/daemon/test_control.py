@@ -145,7 +145,9 @@ def test_add_and_remove(daemon):
     (f"name=x,socket={{folder}}/x,mac={mac(9)},wire=br0", 2, "wire 'br0' is neither unix:PATH nor eth:INTERFACE"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},wire=unix:{'/x' * 60}", 2, "wire path"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},roce=v1,wire=unix:/x", 1, "wire needs RoCE v2"),
-], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", *["memory"] * 9, *["object-memory"] * 2, "worker", "wire", "wire too long", "wire with v1"])
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},wire-ecn=yes", 2, "wire-ecn 'yes' is neither on nor off"),
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},wire-ecn=on", 1, "wire-ecn=on needs a wire"),
+], ids=["mac", "name", "same mac", "same socket", "no socket", "uar", *["memory"] * 9, *["object-memory"] * 2, "worker", "wire", "wire too long", "wire with v1", "wire-ecn", "wire-ecn alone"])
 def test_add_refuses_what_options_refuse(daemon, text, status, complaint):
     done = daemon.ctl("add-adapter", text.format(folder=daemon.folder))
     assert done.returncode == status and complaint in done.stderr, done.stderr

@@ -172,26 +172,57 @@ static bool may_answer(const struct pvr_qp *qp)
 	       pvr_adapter_dma_ok(qp->adapter);
 }
 
+void pvr_eth_answer_stop(struct pvr_eth_rq *rq)
+{
+	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
+
+	if (rq->is_answering)
+		TAILQ_REMOVE(&wire->answering, rq, link);
+	if (rq->is_pausing)
+		TAILQ_REMOVE(&wire->pausing, rq, link);
+	rq->is_answering = false;
+	rq->is_pausing = false;
+}
+
+static void set_timer(struct pvr_eth_adapter *wire, struct pvr_timer *timer, uint32_t ns)
+{
+	if (!pvr_timer_is_set(timer))
+		pvr_timer_set(&wire->adapter->timers, timer, pvr_now(wire->adapter->engine) + ns);
+}
+
+/* Its own list: a pause of one queue pair delays no other one. */
+static void pause_answers(struct pvr_eth_rq *rq)
+{
+	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
+
+	TAILQ_INSERT_TAIL(&wire->pausing, rq, link);
+	rq->is_pausing = true;
+	set_timer(wire, &wire->pause, PVR_ETH_PAUSE_NS);
+}
+
 static void wait(struct pvr_eth_rq *rq, const struct pvr_eth_turn *turn)
 {
 	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
-	uint64_t now = pvr_now(rq->qp->adapter->engine);
 
-	if (!rq->is_answering)
-		TAILQ_INSERT_TAIL(&wire->answering, rq, link);
+	if (rq->is_answering || rq->is_pausing)
+		return;
+	if (rq->turn && !turn->is_full && !turn->page_ns) {
+		pause_answers(rq);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&wire->answering, rq, link);
 	rq->is_answering = true;
-	if (!pvr_timer_is_set(&wire->timer))
-		pvr_timer_set(&rq->qp->adapter->timers, &wire->timer,
-			      now + (turn->is_full ? PVR_ETH_FULL_NS : turn->page_ns));
+	set_timer(wire, &wire->timer, turn->is_full ? PVR_ETH_FULL_NS : turn->page_ns);
 }
 
 void pvr_eth_answer(struct pvr_eth_rq *rq)
 {
-	struct pvr_eth_turn turn = { .rq = rq, .left = PVR_ETH_ANSWER_PACKETS };
+	struct pvr_eth_turn turn = { .rq = rq };
 
 	/* The peer asks again. */
 	if (!may_answer(rq->qp))
 		rq->count = 0;
+	turn.left = pvr_eth_turn(rq);
 	while (rq->count && turn.left) {
 		turn.answer = first(rq);
 		if (!send_first(&turn))
@@ -199,6 +230,8 @@ void pvr_eth_answer(struct pvr_eth_rq *rq)
 		rq->first = (rq->first + 1) % rq->size;
 		rq->count--;
 	}
+	if (!turn.is_full)
+		pvr_eth_turn_done(rq);
 	if (rq->count)
 		wait(rq, &turn);
 	else
@@ -214,10 +247,27 @@ void pvr_eth_answer_timer(struct pvr_timer *timer)
 
 	if (!rq)
 		return;
-	TAILQ_REMOVE(&wire->answering, rq, link);
-	rq->is_answering = false;
+	pvr_eth_answer_stop(rq);
 	pvr_eth_answer(rq);
 	pvr_publish(wire->adapter);
-	if (!TAILQ_EMPTY(&wire->answering) && !pvr_timer_is_set(timer))
-		pvr_timer_set(&wire->adapter->timers, timer, pvr_now(wire->adapter->engine));
+	if (!TAILQ_EMPTY(&wire->answering))
+		set_timer(wire, timer, 0);
+}
+
+void pvr_eth_pause_timer(struct pvr_timer *timer)
+{
+	struct pvr_eth_adapter *wire =
+		(struct pvr_eth_adapter *)((char *)timer - offsetof(struct pvr_eth_adapter, pause));
+	struct pvr_eth_rq *rq;
+	unsigned int i;
+
+	for (i = 0; i < PVR_ETH_PAUSES && (rq = TAILQ_FIRST(&wire->pausing)); i++) {
+		pvr_eth_answer_stop(rq);
+		TAILQ_INSERT_TAIL(&wire->answering, rq, link);
+		rq->is_answering = true;
+	}
+	if (!TAILQ_EMPTY(&wire->answering))
+		set_timer(wire, &wire->timer, 0);
+	if (!TAILQ_EMPTY(&wire->pausing))
+		set_timer(wire, timer, 0);
 }

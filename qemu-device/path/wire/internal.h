@@ -36,6 +36,11 @@
 #define PVR_ETH_READ_PACKETS 64u
 /* Packets of READ data in one turn. */
 #define PVR_ETH_ANSWER_PACKETS 64u
+/* Between CNPs of a queue pair, and between turns of a responder after a CNP. */
+#define PVR_ETH_CNP_NS 50000u
+#define PVR_ETH_PAUSE_NS 100000u
+/* Responders whose pause ends in one run of the timer. */
+#define PVR_ETH_PAUSES 64u
 /* Wait for room on the segment. */
 #define PVR_ETH_FULL_NS 100000u
 
@@ -68,6 +73,8 @@ struct pvr_eth_sq {
 	bool has_gap;
 	bool is_full; /* the segment had no room */
 	uint64_t progress; /* time of the last progress or begin, ns */
+	uint32_t share; /* of the window that the next CNP takes twice, see congestion.c */
+	uint64_t share_time; /* it has faded up to this time, ns; 0: no CNP yet */
 	uint32_t size; /* of @inflight; a power of two */
 	struct pvr_eth_inflight inflight[];
 };
@@ -85,8 +92,8 @@ struct pvr_eth_answer {
 /* A responder. */
 struct pvr_eth_rq {
 	struct pvr_qp *qp;
-	TAILQ_ENTRY(pvr_eth_rq) link; /* of answering, if is_answering */
-	bool is_answering;
+	TAILQ_ENTRY(pvr_eth_rq) link; /* of answering or pausing, if the flag is set */
+	bool is_answering, is_pausing;
 	bool ack_due, nak_due; /* behind the answers; a NAK is also an ACK */
 	uint8_t nak; /* its syndrome */
 	uint32_t nak_psn;
@@ -95,6 +102,7 @@ struct pvr_eth_rq {
 	uint32_t msn;
 	uint32_t rkey; /* of a WRITE */
 	uint64_t addr, length;
+	unsigned int turn; /* packets of a turn after a CNP; 0: all */
 	uint32_t first, count, size; /* of @answers, a ring */
 	struct pvr_eth_answer answers[];
 };
@@ -103,14 +111,18 @@ struct pvr_eth_rq {
 struct pvr_eth_adapter {
 	struct pvr_adapter *adapter;
 	struct pvr_port *port;
+	bool ecn; /* routers may mark its data */
 	LIST_ENTRY(pvr_eth_adapter) link;
 	TAILQ_HEAD(, pvr_eth_rq) answering; /* the next one is first */
 	struct pvr_timer timer; /* while answers wait */
+	TAILQ_HEAD(, pvr_eth_rq) pausing; /* after a CNP, until the next turn */
+	struct pvr_timer pause;
 	struct pvr_gid_quota lookups; /* of sources of frames */
 	uint64_t messages, bytes; /* sent; read by others */
 	struct {
 		struct pvr_eth_sq *sq;
 		struct pvr_eth_rq *rq;
+		uint64_t cnp_sent, cnp_received; /* the last ones, ns; 0: none */
 	} qps[PVR_MAX_QP]; /* by handle */
 };
 
@@ -238,10 +250,24 @@ void pvr_eth_answers_drop(struct pvr_eth_rq *rq, uint32_t psn);
 /* Send what is due, up to PVR_ETH_ANSWER_PACKETS; the rest follows by a timer. */
 void pvr_eth_answer(struct pvr_eth_rq *rq);
 void pvr_eth_answer_timer(struct pvr_timer *timer);
+void pvr_eth_pause_timer(struct pvr_timer *timer);
+/* Forget that answers wait. */
+void pvr_eth_answer_stop(struct pvr_eth_rq *rq);
 /* The expected PSN. */
 uint32_t pvr_eth_expected(const struct pvr_qp *qp);
 /* A request was refused: the NAK of @status for @psn, once more if it is asked again. */
 void pvr_eth_refuse(struct pvr_eth_rq *rq, enum pvrdma_wc_status status, uint32_t psn);
+
+/* -------------------------------------------------------------------------- congestion */
+
+/* A packet for the queue pair has the mark CE. */
+void pvr_eth_marked(struct pvr_qp *qp);
+/* A CNP for the queue pair. */
+void pvr_eth_congested(struct pvr_qp *qp);
+/* Return: the packets that the responder may send in its next turn. */
+unsigned int pvr_eth_turn(const struct pvr_eth_rq *rq);
+/* It has had a turn without a CNP. */
+void pvr_eth_turn_done(struct pvr_eth_rq *rq);
 
 /* --------------------------------------------------------------------------- datagrams */
 

@@ -17,6 +17,19 @@ static uint8_t active_mtu(uint32_t mtu)
 	return path_mtu;
 }
 
+/* Return: 0 or -ENOMEM. */
+static int timers_init(struct pvr_adapter *adapter, struct pvr_eth_adapter *wire)
+{
+	int err = pvr_timer_init(&adapter->timers, &wire->timer, pvr_eth_answer_timer);
+
+	if (err)
+		return err;
+	err = pvr_timer_init(&adapter->timers, &wire->pause, pvr_eth_pause_timer);
+	if (err)
+		pvr_timer_exit(&adapter->timers, &wire->timer);
+	return err;
+}
+
 /* Without memory the adapter does without its port: its peers there stay unreachable. */
 static void adapter_init(struct pvr_adapter *adapter)
 {
@@ -25,7 +38,7 @@ static void adapter_init(struct pvr_adapter *adapter)
 	if (!adapter->port)
 		return;
 	wire = calloc(1, sizeof(*wire));
-	if (!wire || pvr_timer_init(&adapter->timers, &wire->timer, pvr_eth_answer_timer)) {
+	if (!wire || timers_init(adapter, wire)) {
 		free(wire);
 		pvr_log(adapter->engine, adapter, PVR_LOG_ERR,
 			"out of memory: it does not use port %s", adapter->port->name);
@@ -33,7 +46,9 @@ static void adapter_init(struct pvr_adapter *adapter)
 	}
 	wire->adapter = adapter;
 	wire->port = adapter->port;
+	wire->ecn = adapter->port_ecn;
 	TAILQ_INIT(&wire->answering);
+	TAILQ_INIT(&wire->pausing);
 	LIST_INSERT_HEAD(&adapter->port->adapters, wire, link);
 	adapter->wire = wire;
 	adapter->active_mtu = active_mtu(wire->port->mtu);
@@ -48,6 +63,8 @@ static void adapter_exit(struct pvr_adapter *adapter)
 	LIST_REMOVE(wire, link);
 	pvr_timer_cancel(&adapter->timers, &wire->timer);
 	pvr_timer_exit(&adapter->timers, &wire->timer);
+	pvr_timer_cancel(&adapter->timers, &wire->pause);
+	pvr_timer_exit(&adapter->timers, &wire->pause);
 	adapter->wire = NULL;
 	free(wire);
 }

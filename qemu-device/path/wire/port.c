@@ -56,6 +56,8 @@ void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stat
 		.rx_unknown = pvr_stat_get(&from->rx_unknown),
 		.tx_full = pvr_stat_get(&from->tx_full),
 		.retransmits = pvr_stat_get(&from->retransmits),
+		.tx_cnps = pvr_stat_get(&from->tx_cnps),
+		.rx_cnps = pvr_stat_get(&from->rx_cnps),
 	};
 }
 
@@ -109,15 +111,27 @@ static bool is_vlan_ok(const struct pvr_gid_entry *entry, uint16_t tag)
 	return (tag & 0xfff) == (entry->vlan == PVR_VLAN_NONE ? 0 : entry->vlan & 0xfff);
 }
 
-/* The queue pair that a packet of RC or UC is for: connected to its sender. */
+static bool is_type_ok(const struct pvr_qp *qp, const struct pvr_roce_frame *frame)
+{
+	switch (pvr_roce_transport(frame->opcode)) {
+	case PVR_ROCE_RC:
+		return qp->type == PVR_QPT_RC;
+	case PVR_ROCE_UC:
+		return qp->type == PVR_QPT_UC;
+	case PVR_ROCE_CNP:
+		return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
+	default:
+		return false;
+	}
+}
+
+/* The queue pair that a packet of RC or UC, or a CNP, is for: connected to its sender. */
 static struct pvr_qp *find_qp(struct pvr_adapter *adapter, const struct pvr_roce_frame *frame)
 {
-	bool unreliable = pvr_roce_transport(frame->opcode) == PVR_ROCE_UC;
 	struct pvr_qp *qp = pvr_qp_find(adapter, frame->dest_qpn);
 	const struct pvr_gid_entry *entry;
 
-	if (!qp || qp->type != (unreliable ? PVR_QPT_UC : PVR_QPT_RC) || qp->xrc_role ||
-	    qp->state < PVR_QPS_RTR)
+	if (!qp || !is_type_ok(qp, frame) || qp->xrc_role || qp->state < PVR_QPS_RTR)
 		return NULL;
 	entry = pvr_gid_get(adapter, qp->attr.ah_attr.sgid_index);
 	if (!entry || memcmp(entry->gid, frame->dst_gid, sizeof(entry->gid)) ||
@@ -245,8 +259,13 @@ static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 	if (qp && pvr_captures(qp->adapter))
 		pvr_capture_frame(qp->adapter, false, data, bytes, packet->frame,
 				  (size_t)(packet->payload - data));
+	if (qp && (packet->frame->traffic_class & PVR_ROCE_ECN) == PVR_ROCE_CE &&
+	    packet->op->kind != PVR_ROCE_CONGESTION)
+		pvr_eth_marked(qp);
 	if (!qp)
 		pvr_eth_datagram(batch->wire->adapter, packet);
+	else if (packet->op->kind == PVR_ROCE_CONGESTION)
+		pvr_eth_congested(qp);
 	else if (is_response(packet->op))
 		pvr_eth_response(qp, packet);
 	else
@@ -261,7 +280,7 @@ static enum verdict input_to_adapter(struct pvr_port *port, struct pvr_eth_batch
 	struct pvr_eth_adapter *wire = adapter_of(port, frame->dst_mac);
 	struct pvr_qp *qp;
 
-	if (!wire || pvr_roce_transport(frame->opcode) > PVR_ROCE_UD)
+	if (!wire)
 		return UNKNOWN;
 	enter(batch, wire);
 	if (!is_acceptable(wire, frame, &qp))

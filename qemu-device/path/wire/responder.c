@@ -77,8 +77,7 @@ void pvr_eth_rq_free(struct pvr_qp *qp)
 	rq = pvr_eth_rq(qp);
 	if (!rq)
 		return;
-	if (rq->is_answering)
-		TAILQ_REMOVE(&qp->adapter->wire->answering, rq, link);
+	pvr_eth_answer_stop(rq);
 	pvr_charge_free(qp->adapter, rq, rq_bytes(rq->size));
 	qp->adapter->wire->qps[qp->handle].rq = NULL;
 }

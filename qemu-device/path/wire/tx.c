@@ -22,7 +22,7 @@ bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp)
 	memcpy(frame->dst_gid, ah->dgid, sizeof(frame->dst_gid));
 	if (entry->vlan != PVR_VLAN_NONE)
 		frame->vlan = (uint16_t)((ah->sl & 7) << PRIORITY_SHIFT | (entry->vlan & VLAN_ID));
-	frame->traffic_class = ah->traffic_class;
+	frame->traffic_class = (uint8_t)(ah->traffic_class & ~PVR_ROCE_ECN);
 	frame->hop_limit = ah->hop_limit;
 	frame->flow_label = ah->flow_label & 0xfffff;
 	frame->src_port = pvr_roce_src_port(frame->flow_label, qp->qpn, qp->attr.dest_qp_num);
@@ -35,7 +35,11 @@ static void complete_header(struct pvr_roce_frame *frame, const struct pvr_adapt
 	memcpy(frame->src_mac, adapter->mac, sizeof(frame->src_mac));
 	frame->net = pvr_gid_is_ipv4(frame->dst_gid) ? PVR_ROCE_IPV4 : PVR_ROCE_IPV6;
 	frame->pkey = PVR_PKEY;
-	frame->migrated = true;
+	frame->migrated = frame->opcode != PVR_ROCE_OP_CNP;
+	/* Peers answer no marked datagram. */
+	if (adapter->wire->ecn && frame->payload_bytes &&
+	    pvr_roce_transport(frame->opcode) != PVR_ROCE_UD)
+		frame->traffic_class |= PVR_ROCE_ECT0;
 	if (!frame->hop_limit)
 		frame->hop_limit = HOP_LIMIT_DEFAULT;
 }
