@@ -92,6 +92,15 @@ static int code_to_errno(u32 code)
 	}
 }
 
+static bool fail_if_gone(struct pvr_dev *dev)
+{
+	const char *gone = pvr_dev_gone(dev);
+
+	if (gone)
+		pvr_dev_fail(dev, gone);
+	return gone;
+}
+
 /* Read the status of the last write to DSRHIGH, CTL or REQUEST. */
 static int verdict_locked(struct pvr_dev *dev)
 {
@@ -99,10 +108,8 @@ static int verdict_locked(struct pvr_dev *dev)
 
 	lockdep_assert_held(&dev->cmd.lock);
 	code = pvr_reg_read(dev, PVR_REG_ERR);
-	if (code == U32_MAX && pvr_dev_gone(dev)) {
-		pvr_dev_fail(dev, PVR_GONE);
+	if (code == U32_MAX && fail_if_gone(dev))
 		return -EIO;
-	}
 	return code_to_errno(code);
 }
 
@@ -189,9 +196,8 @@ static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
 		if (look && answered(chan))
 			return take_response_locked(dev, cmd, resp);
 		look = true;
-		if (!wait_for_completion_timeout(&chan->done, CMD_LOOK) &&
-		    pvr_dev_gone(dev))
-			pvr_dev_fail(dev, PVR_GONE);
+		if (!wait_for_completion_timeout(&chan->done, CMD_LOOK))
+			fail_if_gone(dev);
 		if (pvr_dev_dead(dev))
 			return -EIO;
 	} while (time_before(jiffies, deadline));
@@ -226,6 +232,9 @@ static int finish_locked(struct pvr_dev *dev, u32 cmd, union pvr_cmd_resp *resp,
 	if (pvr_dev_dead(dev))
 		return -EIO;
 	err = verdict_locked(dev);
+	/* ERR of a device without mapped BARs reads as success. */
+	if (!err && dev->has_ext && !answered(&dev->cmd) && fail_if_gone(dev))
+		return -EIO;
 	if (err || !resp)
 		return err;
 	return wait_response_locked(dev, cmd, resp, deadline);

@@ -65,6 +65,44 @@ err_disable:
 	return err;
 }
 
+void pvr_pci_keep_config(struct pvr_pci *pci)
+{
+	if (!pci_save_state(pci->pdev))
+		pci->config = pci_store_saved_state(pci->pdev);
+}
+
+void pvr_pci_forget_config(struct pvr_pci *pci)
+{
+	kfree(pci->config);
+}
+
+/* Return: whether the function is there, without the address that BAR1 had. */
+static bool is_unmapped(struct pci_dev *pdev)
+{
+	const u32 id = PVR_PCI_VENDOR_ID | PVR_PCI_DEVICE_ID << 16;
+	u32 value;
+
+	if (pci_read_config_dword(pdev, PCI_VENDOR_ID, &value) || value != id)
+		return false;
+	pci_read_config_dword(pdev, PCI_BASE_ADDRESS_0 + 4 * PVR_BAR_REGS,
+			      &value);
+	return (value & PCI_BASE_ADDRESS_MEM_MASK) !=
+	       pci_bus_address(pdev, PVR_BAR_REGS);
+}
+
+bool pvr_pci_remap(struct pvr_pci *pci)
+{
+	struct pci_dev *pdev = pci->pdev;
+
+	if (!is_unmapped(pdev) || !pci->config ||
+	    pci_load_saved_state(pdev, pci->config))
+		return false;
+	pci_restore_state(pdev);
+	pci_info(pdev,
+		 "a new device is in its place: its BARs are mapped again\n");
+	return true;
+}
+
 static void pci_stop(struct pvr_dev *dev)
 {
 	pci_clear_master(dev->pdev);
@@ -73,9 +111,16 @@ static void pci_stop(struct pvr_dev *dev)
 	pci_disable_device(dev->pdev);
 }
 
-bool pvr_dev_gone(const struct pvr_dev *dev)
+const char *pvr_dev_gone(const struct pvr_dev *dev)
 {
-	return pvr_reg_read(dev, PVR_REG_VERSION) == U32_MAX;
+	switch (pvr_reg_read(dev, PVR_REG_VERSION)) {
+	case U32_MAX:
+		return "registers read all ones, the device is removed";
+	case 0:
+		return "registers read zeros, the VM was migrated or restored without its device";
+	default:
+		return NULL;
+	}
 }
 
 /*
@@ -122,14 +167,17 @@ static bool was_reset(const struct pvr_dev *dev)
 
 static void check_health_locked(struct pvr_dev *dev)
 {
+	const char *gone = pvr_dev_gone(dev);
+
 	lockdep_assert_held(&dev->cmd.lock);
-	if (pvr_dev_gone(dev))
-		pvr_dev_fail(dev, PVR_GONE);
+	if (gone)
+		pvr_dev_fail(dev, gone);
 	else if (was_reset(dev))
 		pvr_dev_fail(dev, "it was reset, and not by this driver");
 }
 
-#define HEALTH_PERIOD (5 * HZ) /* two register reads per period */
+/* A device that is gone fails within 5 s. Two register reads per period. */
+#define HEALTH_PERIOD (47 * HZ / 10)
 
 /*
  * A read of a register waits for the end of a command and stops this CPU until then. So
@@ -146,8 +194,7 @@ void pvr_health_work(struct work_struct *work)
 		check_health_locked(dev);
 	mutex_unlock(&dev->cmd.lock);
 	if (!pvr_dev_dead(dev))
-		schedule_delayed_work(&dev->health_work,
-				      round_jiffies_relative(HEALTH_PERIOD));
+		schedule_delayed_work(&dev->health_work, HEALTH_PERIOD);
 }
 
 /* Interrupts to mask: command interrupts are not needed, see wait_response_locked(). */

@@ -93,6 +93,7 @@ struct pvr_pci {
 	/* a restart waits for consumers until then */
 	unsigned long close_timeout;
 	bool was_used; /* by kernel consumers, at the last poll */
+	struct pci_saved_state *config; /* at the probe; NULL: no memory */
 	struct delayed_work restart_work;
 };
 
@@ -231,6 +232,22 @@ static inline void pvr_pdir_was_read(const struct pvr_dev *dev,
 
 /* main.c */
 
+/*
+ * Keep the configuration space of the function, as it is before its first start, until
+ * pvr_pci_forget_config().
+ */
+void pvr_pci_keep_config(struct pvr_pci *pci);
+void pvr_pci_forget_config(struct pvr_pci *pci);
+
+/**
+ * pvr_pci_remap() - map the BARs of a new device in the place of this one
+ * @pci: a stopped PCI function; the caller holds the lock
+ *
+ * Return: whether the function had unmapped BARs, and has its first configuration space
+ * again. So a start may succeed.
+ */
+bool pvr_pci_remap(struct pvr_pci *pci);
+
 /**
  * pvr_dev_start() - create an adapter and register it with ib_core
  * @pci: its PCI function; the caller holds the lock
@@ -247,17 +264,17 @@ void pvr_dev_stop(struct pvr_dev *dev);
  */
 void pvr_dev_shutdown(struct pvr_dev *dev);
 
-/* Reason for pvr_dev_fail() if pvr_dev_gone() */
-#define PVR_GONE "registers read all ones, the device is removed"
-
 /**
- * pvr_dev_gone() - read whether the device was removed from the bus
+ * pvr_dev_gone() - check whether the device is still there
  * @dev: the adapter
  *
+ * VERSION reads all ones if the device was removed, and zero if its BARs are not mapped.
+ * A QEMU that cannot migrate the device restores a VM with unmapped BARs.
+ *
  * Context: any; one register read.
- * Return: whether VERSION reads all ones.
+ * Return: the reason for pvr_dev_fail(), or NULL.
  */
-bool pvr_dev_gone(const struct pvr_dev *dev);
+const char *pvr_dev_gone(const struct pvr_dev *dev);
 
 /**
  * pvr_dev_fail() - declare the device dead and reset it

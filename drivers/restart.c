@@ -21,6 +21,9 @@
  *
  * A device that was removed from the bus is unregistered likewise, but not started. Its
  * addresses then belong to the device in its place.
+ *
+ * A QEMU that cannot migrate the device restores a VM with a new device in the same slot,
+ * whose BARs are unmapped. The restart maps them.
  */
 #define RESTARTS_MAX 5
 #define RESTART_WINDOW (600 * HZ)
@@ -87,7 +90,8 @@ static void restart_locked(struct pvr_pci *pci)
 {
 	if (pci->dev && pvr_dev_gone(pci->dev)) {
 		stop_locked(pci);
-		return;
+		if (!pvr_pci_remap(pci))
+			return;
 	}
 	if (!may_restart_locked(pci))
 		return;
@@ -129,6 +133,7 @@ static void restart_work(struct work_struct *work)
 static void pci_free(struct pvr_pci *pci)
 {
 	cancel_delayed_work_sync(&pci->restart_work);
+	pvr_pci_forget_config(pci);
 	mutex_destroy(&pci->lock);
 	kfree(pci);
 }
@@ -144,6 +149,7 @@ int pvr_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci->window = jiffies;
 	mutex_init(&pci->lock);
 	INIT_DELAYED_WORK(&pci->restart_work, restart_work);
+	pvr_pci_keep_config(pci);
 	mutex_lock(&pci->lock);
 	err = start_locked(pci);
 	pci->off = err;

@@ -35,7 +35,7 @@ static int read_version(struct pvr_dev *dev)
 	}
 	if (dev->version < PVR_VERSION_ROCEV1) {
 		dev_err(device,
-			"device version is %u, expected %d or newer: update the host\n",
+			"device version is %u, expected %d or newer: update the host, or plug the device in again if it is 0\n",
 			dev->version, PVR_VERSION_ROCEV1);
 		return -ENODEV;
 	}

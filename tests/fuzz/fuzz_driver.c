@@ -340,9 +340,29 @@ int ib_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 
 /* ------------------------------------------------- of files that are not compiled here */
 
-bool pvr_dev_gone(const struct pvr_dev *dev)
+const char *pvr_dev_gone(const struct pvr_dev *dev)
 {
-	return pvr_reg_read(dev, PVR_REG_VERSION) == U32_MAX;
+	u32 version = pvr_reg_read(dev, PVR_REG_VERSION);
+
+	return version == U32_MAX || !version ? "gone" : NULL;
+}
+
+void pvr_pci_keep_config(struct pvr_pci *pci)
+{
+	(void)pci;
+}
+
+void pvr_pci_forget_config(struct pvr_pci *pci)
+{
+	(void)pci;
+}
+
+bool pvr_pci_remap(struct pvr_pci *pci)
+{
+	if (w.runs)
+		die("new BARs for a device that runs");
+	(void)pci;
+	return take_byte() & 1;
 }
 
 void pvr_dev_fail(struct pvr_dev *dev, const char *why)

@@ -24,6 +24,7 @@ static struct {
 	u32 requests;
 	u32 refusal; /* errno of MODIFY_QP */
 	u32 qp_state; /* of each QP */
+	bool is_unmapped; /* the device has no BARs: all registers read as 0 */
 } w;
 
 unsigned long jiffies;
@@ -99,10 +100,10 @@ void writel(u32 value, void *reg)
 	w.done_at = w.work == NEVER ? NEVER : w.now + w.work;
 }
 
-bool pvr_dev_gone(const struct pvr_dev *dev)
+const char *pvr_dev_gone(const struct pvr_dev *dev)
 {
 	(void)dev;
-	return false;
+	return w.is_unmapped ? "registers read zeros" : NULL;
 }
 
 void pvr_dev_fail(struct pvr_dev *dev, const char *why)
@@ -199,6 +200,26 @@ TEST_DEVICE(test_dead_device_ends_the_wait)
 	assert_int_equal(create_pd(), -EIO);
 	assert_int_equal(w.err_reads, 0);
 	assert_in_range(w.now, 5 * MS, 7 * MS);
+}
+
+/* ERR reads 0, which would be success. */
+TEST_DEVICE(test_command_of_an_unmapped_device_fails)
+{
+	w.work = NEVER;
+	w.is_unmapped = true;
+	assert_int_equal(destroy_pd(), -EIO);
+	assert_true(pvr_dev_dead(&w.dev));
+	assert_int_equal(w.err_reads, 1);
+	assert_in_range(w.now, 2000 * MS, 2010 * MS);
+}
+
+TEST_DEVICE(test_command_of_an_unmapped_device_without_polling_fails)
+{
+	w.dev.features = 0;
+	w.work = NEVER;
+	w.is_unmapped = true;
+	assert_int_equal(destroy_pd(), -EIO);
+	assert_true(pvr_dev_dead(&w.dev));
 }
 
 TEST_DEVICE(test_device_without_polling_is_asked_at_once)
