@@ -11,6 +11,7 @@
 #define FRAME_MAX 9216
 #define BATCH 16
 #define PORT_MTU 4200
+#define GHOSTS 256
 
 struct frame {
 	TAILQ_ENTRY(frame) link;
@@ -33,9 +34,19 @@ struct node {
 	size_t last_bytes;
 };
 
+/* A frame that was sent once. */
+struct ghost {
+	struct node *to;
+	uint8_t data[FRAME_MAX];
+	size_t bytes;
+};
+
 struct fg_segment {
 	struct fg_segment_rules rules;
 	uint32_t random;
+	unsigned int burst; /* frames that are still to be lost */
+	struct ghost ghosts[GHOSTS];
+	uint64_t sent;
 	struct node node[FG_SEGMENT_HOSTS];
 };
 
@@ -52,20 +63,72 @@ static bool hit(struct fg_segment *segment, unsigned int of_1000)
 	return of_1000 && next_random(segment) % 1000 < of_1000;
 }
 
+static uint64_t delay_of(struct fg_segment *segment)
+{
+	uint64_t jitter = segment->rules.jitter;
+
+	return segment->rules.delay + (jitter ? next_random(segment) % jitter : 0);
+}
+
+static void insert(struct node *to, struct frame *frame)
+{
+	struct frame *before = TAILQ_LAST(&to->to, frames);
+
+	while (before && before->due > frame->due)
+		before = TAILQ_PREV(before, frames, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&to->to, before, frame, link);
+	else
+		TAILQ_INSERT_HEAD(&to->to, frame, link);
+}
+
 static void put(struct node *to, const uint8_t *data, size_t bytes, bool first)
 {
 	struct frame *frame = malloc(sizeof(*frame) + bytes);
 
 	if (!frame)
 		fg_die("no memory for a frame");
-	frame->due = to->host->now + to->segment->rules.delay;
+	frame->due = to->host->now + delay_of(to->segment);
 	frame->bytes = bytes;
 	memcpy(frame->data, data, bytes);
+	if (first && !TAILQ_EMPTY(&to->to))
+		frame->due = TAILQ_FIRST(&to->to)->due;
 	if (first)
 		TAILQ_INSERT_HEAD(&to->to, frame, link);
 	else
-		TAILQ_INSERT_TAIL(&to->to, frame, link);
+		insert(to, frame);
 	to->count++;
+}
+
+static void remember(struct node *to, const uint8_t *data, size_t bytes)
+{
+	struct ghost *ghost = &to->segment->ghosts[to->segment->sent++ % GHOSTS];
+
+	ghost->to = to;
+	ghost->bytes = bytes;
+	memcpy(ghost->data, data, bytes);
+}
+
+static void haunt(struct fg_segment *segment)
+{
+	const struct ghost *ghost = &segment->ghosts[next_random(segment) % GHOSTS];
+
+	if (ghost->to)
+		put(ghost->to, ghost->data, ghost->bytes, false);
+}
+
+static bool is_lost(struct fg_segment *segment)
+{
+	if (segment->rules.cut)
+		return true;
+	if (segment->burst) {
+		segment->burst--;
+		return true;
+	}
+	if (!hit(segment, segment->rules.lose))
+		return false;
+	segment->burst = segment->rules.burst;
+	return true;
 }
 
 static bool send_frame(void *opaque, const uint8_t *data, size_t bytes)
@@ -82,7 +145,11 @@ static bool send_frame(void *opaque, const uint8_t *data, size_t bytes)
 	from->sent++;
 	memcpy(from->last, data, bytes);
 	from->last_bytes = bytes;
-	if (segment->rules.cut || hit(segment, segment->rules.lose))
+	if (segment->rules.ghost)
+		remember(to, data, bytes);
+	if (hit(segment, segment->rules.ghost))
+		haunt(segment);
+	if (is_lost(segment))
 		return true;
 	memcpy(copy, data, bytes);
 	if (hit(segment, segment->rules.damage))

@@ -3,7 +3,7 @@
  * An Ethernet in memory: two engines that reach each other by RoCE frames only. One thread
  * runs all of it: fg_run() of one host runs both, and their clocks go together.
  *
- * Tests can make it lose, repeat, reorder and damage frames. The choice is pseudo-random from a
+ * Tests can make it lose, repeat, delay, reorder and damage frames. The choice is pseudo-random from a
  * seed, so a failure repeats.
  */
 #ifndef FG_SEGMENT_H
@@ -18,8 +18,12 @@
 struct fg_segment_rules {
 	uint32_t seed;
 	unsigned int lose, repeat, swap, damage;
+	unsigned int
+		ghost; /* one of the last 256 frames comes once more, whatever has happened since */
+	unsigned int burst; /* frames that are lost with a lost one */
 	unsigned int room; /* frames on their way at most; 0: no limit */
 	uint64_t delay; /* ns */
+	uint64_t jitter; /* ns at most, in addition; frames overtake each other */
 	bool cut; /* all are lost */
 };
 
