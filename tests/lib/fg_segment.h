@@ -18,8 +18,7 @@
 struct fg_segment_rules {
 	uint32_t seed;
 	unsigned int lose, repeat, swap, damage;
-	unsigned int
-		ghost; /* one of the last 256 frames comes once more, whatever has happened since */
+	unsigned int ghost; /* one of the last 256 frames comes again, also an old one */
 	unsigned int burst; /* frames that are lost with a lost one */
 	unsigned int room; /* frames on their way at most; 0: no limit */
 	uint64_t delay; /* ns */
