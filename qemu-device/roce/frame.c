@@ -306,11 +306,12 @@ static enum pvr_roce_drop parse_ipv4(struct unread *in, struct pvr_roce_frame *f
 
 	if (!ip)
 		return PVR_ROCE_DROP_SHORT;
+	/* First: IGMP has options, which RoCE has not. */
+	if (ip[9] != NEXT_HEADER_UDP)
+		return PVR_ROCE_DROP_TYPE;
 	if (ip[0] != IPV4_VERSION_IHL || get16(ip + 6) & IPV4_FRAGMENT || ipv4_sum(ip) != 0xffff ||
 	    get16(ip + 2) < IPV4_BYTES)
 		return PVR_ROCE_DROP_IP;
-	if (ip[9] != NEXT_HEADER_UDP)
-		return PVR_ROCE_DROP_TYPE;
 	frame->traffic_class = ip[1];
 	frame->ip_id = get16(ip + 4);
 	frame->hop_limit = ip[8];

@@ -389,6 +389,18 @@ TEST_PLAIN(test_checksum_of_ipv4)
 	assert_int_equal(pvr_roce_parse(buf, bytes, &got, &payload, &end), PVR_ROCE_DROP_IP);
 }
 
+/* With the option that each IGMP message has. */
+TEST_PLAIN(test_other_protocols_with_ip_options_are_no_malformed_roce)
+{
+	struct pvr_roce_frame got;
+	uint8_t buf[FRAME_MAX];
+	size_t bytes = from_hex(write_only, buf), payload, end;
+
+	buf[14] = 0x46;
+	buf[14 + 9] = 2; /* IGMP */
+	assert_int_equal(pvr_roce_parse(buf, bytes, &got, &payload, &end), PVR_ROCE_DROP_TYPE);
+}
+
 TEST_PLAIN(test_padding_longer_than_the_payload)
 {
 	struct pvr_roce_frame got;
