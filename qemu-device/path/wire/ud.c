@@ -11,23 +11,24 @@
 #define SERVICE_LEVEL_SHIFT 28
 #define VLAN_ID 0xfffu
 
-static const struct pvr_gid_entry *entry_of(const struct pvr_adapter *adapter,
-					    const uint8_t gid[16])
-{
-	uint32_t i;
-
-	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
-		if (adapter->gids[i].bound &&
-		    !memcmp(adapter->gids[i].gid, gid, sizeof(adapter->gids[i].gid)))
-			return &adapter->gids[i];
-	return NULL;
-}
-
 static uint16_t vlan_tag(const struct pvr_gid_entry *entry, uint32_t service_level)
 {
 	if (!entry || entry->vlan == PVR_VLAN_NONE)
 		return 0;
 	return (uint16_t)((service_level & 7) << 13 | (entry->vlan & VLAN_ID));
+}
+
+/* A NIC and its VLANs may have the same address. */
+static bool has_gid(const struct pvr_adapter *adapter, const uint8_t gid[16], uint16_t vlan)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound &&
+		    !memcmp(adapter->gids[i].gid, gid, sizeof(adapter->gids[i].gid)) &&
+		    vlan_tag(&adapter->gids[i], 0) == (vlan & VLAN_ID))
+			return true;
+	return false;
 }
 
 static struct pvr_roce_frame frame_of(const struct pvr_adapter *from, uint32_t dst_qpn,
@@ -39,7 +40,8 @@ static struct pvr_roce_frame frame_of(const struct pvr_adapter *from, uint32_t d
 		.flow_label = flow & FLOW_LABEL,
 		.hop_limit = dgram->av->hop_limit,
 		.src_port = pvr_roce_src_port(flow & FLOW_LABEL, dgram->src_qpn, dst_qpn),
-		.vlan = vlan_tag(entry_of(from, dgram->sgid), flow >> SERVICE_LEVEL_SHIFT),
+		.vlan = vlan_tag(pvr_gid_get(from, dgram->av->gid_index),
+				 flow >> SERVICE_LEVEL_SHIFT),
 		.opcode = (uint8_t)pvr_roce_opcode_of(PVR_ROCE_UD, PVR_ROCE_SEND, true, true,
 						      dgram->has_imm ? PVR_ROCE_IMM : 0),
 		.solicited = dgram->solicited,
@@ -123,7 +125,7 @@ bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_
 		return false;
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
 		if (adapter->gids[i].bound &&
-		    (vlan_tag(&adapter->gids[i], 0) & VLAN_ID) == (frame->vlan & VLAN_ID))
+		    vlan_tag(&adapter->gids[i], 0) == (frame->vlan & VLAN_ID))
 			return pvr_group_member(adapter, frame->dst_gid, &iter);
 	return false;
 }
@@ -173,10 +175,9 @@ static void arrival_init(struct pvr_eth_arrival *arrival, struct pvr_adapter *ad
 void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet)
 {
 	const struct pvr_roce_frame *frame = packet->frame;
-	const struct pvr_gid_entry *entry = entry_of(adapter, frame->dst_gid);
 	struct pvr_eth_arrival arrival PVR_UNINITIALIZED;
 
-	if (!entry || (frame->vlan & VLAN_ID) != (vlan_tag(entry, 0) & VLAN_ID)) {
+	if (!has_gid(adapter, frame->dst_gid, frame->vlan)) {
 		pvr_eth_count(&adapter->wire->port->stats.rx_unknown, 1);
 		return;
 	}
