@@ -184,10 +184,9 @@ int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *vqp,
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	struct verbs_qp *vqp = container_of(qp, struct verbs_qp, qp);
-	uint32_t mask = vqp->comp_mask;
+	uint32_t mask;
 
-	if (fake.short_qp_ex)
-		memcpy(&mask, &vqp->qp_ex.wr_atomic_write, sizeof(mask));
+	memcpy(&mask, (char *)vqp + fake.qp_ex_mark, sizeof(mask));
 	return mask & VERBS_QP_EX ? &vqp->qp_ex : NULL;
 }
 
@@ -487,6 +486,7 @@ int fake_setup(void **state)
 		return -1;
 	fake.ibctx->async_fd = fake.async[0];
 	fake.ctx.num_ports = 1;
+	fake.qp_ex_mark = offsetof(struct verbs_qp, comp_mask);
 	fake.ctx.limits = (struct pvr_limits){
 		.qp_wr = FAKE_MAX_WR,
 		.sge = FAKE_MAX_SGE,

@@ -64,7 +64,8 @@ struct fake {
 	void (*in_create_qp)(void), (*in_destroy_qp)(void); /* called by these commands, or NULL */
 	uint32_t destroyed_qps; /* number of destroyed QPs in the kernel */
 	void (*end)(void); /* fake_teardown() calls it first, unless NULL */
-	bool short_qp_ex; /* act as libibverbs without ibv_wr_atomic_write() */
+	/* The mark of ibv_qp_to_qp_ex() in struct verbs_qp. Older libraries have it farther in front. */
+	size_t qp_ex_mark;
 };
 
 extern struct fake fake;

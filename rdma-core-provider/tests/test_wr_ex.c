@@ -147,35 +147,45 @@ TEST(fake, test_qp_without_send_ops_has_no_functions)
 	assert_null(ibv_qp_to_qp_ex(fake_create_qp_ex(&attr)));
 }
 
-TEST(fake, test_qp_of_an_older_library_has_the_functions)
+/* What libraries of the same private ABI have. */
+static const struct library {
+	const char *label;
+	size_t mark; /* its place in struct verbs_qp */
+	uint64_t absent;
+} libraries[] = {
+	{ "33", offsetof(struct verbs_qp, qp_ex.wr_atomic_write), LATER_OPS },
+	{ "44", offsetof(struct verbs_qp, qp_ex.wr_flush), IBV_QP_EX_WITH_FLUSH },
+	{ "56", offsetof(struct verbs_qp, comp_mask), 0 },
+};
+
+TEST_CASES(fake, test_qp_of_each_library_has_its_functions, libraries)
 {
-	fake.short_qp_ex = true;
-	rc_begin();
-	assert_int_equal(to_pvr_qp(qp)->verbs_qp.comp_mask, 0);
+	fake.qp_ex_mark = row->mark;
+	begin(IBV_QPT_RC, RC_OPS | (LATER_OPS & ~row->absent));
+	assert_true(row->absent & IBV_QP_EX_WITH_ATOMIC_WRITE || qpx->wr_atomic_write);
+	assert_true(row->absent & IBV_QP_EX_WITH_FLUSH || qpx->wr_flush);
 	qpx->wr_send(qpx);
 	assert_int_equal(qpx->wr_complete(qpx), 0);
-	fake.short_qp_ex = false;
-	rc_begin();
-	assert_null(qpx->wr_atomic_write);
-	assert_null(qpx->wr_flush);
+	assert_int_equal(fake_sq(qp)->ring_shm->prod_tail, 1);
 }
 
-/* In struct ibv_qp_ex of that library the mark is at their place. */
-TEST(fake, test_older_library_has_no_flush_and_no_atomic_write)
+TEST_CASES(fake, test_functions_that_the_library_lacks_are_refused, libraries)
 {
+	static const uint64_t ops[] = { IBV_QP_EX_WITH_ATOMIC_WRITE, IBV_QP_EX_WITH_FLUSH };
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE,
 	};
 
 	fake.ctx.features = EXTENSIONS;
-	fake.short_qp_ex = true;
-	assert_fails(fake_create_qp_ex(&attr), EOPNOTSUPP);
-	attr.send_ops_flags = IBV_QP_EX_WITH_FLUSH;
-	assert_fails(fake_create_qp_ex(&attr), EOPNOTSUPP);
-	fake.short_qp_ex = false;
-	assert_non_null(fake_create_qp_ex(&attr));
+	fake.qp_ex_mark = row->mark;
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		attr.send_ops_flags = ops[i];
+		if (ops[i] & row->absent)
+			assert_fails(fake_create_qp_ex(&attr), EOPNOTSUPP);
+		else
+			assert_non_null(fake_create_qp_ex(&attr));
+	}
 }
 
 TEST(rc, test_complete_publishes_the_batch)

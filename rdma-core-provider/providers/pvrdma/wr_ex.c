@@ -314,14 +314,67 @@ static enum ibv_wr_opcode opcode_of(uint64_t flag)
 	return __builtin_ctzll(flag);
 }
 
-/* libibverbs 44 has a shorter struct ibv_qp_ex, see mark_extended(). */
-#define LATER_OPS ((uint64_t)(IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE))
-
-static bool has_later_ops(void)
+static void flip_mark(void *mark)
 {
-	struct verbs_qp probe = { .comp_mask = VERBS_QP_EX };
+	uint32_t mask;
 
-	return ibv_qp_to_qp_ex(&probe.qp);
+	memcpy(&mask, mark, sizeof(mask));
+	mask ^= VERBS_QP_EX;
+	memcpy(mark, &mask, sizeof(mask));
+}
+
+/*
+ * DOC: libraries with a shorter struct ibv_qp_ex
+ *
+ * ibv_qp_to_qp_ex(3) checks a mark behind struct ibv_qp_ex. libibverbs 44 has no wr_flush in
+ * that structure and older ones have no wr_atomic_write, although their private ABI is the
+ * same. So there the mark is at the place of the first function that they lack.
+ */
+enum mark_place {
+	MARK_AT_ATOMIC_WRITE,
+	MARK_AT_FLUSH,
+	MARK_AT_END,
+	MARK_PLACES,
+};
+
+static void *mark_at(struct verbs_qp *vqp, enum mark_place place)
+{
+	void *const marks[] = {
+		[MARK_AT_ATOMIC_WRITE] = &vqp->qp_ex.wr_atomic_write,
+		[MARK_AT_FLUSH] = &vqp->qp_ex.wr_flush,
+		[MARK_AT_END] = &vqp->comp_mask,
+	};
+
+	return marks[place];
+}
+
+/* Set the mark where the library checks it. Return: that place, or MARK_PLACES. */
+static enum mark_place mark_extended(struct verbs_qp *vqp)
+{
+	int place;
+
+	for (place = MARK_PLACES - 1; place >= 0; place--) {
+		flip_mark(mark_at(vqp, place));
+		if (ibv_qp_to_qp_ex(&vqp->qp))
+			return place;
+		flip_mark(mark_at(vqp, place));
+	}
+	return MARK_PLACES;
+}
+
+/* Return: the operations for which the library has no function. */
+static uint64_t absent_ops(void)
+{
+	struct verbs_qp probe = { .comp_mask = 0 };
+
+	switch (mark_extended(&probe)) {
+	case MARK_AT_END:
+		return 0;
+	case MARK_AT_FLUSH:
+		return IBV_QP_EX_WITH_FLUSH;
+	default:
+		return IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE;
+	}
 }
 
 int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uint64_t ops)
@@ -329,7 +382,7 @@ int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uin
 	const struct pvr_send_op *op;
 	uint64_t flag;
 
-	if (ops & LATER_OPS && !has_later_ops())
+	if (ops & absent_ops())
 		return EOPNOTSUPP;
 	for (; ops; ops &= ~flag) {
 		flag = ops & -ops;
@@ -368,35 +421,6 @@ static void set_builders(struct ibv_qp_ex *qpx, uint64_t ops)
 		qpx->wr_flush = wr_flush;
 }
 
-static void flip_mark(void *mark)
-{
-	uint32_t mask;
-
-	memcpy(&mask, mark, sizeof(mask));
-	mask ^= VERBS_QP_EX;
-	memcpy(mark, &mask, sizeof(mask));
-}
-
-/*
- * Sets the mark that ibv_qp_to_qp_ex(3) checks. It is behind struct ibv_qp_ex, which is
- * shorter in libibverbs 44, although that has the same private ABI. There the mark is at
- * the place of functions that this provider does not support.
- */
-static void mark_extended(struct pvr_qp *qp)
-{
-	struct verbs_qp *vqp = &qp->verbs_qp;
-	void *const marks[] = { &vqp->comp_mask, &vqp->qp_ex.wr_atomic_write,
-				&vqp->qp_ex.wr_flush };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(marks); i++) {
-		flip_mark(marks[i]);
-		if (ibv_qp_to_qp_ex(&vqp->qp))
-			return;
-		flip_mark(marks[i]);
-	}
-}
-
 void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
 {
 	struct ibv_qp_ex *qpx = &qp->verbs_qp.qp_ex;
@@ -413,5 +437,5 @@ void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
 	qpx->wr_start = wr_start;
 	qpx->wr_complete = wr_complete;
 	qpx->wr_abort = wr_abort;
-	mark_extended(qp);
+	mark_extended(&qp->verbs_qp);
 }
