@@ -113,12 +113,14 @@ static inline void pvr_counter_init(struct rdma_counter *core)
  * programs need that for FLUSH. ATOMIC WRITE has no right of its own.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-#define PVR_KERNEL_EXT_FLUSH PVR_EXT_FLUSH
+#define PVR_KERNEL_EXT_FLUSH (PVR_EXT_FLUSH | PVR_EXT_FLUSH_PERSISTENT)
 #define PVR_CAP_FLUSH_GLOBAL IB_DEVICE_FLUSH_GLOBAL
+#define PVR_CAP_FLUSH_PERSISTENT IB_DEVICE_FLUSH_PERSISTENT
 #define PVR_CAP_ATOMIC_WRITE IB_DEVICE_ATOMIC_WRITE
 #else
 #define PVR_KERNEL_EXT_FLUSH 0
 #define PVR_CAP_FLUSH_GLOBAL 0
+#define PVR_CAP_FLUSH_PERSISTENT 0
 #define PVR_CAP_ATOMIC_WRITE BIT_ULL(40) /* of user space */
 #endif
 

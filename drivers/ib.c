@@ -169,6 +169,8 @@ static int pvr_query_device(struct ib_device *ibdev,
 		attr->device_cap_flags |= PVR_CAP_ATOMIC_WRITE;
 	if (dev->features & PVR_EXT_FLUSH)
 		attr->device_cap_flags |= PVR_CAP_FLUSH_GLOBAL;
+	if (dev->features & PVR_EXT_FLUSH_PERSISTENT)
+		attr->device_cap_flags |= PVR_CAP_FLUSH_PERSISTENT;
 	if (dev->features & PVR_EXT_CQ_MODERATION) {
 		attr->cq_caps.max_cq_moderation_count = U16_MAX;
 		attr->cq_caps.max_cq_moderation_period = U16_MAX;

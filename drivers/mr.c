@@ -12,7 +12,10 @@
 u32 pvr_mr_access(const struct pvr_dev *dev)
 {
 	return MR_ACCESS |
-	       (dev->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0);
+	       (dev->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0) |
+	       (dev->features & PVR_EXT_FLUSH_PERSISTENT
+			? PVR_ACCESS_FLUSH_PERSISTENT
+			: 0);
 }
 
 int pvr_create_mr(struct pvr_mr *mr, struct ib_pd *ibpd, union pvr_cmd_req *req)

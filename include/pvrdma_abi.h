@@ -157,7 +157,8 @@ enum pvr_ctl {
 #define PVR_EXT_CQ_TIMESTAMP (1u << 21) /* PVR_CQ_TIMESTAMP in CREATE_CQ; EXT_CLOCK_* */
 #define PVR_EXT_XRC (1u << 22) /* XRC domains, queue pairs and SRQs; PVR_CQE_XRC */
 #define PVR_EXT_ON_DEMAND (1u << 23) /* PVR_MR_FLAG_ON_DEMAND, SET_PAGES, QUERY_FAULT */
-#define PVR_EXT_ALL ((1u << 24) - 1)
+#define PVR_EXT_FLUSH_PERSISTENT (1u << 24) /* PVR_ACCESS_FLUSH_PERSISTENT */
+#define PVR_EXT_ALL ((1u << 25) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the
@@ -655,7 +656,7 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
 #define PVR_ACCESS_ZERO_BASED (1u << 5)
 #define PVR_ACCESS_ON_DEMAND (1u << 6)
 #define PVR_ACCESS_FLUSH_GLOBAL (1u << 8) /* PVR_EXT_FLUSH */
-#define PVR_ACCESS_FLUSH_PERSISTENT (1u << 9) /* refused: a guest's RAM is volatile */
+#define PVR_ACCESS_FLUSH_PERSISTENT (1u << 9) /* PVR_EXT_FLUSH_PERSISTENT */
 #define PVR_ACCESS_OPTIONAL 0x3ff00000u /* hints; ignored */
 
 /*

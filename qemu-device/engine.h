@@ -57,7 +57,7 @@
 	 PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_DB_SUPPRESS |       \
 	 PVR_EXT_CQ_ARM_DBREC | PVR_EXT_PEER_GONE | PVR_EXT_VLAN | PVR_EXT_RESP_POLL |             \
 	 PVR_EXT_SUM_STATS | PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH | PVR_EXT_CQ_MODERATION |        \
-	 PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC | PVR_EXT_ON_DEMAND)
+	 PVR_EXT_CQ_TIMESTAMP | PVR_EXT_XRC | PVR_EXT_ON_DEMAND | PVR_EXT_FLUSH_PERSISTENT)
 
 #define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
@@ -245,6 +245,13 @@ bool pvr_adapter_prepare_reset(struct pvr_adapter *adapter);
  */
 int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size, void *va,
 			bool writable);
+
+/*
+ * The memory of the region of exactly @gpa and @size keeps its contents without power. So the
+ * guest can register it with PVR_ACCESS_FLUSH_PERSISTENT. Return: 0, -ENOENT, or -EOPNOTSUPP
+ * if the host's CPU is of an unknown kind.
+ */
+int pvr_adapter_persist_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size);
 
 /*
  * Tell the adapter the size of the memory behind its RAM, if that is less than the size of

@@ -19,6 +19,26 @@
 _Static_assert(PVR_SIGBUS_GUARDS == PVR_RAM_REGIONS, "each region has a guard");
 
 /*
+ * A file of device DAX: persistent memory without a file system. Only DAX accepts MAP_SYNC. The
+ * pages of a regular file with DAX come from a file system, which may let a worker wait.
+ */
+static bool is_device_dax(const struct pvr_vm_ram_request *req, dev_t *device)
+{
+	struct stat st;
+	void *va;
+
+	if (fstat(req->fd, &st) < 0 || !S_ISCHR(st.st_mode))
+		return false;
+	va = mmap(NULL, req->size, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, req->fd,
+		  (off_t)req->offset);
+	if (va == MAP_FAILED)
+		return false;
+	munmap(va, req->size);
+	*device = st.st_rdev;
+	return true;
+}
+
+/*
  * A file, such as an NVDIMM on a disk. The device cannot access it, but QEMU announces it.
  * The file's server, such as that of a FUSE file system, may not respond: the kernel
  * answers from its own record.
@@ -65,26 +85,29 @@ static int check_overlap(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_r
 	return 0;
 }
 
-/* @file: set to the bytes of the file. */
-static int check_file(const struct pvr_vm_ram_request *req, struct pvr_file_range *file,
-		      struct pvr_error *err)
+static int check_alignment(const struct pvr_vm_ram_request *req, struct pvr_error *err)
+{
+	if (!((req->offset | req->gpa) & RAM_PAGE_MASK))
+		return 0;
+	pvr_fail(err,
+		 "region 0x%" PRIx64 "+0x%" PRIx64 " at file offset 0x%" PRIx64
+		 " is not on a page boundary",
+		 req->gpa, req->size, req->offset);
+	return -EINVAL;
+}
+
+static int check_memory(const struct pvr_vm_ram_request *req, struct pvr_file_range *file,
+			struct pvr_error *err)
 {
 	struct stat st;
 
-	if (!pvr_fd_is_memory(req->fd) && is_other_file(req->fd))
-		return 0;
 	if (!pvr_fd_is_memory(req->fd) || fstat(req->fd, &st) < 0) {
 		pvr_fail(err, "the descriptor for region 0x%" PRIx64 "+0x%" PRIx64 " is not memory",
 			 req->gpa, req->size);
 		return -EINVAL;
 	}
-	if ((req->offset | req->gpa) & RAM_PAGE_MASK) {
-		pvr_fail(err,
-			 "region 0x%" PRIx64 "+0x%" PRIx64 " at file offset 0x%" PRIx64
-			 " is not on a page boundary",
-			 req->gpa, req->size, req->offset);
+	if (check_alignment(req, err))
 		return -EINVAL;
-	}
 	if (req->offset > (uint64_t)st.st_size || req->size > (uint64_t)st.st_size - req->offset) {
 		pvr_fail(err,
 			 "region 0x%" PRIx64 "+0x%" PRIx64 " at file offset 0x%" PRIx64
@@ -94,6 +117,23 @@ static int check_file(const struct pvr_vm_ram_request *req, struct pvr_file_rang
 	}
 	*file = (struct pvr_file_range){ st.st_dev, st.st_ino, req->offset, req->size };
 	return 0;
+}
+
+/* Set the file of the region, and whether it is persistent. */
+static int check_file(const struct pvr_vm_ram_request *req, struct pvr_vm_ram_region *region,
+		      struct pvr_error *err)
+{
+	dev_t device;
+
+	if (pvr_fd_is_memory(req->fd))
+		return check_memory(req, &region->file, err);
+	if (is_other_file(req->fd))
+		return 0;
+	if (!is_device_dax(req, &device))
+		return check_memory(req, &region->file, err);
+	region->file = (struct pvr_file_range){ device, 0, req->offset, req->size };
+	region->persistent = true;
+	return check_alignment(req, err);
 }
 
 /* Count the region's bytes. pvr_ram_use_remove() must follow, also after a failure. */
@@ -167,8 +207,8 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 		    const struct pvr_vm_ram_request *req, struct pvr_error *err)
 {
 	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
-	void *va = mmap(NULL, req->size, prot, MAP_SHARED | MAP_NORESERVE, req->fd,
-			(off_t)req->offset);
+	int flags = region->persistent ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
+	void *va = mmap(NULL, req->size, prot, flags | MAP_NORESERVE, req->fd, (off_t)req->offset);
 	int ret;
 
 	if (va == MAP_FAILED) {
@@ -187,6 +227,9 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 		if (ret)
 			pvr_fail(err, "the device refuses region 0x%" PRIx64 "+0x%" PRIx64 ": %s",
 				 req->gpa, req->size, strerror(-ret));
+		else if (region->persistent)
+			/* Elsewhere it is memory without that right. */
+			(void)pvr_adapter_persist_ram(ram->adapter, req->gpa, req->size);
 	}
 	if (ret)
 		remove_mapping(ram, region);
@@ -220,7 +263,7 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, struct pvr_vm_ram_request *req, struc
 	if (!ret)
 		ret = check_overlap(ram, req, err);
 	if (!ret && req->fd >= 0)
-		ret = check_file(req, &region.file, err);
+		ret = check_file(req, &region, err);
 	if (!ret && region.file.size && req->readable)
 		ret = map_counted(ram, &region, req, err);
 	if (ret)

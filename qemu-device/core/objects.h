@@ -290,6 +290,7 @@ struct pvr_qp {
 	/* Responder. */
 	uint32_t rq_psn; /* of the next request */
 	uint64_t rq_offset; /* received bytes of the request in progress */
+	uint64_t flushed; /* bytes of the FLUSH in progress that are persistent */
 	bool rnr_nak_sent; /* the requester got an RNR NAK */
 	bool rnr_resume_pending; /* its next quantum resumes the requester: a receive was posted */
 	bool comm_est; /* the event COMM_EST was sent */

@@ -242,6 +242,8 @@ static int add_page(struct pvr_walk *walk, uint64_t gpa, uint64_t len, bool writ
 		va = pvr_ram_ptr(&walk->adapter->ram, gpa, len, write, &contig);
 		if (!va || contig % PVR_PAGE_SIZE)
 			return -EFAULT;
+		if (walk->persistent && !pvr_ram_is_persistent(&walk->adapter->ram, gpa))
+			return -EOPNOTSUPP;
 		err = add_run(walk, va, contig);
 		if (err)
 			return err;

@@ -70,6 +70,7 @@ struct pvr_walk {
 	struct pvr_pages *pages;
 	struct pvr_pdir pdir;
 	bool write;
+	bool persistent; /* all memory must be; set it after pvr_walk_begin() */
 	struct pvr_pdir_reader reader;
 	uint32_t next; /* index of the next entry */
 	uint64_t left, skip; /* remaining bytes, and bytes to skip before them */
@@ -100,7 +101,7 @@ int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const str
 /*
  * Walk as many more entries as the step of the adapter's job may. No RAM may be unmapped
  * since pvr_walk_begin(). Return: 0: complete, -EINPROGRESS, an error of
- * pvr_walk_begin(), or -ENOMEM.
+ * pvr_walk_begin(), -EOPNOTSUPP (not persistent) or -ENOMEM.
  */
 int pvr_walk_run(struct pvr_walk *walk);
 

@@ -53,23 +53,52 @@ int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool
 		return -ENOMEM;
 	ram->region = region;
 	memmove(&region[at + 1], &region[at], (ram->count - at) * sizeof(*region));
-	region[at] = (struct pvr_ram_region){ gpa, size, va, writable };
+	region[at] =
+		(struct pvr_ram_region){ .gpa = gpa, .size = size, .va = va, .writable = writable };
 	ram->count++;
 	ram->last = at;
 	return 0;
 }
 
-int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region)
+/* Return: the index of the region, or -ENOENT. */
+static int find_exactly(const struct pvr_ram *ram, uint64_t gpa, uint64_t size)
 {
 	unsigned int at = ram_find(ram, gpa);
 
 	if (at == ram->count || ram->region[at].gpa != gpa || ram->region[at].size != size)
 		return -ENOENT;
+	return (int)at;
+}
+
+int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region)
+{
+	int at = find_exactly(ram, gpa, size);
+
+	if (at < 0)
+		return at;
 	*region = ram->region[at];
 	ram->count--;
-	memmove(&ram->region[at], &ram->region[at + 1], (ram->count - at) * sizeof(*ram->region));
+	memmove(&ram->region[at], &ram->region[at + 1],
+		(ram->count - (unsigned int)at) * sizeof(*ram->region));
 	ram->last = 0;
 	return 0;
+}
+
+int pvr_ram_persist(struct pvr_ram *ram, uint64_t gpa, uint64_t size)
+{
+	int at = find_exactly(ram, gpa, size);
+
+	if (at < 0)
+		return at;
+	ram->region[at].persistent = true;
+	return 0;
+}
+
+bool pvr_ram_is_persistent(struct pvr_ram *ram, uint64_t gpa)
+{
+	uint64_t contig;
+
+	return pvr_ram_ptr(ram, gpa, 1, false, &contig) && ram->region[ram->last].persistent;
 }
 
 uint64_t pvr_ram_size(const struct pvr_ram *ram)

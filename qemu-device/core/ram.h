@@ -13,6 +13,7 @@ struct pvr_ram_region {
 	uint64_t gpa, size;
 	uint8_t *va;
 	bool writable;
+	bool persistent; /* see pvr_adapter_persist_ram() */
 };
 
 struct pvr_ram {
@@ -28,6 +29,11 @@ void pvr_ram_exit(struct pvr_ram *ram);
 int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable);
 /* Remove the region of exactly @gpa and @size to *region. Return: 0 or -ENOENT. */
 int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region);
+
+/* The region of exactly @gpa and @size becomes persistent. Return: 0 or -ENOENT. */
+int pvr_ram_persist(struct pvr_ram *ram, uint64_t gpa, uint64_t size);
+/* Return: whether @gpa is in a persistent region. */
+bool pvr_ram_is_persistent(struct pvr_ram *ram, uint64_t gpa);
 
 /* Return: whether @ptr points into @region. */
 static inline bool pvr_ram_contains(const struct pvr_ram_region *region, const void *ptr)

@@ -15,6 +15,7 @@
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
 #include "core/ext_dma.h"
+#include "core/persist.h"
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
@@ -205,6 +206,18 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 
 	pvr_adapter_lock(adapter);
 	err = pvr_ram_add(&adapter->ram, gpa, size, va, writable);
+	pvr_adapter_unlock(adapter);
+	return err;
+}
+
+int pvr_adapter_persist_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
+{
+	int err;
+
+	if (!pvr_can_persist())
+		return -EOPNOTSUPP;
+	pvr_adapter_lock(adapter);
+	err = pvr_ram_persist(&adapter->ram, gpa, size);
 	pvr_adapter_unlock(adapter);
 	return err;
 }

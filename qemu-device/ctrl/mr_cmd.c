@@ -19,7 +19,8 @@
 /* The rights that a registration may request of this adapter. */
 static uint32_t known_access(const struct pvr_adapter *adapter)
 {
-	return PVR_MR_ACCESS | (adapter->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0);
+	return PVR_MR_ACCESS | (adapter->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0) |
+	       (adapter->features & PVR_EXT_FLUSH_PERSISTENT ? PVR_ACCESS_FLUSH_PERSISTENT : 0);
 }
 
 static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
@@ -55,7 +56,7 @@ static int check_on_demand(const struct pvr_adapter *adapter, const struct pvr_c
 {
 	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
 
-	if (access & (~known_access(adapter) | PVR_ACCESS_MW_BIND))
+	if (access & (~known_access(adapter) | PVR_ACCESS_MW_BIND | PVR_ACCESS_FLUSH_PERSISTENT))
 		return -EOPNOTSUPP;
 	if (!pvr_mr_access_ok(access) || cmd->nchunks || cmd->page_shift != PVR_PAGE_SHIFT ||
 	    cmd->offset >= PVR_PAGE_SIZE ||
@@ -89,6 +90,7 @@ static int walk_slice(struct pvr_adapter *adapter, const struct pvr_pdir *pdir)
 	int err = pvr_walk_begin(&adapter->job.walk, adapter, pdir,
 				 mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
 
+	adapter->job.walk.persistent = mr->access & PVR_ACCESS_FLUSH_PERSISTENT;
 	return err ? err : pvr_walk_run(&adapter->job.walk);
 }
 

@@ -121,6 +121,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->rq.head = 0;
 	qp->sq_offset = 0;
 	qp->rq_offset = 0;
+	qp->flushed = 0;
 	pvr_qp_drop_requester(qp);
 	qp->mcast_next = 0;
 	qp->mcast_taken = false;

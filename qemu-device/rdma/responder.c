@@ -22,12 +22,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/persist.h"
 #include "rdma/rq.h"
 #include "rdma/qp.h"
 #include "rdma/event.h"
 #include "rdma/page_fault.h"
 #include "rdma/responder_state.h"
 #include "rdma/xrc.h"
+
+/* A step of a FLUSH to persistence, about 0.1 ms of a slow memory, and the wait for the next one. */
+#define FLUSH_STEP (256u << 10)
+#define FLUSH_WAIT_NS 1000u
 
 /* IBTA 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
@@ -373,29 +378,62 @@ static pvr_noinline struct pvr_syndrome respond_atomic_write(struct pvr_qp *to,
 	return ack();
 }
 
-/* Return: whether @to's guest has permitted the flush to the key. */
-static bool may_flush(const struct pvr_qp *to, const struct pvr_wqe_flush *flush, uint32_t right)
-{
-	uint64_t addr = flush->addr, length = flush->length;
+/* The memory of a FLUSH. */
+struct flush_range {
 	const struct pvr_mr *mr;
+	uint64_t addr, length;
+};
 
+/* Return: whether @to's guest has permitted the flush to the key. */
+static bool find_flush(const struct pvr_qp *to, const struct pvr_wqe_flush *flush, uint32_t right,
+		       struct flush_range *range)
+{
+	*range = (struct flush_range){ .addr = flush->addr, .length = flush->length };
 	if (flush->level == PVR_FLUSH_MR) {
-		mr = pvr_mr_by_key(to->adapter, to->pd, flush->rkey);
-		if (!mr)
+		range->mr = pvr_mr_by_key(to->adapter, to->pd, flush->rkey);
+		if (!range->mr)
 			return false;
-		addr = mr->start;
-		length = mr->length;
+		range->addr = range->mr->start;
+		range->length = range->mr->length;
 	}
-	return pvr_mr_find_remote(to, flush->rkey, addr, length, right);
+	range->mr = pvr_mr_find_remote(to, flush->rkey, range->addr, range->length, right);
+	return range->mr;
+}
+
+/*
+ * A region can have many GiB, so this is done in steps. Between them the requester waits as for
+ * an absent page, and other queue pairs run. Return: ACK if all of the range is persistent.
+ */
+static struct pvr_syndrome persist_some(struct pvr_qp *to, const struct flush_range *range)
+{
+	uint64_t budget = FLUSH_STEP, contig, len;
+	const uint8_t *run;
+
+	while (to->flushed < range->length && budget) {
+		len = range->length - to->flushed;
+		run = pvr_mr_run(to->adapter, range->mr, range->addr + to->flushed,
+				 len < budget ? len : budget, &contig);
+		if (!run)
+			return refuse_access(to);
+		pvr_persist(run, contig);
+		to->flushed += contig;
+		budget -= contig;
+	}
+	pvr_persist_end();
+	if (to->flushed < range->length)
+		return (struct pvr_syndrome){ .kind = PVR_SYN_PAGE, .wait_ns = FLUSH_WAIT_NS };
+	to->flushed = 0;
+	return ack();
 }
 
 /*
  * IBTA A19.4. Earlier writes of the queue pair are copies by this process or DMA that has
- * ended, so a fence makes them globally visible. No region has the right to persistence.
+ * ended, so a fence makes them globally visible.
  */
 static pvr_noinline struct pvr_syndrome respond_flush(struct pvr_qp *to,
 						      const struct pvr_request *request)
 {
+	struct flush_range range;
 	struct pvr_wqe_flush flush;
 	uint32_t right;
 
@@ -409,10 +447,10 @@ static pvr_noinline struct pvr_syndrome respond_flush(struct pvr_qp *to,
 	if (right & ~to->attr.qp_access_flags)
 		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
 			      "FLUSH is not enabled");
-	if (!may_flush(to, &flush, right))
+	if (!find_flush(to, &flush, right, &range))
 		return refuse_access(to);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return ack();
+	return flush.placement & PVR_FLUSH_PERSISTENT ? persist_some(to, &range) : ack();
 }
 
 /* ---------------------------------------------------------------- a fragment */

@@ -78,6 +78,15 @@ static void connect_ends(struct end *end)
 	oob_exchange(end->fd, &key, &key, sizeof(key));
 }
 
+/* The VM's RAM is volatile. */
+static void check_volatile(struct end *end)
+{
+	if (ibv_reg_mr(end->node.pd, end->mr->addr, BYTES, ACCESS | IBV_ACCESS_FLUSH_PERSISTENT) ||
+	    errno != EOPNOTSUPP)
+		die("region with the right to flush it to persistence: %s, expected %s",
+		    strerror(errno), strerror(EOPNOTSUPP));
+}
+
 static void open_end(struct end *end, const char *peer)
 {
 	node_open(&end->node);
@@ -86,6 +95,8 @@ static void open_end(struct end *end, const char *peer)
 		ibv_reg_mr(end->node.pd, end->mr->addr, BYTES, ACCESS | IBV_ACCESS_FLUSH_GLOBAL);
 	if (!end->flushed)
 		printf("placement: no FLUSH: %s\n", strerror(errno));
+	else
+		check_volatile(end);
 	end->cq = MUST_HAVE(ibv_create_cq(end->node.ctx, DEPTH, NULL, NULL, 0));
 	end->qp = create_qp(end);
 	end->fd = oob_open(peer, PORT);
