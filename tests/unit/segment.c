@@ -34,3 +34,19 @@ void segment_inject(struct t_env *env, unsigned int host, const struct segment_f
 	fg_segment_inject(env->segment, host, buf, bytes);
 	fg_run(env->host);
 }
+
+T_SHARED_SETUP(written, rc_connected)
+{
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SEGMENT_LEN);
+	await_written(&env->a, 1);
+}
+
+struct segment_frame segment_next_write(struct t_env *env)
+{
+	fg_segment_rules(env->segment)->cut = true;
+	memset(env->a.mr.va, 0x77, SEGMENT_LEN);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, SEGMENT_LEN);
+	fg_run(env->host);
+	fg_segment_rules(env->segment)->cut = false;
+	return segment_last(env, 0);
+}

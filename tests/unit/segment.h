@@ -20,4 +20,11 @@ struct segment_frame segment_last(struct t_env *env, unsigned int host);
 /* It arrives at @host, with a right ICRC but for icrc_error, and the engines run. */
 void segment_inject(struct t_env *env, unsigned int host, const struct segment_frame *frame);
 
+#define SEGMENT_LEN 100u
+
+/* Connected RC ends, of which a has written SEGMENT_LEN bytes to b. */
+int t_setup_written(void **state);
+/* The next WRITE of a, of that length, which has not arrived: its bytes are 0x77. */
+struct segment_frame segment_next_write(struct t_env *env);
+
 #endif /* UNIT_SEGMENT_H */

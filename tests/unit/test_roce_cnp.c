@@ -4,15 +4,9 @@
 #include "path/wire/internal.h"
 #include "segment.h"
 
-#define LEN 100u
+#define LEN SEGMENT_LEN
 #define CNP 0x81
 #define LONG_LEN 60000u /* 59 packets */
-
-T_SETUP(written, rc_connected)
-{
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, LEN);
-	await_written(&env->a, 1);
-}
 
 /* A duplicate of the last WRITE of a, as a router has marked it. */
 static struct segment_frame marked(struct t_env *env)

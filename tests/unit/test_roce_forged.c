@@ -3,7 +3,7 @@
 #include "core/objects.h"
 #include "segment.h"
 
-#define LEN 100u
+#define LEN SEGMENT_LEN
 
 /* b receives @frame if it is right, so a test of a wrong one shows the one field's effect. */
 static bool ud_is_received(struct t_env *env, const struct segment_frame *frame)
@@ -120,23 +120,6 @@ TEST(ud_ready, test_datagram_has_the_fields_of_its_request)
 
 /* --------------------------------------------------------------------------------- RC */
 
-T_SETUP(written, rc_connected)
-{
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, LEN);
-	await_written(&env->a, 1);
-}
-
-/* The next WRITE of a, which has not arrived. */
-static struct segment_frame next_write(struct t_env *env)
-{
-	fg_segment_rules(env->segment)->cut = true;
-	memset(env->a.mr.va, 0x77, LEN);
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, LEN);
-	fg_run(env->host);
-	fg_segment_rules(env->segment)->cut = false;
-	return segment_last(env, 0);
-}
-
 static void other_src_gid(struct segment_frame *f)
 {
 	f->frame.src_gid[15] ^= 0x40;
@@ -166,7 +149,7 @@ static const struct wrong wrong_rc[] = {
 
 TEST_CASES(written, test_request_with_a_wrong_field_is_dropped, wrong_rc)
 {
-	struct segment_frame right = next_write(env), frame = right;
+	struct segment_frame right = segment_next_write(env), frame = right;
 	uint64_t answers = fg_segment_sent(env->segment, 1);
 
 	row->change(&frame);
@@ -181,7 +164,7 @@ TEST_CASES(written, test_request_with_a_wrong_field_is_dropped, wrong_rc)
 
 TEST(written, test_packets_ahead_get_one_nak)
 {
-	struct segment_frame frame = next_write(env), nak;
+	struct segment_frame frame = segment_next_write(env), nak;
 	uint64_t answers = fg_segment_sent(env->segment, 1);
 	uint32_t expected = frame.frame.psn;
 
@@ -251,7 +234,7 @@ static const struct wrong invalid[] = {
 
 TEST_CASES(written, test_invalid_request_gets_nak_0x61, invalid)
 {
-	struct segment_frame frame = next_write(env), nak;
+	struct segment_frame frame = segment_next_write(env), nak;
 
 	row->change(&frame);
 	segment_inject(env, 1, &frame);
@@ -297,7 +280,7 @@ TEST(written, test_ghost_answers_are_ignored)
 {
 	struct segment_frame ghost = segment_last(env, 1);
 	static const uint8_t syndromes[] = { 0x1f, 0x20, 0x60, 0x61, 0x62, 0x63, 0x9f, 0xff };
-	uint32_t psn = next_write(env).frame.psn;
+	uint32_t psn = segment_next_write(env).frame.psn;
 
 	for (unsigned int i = 0; i < COUNT(syndromes); i++) {
 		for (int off = -3; off <= 3; off++) {
@@ -312,4 +295,136 @@ TEST(written, test_ghost_answers_are_ignored)
 	}
 	fg_settle(env->host, FG_SEC);
 	expect_written(&env->a, 2);
+}
+
+/* ------------------------------------------------------------------------ READ data */
+
+#define MTU 1024u
+#define RESPONSE_FIRST 0x0d
+#define RESPONSE_LAST 0x0f
+#define RESPONSE_ONLY 0x10
+
+/* a has asked for two packets of b; nothing has come. Return: the right first one, with other bytes. */
+static struct segment_frame forged_data(struct t_env *env)
+{
+	struct segment_frame data = segment_last(env, 1), request;
+
+	fg_segment_rules(env->segment)->cut = true;
+	fg_fill(env->b.mr.va, 2 * MTU, 4);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 2 * MTU);
+	fg_run(env->host);
+	fg_segment_rules(env->segment)->cut = false;
+	request = segment_last(env, 0);
+	data.frame.opcode = RESPONSE_FIRST;
+	data.frame.psn = request.frame.psn;
+	data.frame.syndrome = 0x1f;
+	data.frame.payload_bytes = MTU;
+	memset(data.payload, 0xee, sizeof(data.payload));
+	return data;
+}
+
+static void short_data(struct segment_frame *f)
+{
+	f->frame.payload_bytes -= 4;
+}
+
+static void long_data(struct segment_frame *f)
+{
+	f->frame.payload_bytes += 4;
+}
+
+static void data_of_the_future(struct segment_frame *f)
+{
+	f->frame.psn += 2;
+}
+
+static void data_of_the_past(struct segment_frame *f)
+{
+	f->frame.psn--;
+}
+
+static void data_of_the_next_packet(struct segment_frame *f)
+{
+	f->frame.opcode = RESPONSE_LAST;
+	f->frame.psn++;
+}
+
+static void value_for_data(struct segment_frame *f)
+{
+	f->frame.opcode = PVR_ROCE_OP_ATOMIC_ACK;
+	f->frame.payload_bytes = 0;
+}
+
+static void ack_for_data(struct segment_frame *f)
+{
+	f->frame.opcode = PVR_ROCE_OP_ACK;
+	f->frame.psn++;
+	f->frame.payload_bytes = 0;
+}
+
+static const struct wrong wrong_data[] = {
+	{ "shorter", short_data },
+	{ "longer", long_data },
+	{ "PSN behind the READ", data_of_the_future },
+	{ "PSN before the READ", data_of_the_past },
+	{ "next packet first", data_of_the_next_packet },
+	{ "value of an atomic", value_for_data },
+	{ "ACK without data", ack_for_data },
+	{ "source GID", other_src_gid },
+	{ "destination GID", wrong_dst_gid },
+	{ "ICRC", wrong_icrc },
+};
+
+TEST_CASES(written, test_wrong_read_data_are_ignored, wrong_data)
+{
+	struct segment_frame data = forged_data(env);
+
+	row->change(&data);
+	fg_segment_rules(env->segment)->cut = true; /* it asks again */
+	segment_inject(env, 0, &data);
+	assert_int_not_equal(((uint8_t *)env->a.mr.va)[0], 0xee);
+	assert_int_not_equal(((uint8_t *)env->a.mr.va)[MTU], 0xee);
+	expect_no_cqe(&env->a.scq);
+	fg_segment_rules(env->segment)->cut = false;
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_mismatch(env->a.mr.va, 2 * MTU, 4), 2 * MTU);
+}
+
+TEST(written, test_read_data_for_a_write_are_ignored)
+{
+	struct segment_frame data = forged_data(env), write;
+
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+	write = segment_next_write(env);
+	data.frame.opcode = RESPONSE_ONLY;
+	data.frame.psn = write.frame.psn;
+	data.frame.payload_bytes = LEN;
+	segment_inject(env, 0, &data);
+	assert_int_equal(((uint8_t *)env->a.mr.va)[0], 0x77);
+	expect_no_cqe(&env->a.scq);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 2);
+}
+
+/* ---------------------------------------------------------------------------- floods */
+
+/* No answer, no memory, and the others go on. */
+TEST(written, test_flood_of_unknown_queue_pairs_costs_nothing)
+{
+	struct segment_frame frame = segment_next_write(env), flood = frame;
+	uint64_t answers = fg_segment_sent(env->segment, 1);
+	uint64_t unknown = fg_segment_stats(env->segment, 1).rx_unknown;
+
+	for (uint32_t i = 0; i < 10000; i++) {
+		flood.frame.dest_qpn = (frame.frame.dest_qpn + 1 + i * 7919) & 0xffffff;
+		if (flood.frame.dest_qpn != frame.frame.dest_qpn)
+			segment_inject(env, 1, &flood);
+	}
+	assert_int_equal(fg_segment_sent(env->segment, 1), answers);
+	assert_in_range(fg_segment_stats(env->segment, 1).rx_unknown, unknown + 9990,
+			unknown + 10000);
+	segment_inject(env, 1, &frame);
+	assert_int_equal(((uint8_t *)env->b.mr.va)[0], 0x77);
 }
