@@ -95,6 +95,10 @@ module: deps ## The guest driver: build/module-KERNEL/pvrdma.ko
 provider: deps ## The libibverbs provider: build/provider/
 	@scripts/build/provider
 
+.PHONY: qemu
+qemu: deps ## QEMU with -device pvrdma, which can be migrated: build/qemu/qemu-system-x86_64
+	@scripts/build/qemu
+
 .PHONY: deb
 deb: deps ## Debian packages for SUITE (bookworm, or trixie), from a clean root: build/deb/SUITE/
 	@scripts/build/deb $(SUITE)

@@ -1,10 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """A client of QEMU's control socket."""
 
+import contextlib
 import json
 import socket
+import time
 
 PATIENCE = 60
+
+
+def connect(path, child):
+    """The Qmp of a QEMU that has just been started; ChildProcessError if it ends before it replies."""
+    while True:
+        ended = child.poll() is not None
+        with contextlib.suppress(OSError, AssertionError):  # the socket does not exist, or does not listen yet
+            return Qmp(path)
+        if ended:
+            raise ChildProcessError(f"QEMU has ended with status {child.returncode}")
+        time.sleep(0.02)
 
 
 class Qmp:

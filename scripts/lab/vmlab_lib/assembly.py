@@ -121,7 +121,7 @@ def _vm_maker(options, found, run, control, segment):
             driver=device.driver, nic=device.nic, mac=options.macs[number],
             netdev=segment.netdev(number), wire=getattr(options, "wires", {}).get(number), adapter=adapter,
             posted=device.posted, shares=shares, pcap=options.logs / f"node{number}.pcap" if options.pcap else None,
-            memory=options.memory, smp=options.smp, append=options.append,
+            memory=options.memory, smp=options.smp, append=options.append, device=options.device,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
             shell_path=run / f"shell{number}" if options.shell else None,
             qmp=options.qmp / f"node{number}.qmp" if options.qmp else None)

@@ -35,6 +35,7 @@ class Vm:
     wire: pathlib.Path | None = None  # the socket of pvrdmad to which QEMU connects the segment
     pcap: pathlib.Path | None = None  # gets the frames between the VM and the segment
     append: str = ""         # more kernel parameters
+    device: str = "vfio-user-pci"  # QEMU's type of adapters, or "pvrdma"
     shell_path: pathlib.Path | None = None
     qmp: pathlib.Path | None = None  # QEMU's control socket; the adapter is in a hot-plug slot
     console_fd: int = -1

@@ -21,6 +21,7 @@ NAME = pathlib.PurePath(COMMAND).name
 DRIVERS = ("pvrdma", "vmw_pvrdma", "rxe", "none")
 NICS = ("virtio-net-pci", "vmxnet3")
 PROVIDERS = ("auto", "pvrdma", "debian")
+OVERLAY = "pvrdma"  # --qemu of this name is the QEMU that scripts/build/qemu builds, whose device has the same name
 MAX_NODES = 250
 MAX_ADAPTERS = 16
 LEAST_MEMORY = 256 << 20
@@ -123,7 +124,7 @@ def _parser(command):
         help="load a kernel module, or build and load that of DIR; a driver of the device replaces ours; may be repeated")
     add("--rdma-core", metavar="DIR", help="build this source tree of rdma-core, and replace the guest's by it")
     add("--append", default="", metavar="WORDS", help="more kernel parameters, as in --append 'init_on_alloc=0 nosmp'")
-    add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
+    add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched; pvrdma: that of scripts/build/qemu, with -device pvrdma")
     add("--pcap", action="store_true", help="write the frames of each VM's Ethernet to nodeN.pcap beside the logs")
     add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
     add("--qmp", metavar="DIR",
@@ -312,6 +313,9 @@ def _check_files(options):
     options.rdma_core = pathlib.Path(options.rdma_core).absolute() if options.rdma_core else None
     if options.rdma_core and not options.rdma_core.is_dir():
         raise LabError(f"--rdma-core {options.rdma_core}: there is no such folder")
+    if INSTALLED and options.qemu == OVERLAY:
+        raise LabError(f"--qemu {OVERLAY} needs the sources of pvrdma: use scripts/vmlab in them, or name a QEMU")
+    options.device = OVERLAY if options.qemu == OVERLAY else "vfio-user-pci"
     options.qmp = pathlib.Path(options.qmp).absolute() if options.qmp else None
     if options.qmp and options.driver != "pvrdma":
         raise LabError("--qmp wants --driver pvrdma")

@@ -9,7 +9,7 @@ import struct
 
 from . import cache, image, initramfs, modules, process, qemu, ssh
 from .errors import LabError
-from .options import BUILD, ROOT, SCRIPTS
+from .options import BUILD, OVERLAY, ROOT, SCRIPTS
 
 PT_INTERP = 3
 PROVIDER_FILES = ("libpvrdma-rdmav34.so", "pvrdma.driver")
@@ -43,6 +43,8 @@ def gather(options, progress):
 
 
 def _qemu(options, progress):
+    if options.qemu == OVERLAY:
+        return process.run_step([SCRIPTS / "build/qemu"], progress)
     if options.qemu:
         return options.qemu
     try:

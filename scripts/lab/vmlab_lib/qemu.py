@@ -107,11 +107,17 @@ def _share(tag, path, readonly):
             "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
 
 
+def _adapter(vm, path):
+    if vm.device == "pvrdma":
+        return {"driver": "pvrdma", "path": str(path)}
+    return {"driver": vm.device, "socket": {"type": "unix", "path": str(path)}}
+
+
 def _devices(vm):
     nic = {"driver": vm.nic, "netdev": "port1" if _has_hub(vm) else "net", "mac": vm.mac, "romfile": "", "addr": "6.0"}
     if not vm.adapter:
         return ["-device", json.dumps(nic)]
-    adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(vm.adapter)}}
+    adapter = _adapter(vm, vm.adapter)
     if vm.driver == "vmw_pvrdma":
         # That driver finds its NIC at function 0 of its own slot.
         nic["multifunction"] = True
@@ -155,8 +161,7 @@ def _more_devices(vm):
     for nth, (mac, path) in enumerate(vm.more, 2):
         slot = 2 * nth + 4
         nic = {"driver": vm.nic, "netdev": f"port{nth}", "mac": mac, "romfile": "", "addr": f"{slot:x}.0"}
-        adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(path)},
-                   "addr": f"{slot + 1:x}.0"}
+        adapter = _adapter(vm, path) | {"addr": f"{slot + 1:x}.0"}
         if not vm.posted:
             adapter["x-no-posted-writes"] = True
         args += ["-netdev", json.dumps({"type": "hubport", "id": f"port{nth}", "hubid": HUB}),

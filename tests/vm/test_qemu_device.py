@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""-device pvrdma in the QEMU of `make qemu`, without a guest: options, migration blockers, and the state in a file."""
+
+import contextlib
+import pathlib
+import subprocess
+import tempfile
+
+import pytest
+from daemon_process import PVRDMAD, Daemon
+from qmp import connect
+from steps import path_from
+
+pytestmark = [pytest.mark.slow, pytest.mark.long,
+              pytest.mark.skipif(not pathlib.Path(PVRDMAD).exists(), reason=f"there is no {PVRDMAD}: run `make`")]
+
+MEMFD = "memory-backend-memfd,id=mem,size=64M,share=on"
+
+
+@pytest.fixture(scope="session")
+def program():
+    return path_from("build/qemu")
+
+
+@pytest.fixture
+def folder():
+    """A short path, as a socket's has at most 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="pvr-") as name:
+        yield pathlib.Path(name)
+
+
+@pytest.fixture
+def daemon(folder):
+    daemon = Daemon(folder, adapters=2)
+    yield daemon
+    assert daemon.stop() == 0, daemon.log()
+
+
+@pytest.fixture
+def start(program, folder):
+    """Start a QEMU whose guest has no system: start(device, RAM, options) is its control client."""
+    with contextlib.ExitStack() as stack:
+        numbers = iter(range(1, 9))
+
+        def run(device, memory=MEMFD, options=()):
+            control = folder / f"qmp{next(numbers)}"
+            argv = [program, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none", "-m", "64M",
+                    "-machine", "q35,memory-backend=mem", "-object", memory, "-qmp", f"unix:{control},server=on,wait=off",
+                    "-device", device, *options]
+            with open(folder / "qemu.log", "ab") as log:
+                child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            stack.callback(child.wait)
+            stack.callback(child.kill)
+            try:
+                return stack.enter_context(connect(control, child))
+            except ChildProcessError as err:
+                raise ChildProcessError((folder / "qemu.log").read_text()) from err
+        yield run
+
+
+def device_of(daemon, number=1, more=""):
+    return f"pvrdma,id=adapter,path={daemon.socket(number)}{more}"
+
+
+def blockers(qemu):
+    return qemu.execute("query-migrate").get("blocked-reasons", [])
+
+
+def refused(start, *args, **kwargs):
+    """Return: the message of a QEMU that does not start."""
+    with pytest.raises(ChildProcessError) as failure:
+        start(*args, **kwargs)
+    return str(failure.value)
+
+
+def test_path_is_all_that_the_device_needs(start, daemon):
+    qemu = start(device_of(daemon))
+    assert qemu.execute("qom-get", path="/machine/peripheral/adapter", property="path") == str(daemon.socket(1))
+    assert daemon.query("adapters")["adapters"][0]["attached"]
+
+
+def test_device_without_path(start):
+    assert "pvrdma needs path=, the socket of the adapter" in refused(start, "pvrdma")
+
+
+def test_device_without_daemon(start, folder):
+    assert "Failed to connect" in refused(start, f"pvrdma,path={folder / 'nothing'}")
+
+
+@pytest.mark.parametrize("memory", ["memory-backend-ram,id=mem,size=64M", "memory-backend-memfd,id=mem,size=64M,share=off"])
+def test_private_ram_blocks_migration(start, daemon, memory):
+    reason, = blockers(start(device_of(daemon), memory))
+    assert reason.startswith("pvrdma needs shared RAM: -object memory-backend-memfd,share=on")
+
+
+def test_migration_can_be_switched_off(start, daemon):
+    assert blockers(start(device_of(daemon, more=",migrate=off"))) == ["pvrdma: the device has migrate=off"]
+
+
+def test_migration_that_is_required(start, daemon):
+    assert "pvrdma needs shared RAM" in refused(start, device_of(daemon, more=",migrate=on"), "memory-backend-ram,id=mem,size=64M")
+
+
+def test_device_can_be_unplugged_with_its_blocker(start, program, folder):
+    """With MSI: QEMU aborts when it unplugs a vfio-user device with MSI-X."""
+    (folder / "msi").mkdir()
+    daemon = Daemon(folder / "msi", adapters=1, settings=",interrupts=msi")
+    try:
+        qemu = start("pcie-root-port,id=spare,chassis=1,addr=5.0", options=["-S"])
+        for _ in range(2):
+            qemu.execute("device_add", driver="pvrdma", id="adapter", bus="spare", path=str(daemon.socket(1)), migrate="off")
+            assert len(blockers(qemu)) == 1
+            # Without a guest the slot is emptied by a reset.
+            qemu.execute("device_del", id="adapter")
+            qemu.execute("system_reset")
+            qemu.wait_for("DEVICE_DELETED", "adapter")
+            assert not blockers(qemu)
+    finally:
+        daemon.stop()
