@@ -82,6 +82,20 @@ static bool reach(struct pvr_eth_sq *sq, uint32_t psn)
 	return sq->una != begin;
 }
 
+/* The time that an answer takes, smoothed (RFC 6298). */
+static void measured(struct pvr_eth_sq *sq)
+{
+	uint64_t ns;
+
+	if (!sq->timed_at || pvr_eth_distance(sq->una, sq->timed_psn) < PVR_ETH_PSNS_HALF)
+		return;
+	ns = sq->progress - sq->timed_at;
+	if (ns > PVR_ETH_RTT_MAX_NS)
+		ns = PVR_ETH_RTT_MAX_NS;
+	sq->srtt = sq->srtt ? (uint32_t)((7ull * sq->srtt + ns) / 8) : (uint32_t)ns;
+	sq->timed_at = 0;
+}
+
 static void grow(struct pvr_eth_sq *sq)
 {
 	if (sq->acked < sq->window)
@@ -112,6 +126,8 @@ static void progressed(struct pvr_eth_sq *sq)
 	qp->unanswered = false;
 	qp->rnr_nak = false;
 	sq->progress = pvr_now(qp->adapter->engine);
+	sq->probes = 0;
+	measured(sq);
 	grow(sq);
 	if (qp->sq_draining && !qp->sq_inflight)
 		pvr_requester_drained(qp);

@@ -32,6 +32,11 @@
 #define PVR_ETH_WINDOW_MIN 2u
 #define PVR_ETH_WINDOW_FIRST 64u
 #define PVR_ETH_WINDOW_MAX 256u
+/* Probes of a silence, after four times the time of an answer, and the limits of that. */
+#define PVR_ETH_PROBES 2u
+#define PVR_ETH_PROBE_MIN_NS 1000000u
+#define PVR_ETH_PROBE_FIRST_NS 100000000u /* while no answer has been measured */
+#define PVR_ETH_RTT_MAX_NS 1000000000u
 /* Packets of a part of a READ. */
 #define PVR_ETH_READ_PACKETS 64u
 /* Packets of READ data in one turn. */
@@ -73,6 +78,10 @@ struct pvr_eth_sq {
 	bool has_gap;
 	bool is_full; /* the segment had no room */
 	uint64_t progress; /* time of the last progress or begin, ns */
+	uint32_t srtt; /* smoothed time of an answer, ns; 0: not known */
+	uint32_t timed_psn; /* its answer is measured, if timed_at is not 0 */
+	uint64_t timed_at; /* ns */
+	uint8_t probes; /* since the last progress */
 	uint32_t share; /* of the window that the next CNP takes twice, see congestion.c */
 	uint64_t share_time; /* it has faded up to this time, ns; 0: no CNP yet */
 	uint32_t size; /* of @inflight; a power of two */

@@ -12,6 +12,8 @@
  *   parts of PVR_ETH_READ_PACKETS, one at a time, so no peer sends more at once.
  * - A part that is asked for again ends where the first request for it has ended: a responder
  *   that has not got the next part's request would otherwise stay behind.
+ * - A lost tail is not noticed by the peer. So a silence is interrupted by two probes, which
+ *   ask for an ACK, long before the guest's timeout: they cost no retry.
  * - After a timeout, a sequence error or a gap in READ data the requester sends again from
  *   the oldest PSN in flight (go-back-N), with half the window.
  */
@@ -79,6 +81,8 @@ void pvr_eth_stop(struct pvr_qp *qp)
 	sq->cursor = 0;
 	sq->reads = 0;
 	sq->has_gap = false;
+	sq->timed_at = 0;
+	sq->probes = 0;
 }
 
 void pvr_eth_close(struct pvr_qp *qp)
@@ -218,8 +222,20 @@ static uint32_t room(const struct pvr_eth_sq *sq)
 	return used < sq->window ? sq->window - used : 0;
 }
 
-/* Sends a packet of the message that has @next. @psns: set to those that it covers. */
-static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *message,
+/* Measure one answer at a time, and no repeated packet, whose answer is ambiguous. */
+static void measure(struct pvr_eth_sq *sq)
+{
+	if (sq->timed_at || sq->next != sq->high)
+		return;
+	sq->timed_psn = sq->next;
+	sq->timed_at = pvr_now(sq->qp->adapter->engine);
+}
+
+/*
+ * Sends a packet of the message that has @next. @ask: for an ACK; @psns: set to those that it
+ * covers.
+ */
+static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *message, bool ask,
 				  uint32_t *psns)
 {
 	uint32_t i = pvr_eth_distance(message->psn, sq->next), left = message->psns - i;
@@ -239,9 +255,11 @@ static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *m
 	} else {
 		fill_packet(&frame, qp, message, i);
 		payload = message->sg;
-		frame.ack_request = left == 1 || room(sq) == 1 ||
+		frame.ack_request = ask || left == 1 || room(sq) == 1 ||
 				    sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
 	}
+	if (frame.ack_request)
+		measure(sq);
 	if (!pvr_eth_address(&frame, qp))
 		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
 	return pvr_eth_send(qp->adapter, &frame, payload, (uint64_t)i * pvr_eth_mtu(qp));
@@ -273,7 +291,7 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 	while (sq->next != end) {
 		if (!room(sq) || must_wait(sq, message))
 			return wait_for_acks(sq);
-		switch (send_one(sq, message, &psns)) {
+		switch (send_one(sq, message, false, &psns)) {
 		case PVR_ETH_FULL:
 			return wait_for_room(sq);
 		case PVR_ETH_FAULT:
@@ -290,38 +308,47 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 	return STEP_NEXT;
 }
 
+/* Fetches request in flight @i again: the guest may have changed it. @message: refers to the others. */
+static enum pvrdma_wc_status load(struct pvr_eth_sq *sq, uint32_t i, struct pvr_send_wqe *wqe,
+				  struct pvr_sg *sg, struct message *message)
+{
+	const struct pvr_eth_inflight *inflight = pvr_eth_inflight(sq, i);
+	enum pvrdma_wc_status status;
+	struct pvr_qp *qp = sq->qp;
+
+	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + i, wqe);
+	*message = (struct message){
+		.wqe = wqe,
+		.op = pvr_opcode(wqe->hdr.opcode),
+		.sg = sg,
+		.psn = inflight->psn,
+		.psns = inflight->psns,
+	};
+	if (message->op->kind != inflight->kind || !pvr_may_post(qp, message->op))
+		return PVRDMA_WC_LOC_QP_OP_ERR;
+	status = pvr_prepare(sg, qp, wqe, message->op, 0);
+	if (status == PVRDMA_WC_SUCCESS && sg->total != inflight->length)
+		status = PVRDMA_WC_LOC_QP_OP_ERR;
+	return status;
+}
+
 /* Sends packets of the request in flight at the cursor. */
 static enum burst_step go_on(struct pvr_eth_sq *sq, struct burst *burst)
 {
-	const struct pvr_eth_inflight *inflight = pvr_eth_inflight(sq, sq->cursor);
-	static const char changed[] = "WQE was changed after it was posted";
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
 	enum pvrdma_wc_status status;
-	const struct pvr_opcode *op;
-	struct pvr_qp *qp = sq->qp;
+	struct message message;
 
-	if (inflight->kind == PVR_OP_LOCAL) {
+	if (pvr_eth_inflight(sq, sq->cursor)->kind == PVR_OP_LOCAL) {
 		sq->cursor++;
 		return STEP_NEXT;
 	}
-	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + sq->cursor, &wqe);
-	op = pvr_opcode(wqe.hdr.opcode);
-	if (op->kind != inflight->kind || !pvr_may_post(qp, op))
-		return fail(sq, sq->cursor, &wqe, PVRDMA_WC_LOC_QP_OP_ERR, changed);
-	status = pvr_prepare(&sg, qp, &wqe, op, 0);
-	if (status == PVRDMA_WC_SUCCESS && sg.total != inflight->length)
-		status = PVRDMA_WC_LOC_QP_OP_ERR;
+	status = load(sq, sq->cursor, &wqe, &sg, &message);
 	if (status != PVRDMA_WC_SUCCESS)
-		return fail(sq, sq->cursor, &wqe, status, changed);
+		return fail(sq, sq->cursor, &wqe, status, "WQE was changed after it was posted");
 	burst->left--;
-	return send_packets(sq,
-			    &(struct message){ .wqe = &wqe,
-					       .op = op,
-					       .sg = &sg,
-					       .psn = inflight->psn,
-					       .psns = inflight->psns },
-			    burst);
+	return send_packets(sq, &message, burst);
 }
 
 static void begin_inflight(struct pvr_eth_sq *sq, const struct pvr_eth_inflight *inflight)
@@ -334,6 +361,8 @@ static void begin_inflight(struct pvr_eth_sq *sq, const struct pvr_eth_inflight 
 		sq->high = inflight->psn;
 		sq->cursor = 0;
 		sq->has_gap = false;
+		sq->probes = 0;
+		sq->timed_at = 0;
 		sq->progress = pvr_now(qp->adapter->engine);
 	}
 	*pvr_eth_inflight(sq, qp->sq_inflight) = *inflight;
@@ -517,21 +546,75 @@ static uint64_t timeout_ns(const struct pvr_qp *qp)
 	return 4096ull << qp->attr.timeout;
 }
 
+/* The begin of the next probe; UINT64_MAX: there is none before the timeout. */
+static uint64_t probe_due(const struct pvr_eth_sq *sq)
+{
+	uint64_t silence = sq->srtt ? 4ull * sq->srtt : PVR_ETH_PROBE_FIRST_NS;
+
+	if (silence < PVR_ETH_PROBE_MIN_NS)
+		silence = PVR_ETH_PROBE_MIN_NS;
+	silence <<= sq->probes;
+	if (sq->probes >= PVR_ETH_PROBES || sq->una == sq->next || silence >= timeout_ns(sq->qp))
+		return UINT64_MAX;
+	return sq->progress + silence;
+}
+
 static bool is_timed(const struct pvr_qp *qp)
 {
 	return qp->attr.timeout && qp->type == PVR_QPT_RC && qp->sq_inflight;
 }
 
+/* A timer of an earlier request may be due too late for a probe. */
 static void start_timer(struct pvr_eth_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
+	uint64_t due;
 
-	if (is_timed(qp) && !pvr_timer_is_set(&qp->timer))
-		pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + timeout_ns(qp));
+	if (!is_timed(qp))
+		return;
+	due = probe_due(sq);
+	if (due == UINT64_MAX)
+		due = sq->progress + timeout_ns(qp);
+	if (!pvr_timer_is_set(&qp->timer) || qp->timer.deadline > due)
+		pvr_timer_set(&qp->adapter->timers, &qp->timer, due);
+}
+
+/* The request that has the last PSN in flight. Return: false if there is none. */
+static bool find_last(struct pvr_eth_sq *sq, uint32_t *i)
+{
+	uint32_t last = pvr_eth_psn_add(sq->next, ~0u);
+	const struct pvr_eth_inflight *inflight;
+
+	for (*i = sq->cursor < sq->qp->sq_inflight ? sq->cursor + 1 : sq->qp->sq_inflight; *i;) {
+		inflight = pvr_eth_inflight(sq, --*i);
+		if (pvr_eth_distance(inflight->psn, last) < inflight->psns)
+			return true;
+	}
+	return false;
+}
+
+/* Sends the last packet once more, or the request for the rest of a READ. It may fail. */
+static void probe(struct pvr_eth_sq *sq)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	uint32_t next = sq->next, i, psns;
+	struct message message;
+
+	sq->probes++;
+	if (!find_last(sq, &i) || load(sq, i, &wqe, &sg, &message) != PVRDMA_WC_SUCCESS)
+		return;
+	sq->next = pvr_eth_psn_add(next, ~0u);
+	if (message.op->kind == PVR_OP_READ)
+		sq->next = pvr_eth_distance(message.psn, sq->una) < message.psns ? sq->una
+										 : message.psn;
+	send_one(sq, &message, true, &psns);
+	sq->next = next;
 }
 
 void pvr_eth_go_back(struct pvr_eth_sq *sq)
 {
+	sq->timed_at = 0;
 	sq->next = sq->una;
 	sq->cursor = 0;
 	sq->acked = 0;
@@ -569,6 +652,8 @@ void pvr_eth_timeout(struct pvr_qp *qp)
 	if (!pvr_adapter_dma_ok(qp->adapter))
 		sq->progress = now;
 	if (now < sq->progress + timeout_ns(qp)) {
+		if (now >= probe_due(sq))
+			probe(sq);
 		start_timer(sq);
 		return;
 	}
