@@ -242,23 +242,31 @@ static struct pvr_flow_stats stats_of(const struct pvr_flow *flow)
 	};
 }
 
-/* All peers on the segment of its port together. */
-static void report_wire(const struct pvr_adapter *adapter,
-			void (*fn)(void *opaque, const struct pvr_flow_stats *stats), void *opaque)
+/* Report up to @max peers on the segment of its port, from number @i on. Return: their number. */
+static uint32_t report_wire(const struct pvr_adapter *adapter, uint32_t i, uint32_t max,
+			    void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
+			    void *opaque)
 {
 	struct pvr_flow_stats stats = {
 		.from = adapter->name,
 		.fabric = adapter->fabric->name,
 		.path = "wire",
-		.why = "no adapter here and no other pvrdmad has these addresses",
+		.why = "no adapter here and no other pvrdmad has this address",
 	};
+	uint32_t num;
 
-	stats.to = pvr_eth_flow(adapter, &stats.messages, &stats.bytes);
-	if (stats.to && stats.messages)
+	for (num = 0; num < max; num++) {
+		stats.to = pvr_eth_flow(adapter, i + num, &stats.messages, &stats.bytes);
+		if (!stats.to)
+			break;
 		fn(opaque, &stats);
+	}
+	return num;
 }
 
-#define FLOWS_OF_LIST (PVR_FLOW_CURSORS / PVR_FLOW_LISTS)
+/* The last list has the peers on the segment. */
+#define FLOW_LISTS (PVR_FLOW_LISTS + 1)
+#define FLOWS_OF_LIST (PVR_FLOW_CURSORS / FLOW_LISTS)
 
 /*
  * New flows are the first ones of a list: pages count from its end. Report up to @max flows after the
@@ -292,8 +300,11 @@ bool pvr_adapter_page_flows(struct pvr_adapter *adapter, uint32_t *cursor, unsig
 {
 	uint32_t list = *cursor / FLOWS_OF_LIST, done = *cursor % FLOWS_OF_LIST, num;
 
-	for (; list < PVR_FLOW_LISTS; list++, done = 0) {
-		num = report_flows(pvr_flow_first(adapter, list), done, max, fn, opaque);
+	for (; list < FLOW_LISTS; list++, done = 0) {
+		if (list < PVR_FLOW_LISTS)
+			num = report_flows(pvr_flow_first(adapter, list), done, max, fn, opaque);
+		else
+			num = report_wire(adapter, done, max, fn, opaque);
 		max -= num;
 		if (max)
 			continue;
@@ -302,7 +313,6 @@ bool pvr_adapter_page_flows(struct pvr_adapter *adapter, uint32_t *cursor, unsig
 		if (*cursor < PVR_FLOW_CURSORS)
 			return true;
 	}
-	report_wire(adapter, fn, opaque);
 	return false;
 }
 

@@ -23,7 +23,7 @@ def test_data_are_right_and_the_path_is_shown(lab):
     assert_right(lab.verify(seconds=3))
     for number, daemon in lab.daemons.items():
         path, = daemon.query("paths")["paths"]
-        assert (path["from"], path["to"], path["path"]) == (f"vm{number}", "eth0", "wire")
+        assert (path["from"], path["to"], path["path"]) == (f"vm{number}", f"fe80::5054:ff:fe12:340{3 - number}", "wire")
         assert path["messages"] > 100 and path["bytes"] > 1 << 20
         assert counter(daemon, "rx_frames") > 1000 and counter(daemon, "rx_malformed") == counter(daemon, "rx_icrc") == 0
 

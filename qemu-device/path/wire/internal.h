@@ -18,6 +18,8 @@
 #ifndef PVR_PATH_WIRE_INTERNAL_H
 #define PVR_PATH_WIRE_INTERNAL_H
 
+#include <netinet/in.h>
+
 #include "gid/resolve.h"
 #include "port.h"
 #include "rdma/path.h"
@@ -28,6 +30,8 @@
 #define PVR_ETH_PSN_MASK 0xffffffu
 #define PVR_ETH_PSNS_HALF (1u << 23)
 #define PVR_ETH_INFLIGHT_MAX 1024u
+/* Peers of an adapter whose traffic is counted. */
+#define PVR_ETH_PEERS 64u
 /* Packets that a requester may have in flight. */
 #define PVR_ETH_WINDOW_MIN 2u
 #define PVR_ETH_WINDOW_FIRST 64u
@@ -70,6 +74,7 @@ struct pvr_eth_inflight {
  */
 struct pvr_eth_sq {
 	struct pvr_qp *qp;
+	struct pvr_eth_peer *peer;
 	uint32_t una, next, high;
 	uint32_t cursor; /* the request in flight that has @next */
 	uint32_t window, acked; /* packets; acknowledged since the window changed */
@@ -116,6 +121,13 @@ struct pvr_eth_rq {
 	struct pvr_eth_answer answers[];
 };
 
+/* A peer of an adapter, or all others, see peers.c. */
+struct pvr_eth_peer {
+	uint8_t gid[16];
+	char name[INET6_ADDRSTRLEN];
+	uint64_t messages, bytes; /* sent; read by others */
+};
+
 /* What an adapter has for its port. */
 struct pvr_eth_adapter {
 	struct pvr_adapter *adapter;
@@ -127,7 +139,8 @@ struct pvr_eth_adapter {
 	TAILQ_HEAD(, pvr_eth_rq) pausing; /* after a CNP, until the next turn */
 	struct pvr_timer pause;
 	struct pvr_gid_quota lookups; /* of sources of frames */
-	uint64_t messages, bytes; /* sent; read by others */
+	uint32_t num_peers; /* written with the lock, read by others */
+	struct pvr_eth_peer peers[PVR_ETH_PEERS];
 	struct {
 		struct pvr_eth_sq *sq;
 		struct pvr_eth_rq *rq;
@@ -234,6 +247,8 @@ void pvr_eth_stop(struct pvr_qp *qp);
 void pvr_eth_close(struct pvr_qp *qp);
 /* Send again from the oldest PSN in flight. */
 void pvr_eth_go_back(struct pvr_eth_sq *sq);
+/* The entry of a destination. */
+struct pvr_eth_peer *pvr_eth_peer_of(struct pvr_eth_adapter *wire, const uint8_t gid[16]);
 /* Count a message. */
 void pvr_eth_count_message(struct pvr_qp *qp, uint8_t kind, uint64_t length);
 /* A response to a requester. The adapter's lock is held. */

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "gid/dest.h"
-#include "path/wire/ops.h"
 #include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
@@ -64,17 +63,6 @@ void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stat
 const struct pvr_port *pvr_adapter_port(const struct pvr_adapter *adapter)
 {
 	return adapter->port;
-}
-
-const char *pvr_eth_flow(const struct pvr_adapter *adapter, uint64_t *messages, uint64_t *bytes)
-{
-	const struct pvr_eth_adapter *wire = adapter->wire;
-
-	if (!wire)
-		return NULL;
-	*messages = pvr_stat_get(&wire->messages);
-	*bytes = pvr_stat_get(&wire->bytes);
-	return wire->port->name;
 }
 
 /* ------------------------------------------------------------------------------- checks */

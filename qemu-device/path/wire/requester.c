@@ -62,6 +62,7 @@ static struct pvr_eth_sq *sq_get(struct pvr_qp *qp)
 	if (!sq)
 		return NULL;
 	sq->qp = qp;
+	sq->peer = pvr_eth_peer_of(qp->adapter->wire, qp->attr.ah_attr.dgid);
 	sq->size = size;
 	sq->window = PVR_ETH_WINDOW_FIRST;
 	sq->una = qp->sq_psn;
@@ -103,8 +104,8 @@ void pvr_eth_count_message(struct pvr_qp *qp, uint8_t kind, uint64_t length)
 	pvr_count(qp, PVR_STAT_TX_BYTES, length);
 	pvr_count(qp, PVR_STAT_TX_READS, kind == PVR_OP_READ);
 	pvr_count(qp, PVR_STAT_TX_ATOMICS, kind == PVR_OP_ATOMIC);
-	pvr_eth_count(&qp->adapter->wire->messages, 1);
-	pvr_eth_count(&qp->adapter->wire->bytes, length);
+	pvr_eth_count(&pvr_eth_sq(qp)->peer->messages, 1);
+	pvr_eth_count(&pvr_eth_sq(qp)->peer->bytes, length);
 }
 
 /* ------------------------------------------------------------------------------ waiting */

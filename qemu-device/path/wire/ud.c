@@ -68,11 +68,14 @@ static bool is_on_wire(const struct pvr_adapter *from)
 static void send_frame(struct pvr_adapter *from, struct pvr_roce_frame *frame,
 		       const struct pvr_datagram *dgram)
 {
+	struct pvr_eth_peer *peer;
+
 	if (dgram->payload->total + PVR_PORT_OVERHEAD > from->wire->port->mtu ||
 	    pvr_eth_send(from, frame, dgram->payload, 0) != PVR_ETH_SENT)
 		return;
-	pvr_eth_count(&from->wire->messages, 1);
-	pvr_eth_count(&from->wire->bytes, dgram->payload->total);
+	peer = pvr_eth_peer_of(from->wire, dgram->av->dgid);
+	pvr_eth_count(&peer->messages, 1);
+	pvr_eth_count(&peer->bytes, dgram->payload->total);
 }
 
 enum pvr_ud_result pvr_eth_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
