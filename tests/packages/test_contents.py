@@ -26,6 +26,7 @@ FILES = {
         "lib/systemd/system/pvrdmad.service", "usr/lib/sysusers.d/pvrdmad.conf",
         "usr/share/man/man8/pvrdmad.8.gz", "usr/share/man/man8/pvrdmactl.8.gz", "usr/share/man/man5/pvrdmad.conf.5.gz",
         "usr/share/pvrdmad/prometheus/pvrdma.rules.yml", "usr/share/pvrdmad/grafana/pvrdma.json",
+        "usr/share/pvrdmad/selinux/pvrdma.te", "usr/share/pvrdmad/selinux/pvrdma.fc",
         "usr/share/bash-completion/completions/pvrdmad", "usr/share/bash-completion/completions/pvrdmactl",
         "usr/share/zsh/vendor-completions/_pvrdmad", "usr/share/zsh/vendor-completions/_pvrdmactl",
     },
