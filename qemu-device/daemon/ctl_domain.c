@@ -37,6 +37,15 @@
 	" is not installed: QEMU 11.1 will migrate and save this VM without its RDMA " \
 	"device and without an error, see LIBVIRT in pvrdmactl(8)\n"
 
+#define LIBVIRT_FOLDER "/etc/libvirt"
+#define HOOK LIBVIRT_FOLDER "/hooks/qemu.d/pvrdma"
+
+#define HOOK_WARNING                                                                       \
+	"pvrdmactl: note: " HOOK                                                           \
+	" is not installed: libvirt will not add the adapter, and the domain will not "    \
+	"start: install the package pvrdmad, or copy packaging/libvirt/pvrdma there, and " \
+	"restart libvirtd\n"
+
 /* ----------------------------------------------------------------------- the adapter */
 
 static bool find_in(struct json_object *reply, const char *name,
@@ -219,6 +228,12 @@ static bool write_domain(xmlDoc *doc, const char *path, struct pvr_error *err)
 	return ok;
 }
 
+/* The XML can be for another host: one without libvirt needs no hook. */
+static bool lacks_hook(const struct pvr_domain_adapter *adapter)
+{
+	return adapter->hook_text && !access(LIBVIRT_FOLDER, F_OK) && access(HOOK, X_OK);
+}
+
 bool pvr_ctl_domain_xml(const struct pvr_domain_options *options, struct pvr_error *err)
 {
 	struct pvr_domain_adapter adapter = { .hook_text = NULL };
@@ -238,5 +253,7 @@ bool pvr_ctl_domain_xml(const struct pvr_domain_options *options, struct pvr_err
 	xmlFreeDoc(doc);
 	if (ok && !adapter.guard)
 		fputs(WARNING, stderr);
+	if (ok && lacks_hook(&adapter))
+		fputs(HOOK_WARNING, stderr);
 	return ok;
 }
