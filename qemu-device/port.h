@@ -13,18 +13,28 @@
 #ifndef PVR_PORT_H
 #define PVR_PORT_H
 
-#include <sys/uio.h>
-
 #include "engine.h"
 
 struct pvr_port;
 
+/*
+ * A frame. One of several packets has one Ethernet, IP and UDP header, and behind it the UDP
+ * payload of each packet. The network cuts it (UDP segmentation offload).
+ */
+struct pvr_port_frame {
+	uint8_t *data;
+	uint32_t bytes;
+	uint16_t headers; /* to send, of several packets: bytes of these headers */
+	uint16_t segment; /* bytes of a packet's UDP payload, the last one may have fewer; 0: one packet */
+};
+
 struct pvr_port_ops {
 	/*
-	 * Send a frame. Context: any thread, several at a time; locks are held, and the
-	 * function does not block. Return: false if the segment has no room now.
+	 * Send frames, which are not changed. Context: any thread, several at a time; locks are
+	 * held, and the function does not block. Return: how many were sent, or lost; less than
+	 * @count if the segment has no room now.
 	 */
-	bool (*send)(void *opaque, const uint8_t *frame, size_t bytes);
+	unsigned int (*send)(void *opaque, const struct pvr_port_frame *frames, unsigned int count);
 };
 
 /* Bytes of headers around the payload, as Linux counts them for the RoCE MTU. */
@@ -37,9 +47,14 @@ struct pvr_port_ops {
 struct pvr_port *pvr_port_create(struct pvr_engine *engine, const char *name, uint32_t mtu,
 				 const struct pvr_port_ops *ops, void *opaque);
 void pvr_port_destroy(struct pvr_port *port);
+/* Whether send() may be given frames of several packets; not at first. Any thread. */
+void pvr_port_set_gso(struct pvr_port *port, bool on);
 
-/* Handle received frames. Any thread may call it, several at a time. */
-void pvr_port_input(struct pvr_port *port, const struct iovec *frames, unsigned int count);
+/* Handle received frames, which are overwritten. Any thread may call it, several at a time. */
+void pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames, unsigned int count);
+
+/* The segment has lost @count frames before pvr_port_input(). Any thread. */
+void pvr_port_lost(struct pvr_port *port, uint64_t count);
 
 struct pvr_port_stats {
 	uint64_t tx_frames, rx_frames;
@@ -47,7 +62,8 @@ struct pvr_port_stats {
 	uint64_t rx_malformed; /* RoCEv2 with a bad header */
 	uint64_t rx_icrc; /* bad ICRC */
 	uint64_t rx_unknown; /* no such adapter, GID or queue pair, or another peer */
-	uint64_t tx_full; /* frames that send() has not taken */
+	uint64_t rx_lost; /* by the segment, see pvr_port_lost(); not in rx_frames */
+	uint64_t tx_full; /* times that send() has not taken all frames */
 	uint64_t retransmits; /* times that a requester has gone back */
 	uint64_t tx_cnps, rx_cnps; /* congestion notification packets */
 };

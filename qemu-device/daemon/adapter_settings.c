@@ -142,6 +142,23 @@ static bool set_wire_ecn(struct pvr_adapter_settings *adapter, const char *value
 	return pvr_fail(err, "wire-ecn '%s' is neither on nor off", value);
 }
 
+static bool set_wire_gso(struct pvr_adapter_settings *adapter, const char *value,
+			 struct pvr_error *err)
+{
+	static const char *const names[] = {
+		[PVR_SEGMENT_GSO_AUTO] = "auto", [PVR_SEGMENT_GSO_ON] = "on", [PVR_SEGMENT_GSO_OFF] = "off"
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i]))
+			continue;
+		adapter->wire_gso = (enum pvr_segment_gso)i;
+		return true;
+	}
+	return pvr_fail(err, "wire-gso '%s' is neither auto, on nor off", value);
+}
+
 static int shift_of_unit(char unit)
 {
 	static const char units[] = "KMGT";
@@ -233,6 +250,8 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_wire(adapter, value, err);
 	if (!strcmp(key, "wire-ecn"))
 		return set_wire_ecn(adapter, value, err);
+	if (!strcmp(key, "wire-gso"))
+		return set_wire_gso(adapter, value, err);
 	if (!strcmp(key, "user"))
 		return set_user(adapter, value, err);
 	if (!strcmp(key, "interrupts"))
@@ -240,7 +259,7 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
 			"hwversion, roce, uar, memory, object-memory, worker, wire, "
-			"wire-ecn, user and interrupts",
+			"wire-gso, wire-ecn, user and interrupts",
 			key);
 }
 
@@ -268,6 +287,9 @@ bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, stru
 				adapter->name);
 	if (adapter->wire_ecn && !adapter->wire[0])
 		return pvr_fail(err, "adapter '%s': wire-ecn=on needs a wire", adapter->name);
+	if (adapter->wire_gso == PVR_SEGMENT_GSO_ON && strncmp(adapter->wire, "eth:", 4) != 0)
+		return pvr_fail(err, "adapter '%s': wire-gso=on needs wire=eth:INTERFACE",
+				adapter->name);
 	return check_roce(adapter, err);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine.h"
+#include "segment/segment.h"
 
 #define PVR_PATH_MAX 512 /* longer than a socket path: errors give the excess */
 
@@ -16,8 +17,8 @@
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
-	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,wire-ecn=on|off][,user=NAME]"     \
-	"[,interrupts=msix|msi]"
+	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,wire-gso=auto|on|off]"            \
+	"[,wire-ecn=on|off][,user=NAME][,interrupts=msix|msi]"
 
 #define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
@@ -39,6 +40,7 @@ struct pvr_adapter_settings {
 	bool msi; /* one MSI vector: QEMU 11.1 can unplug the device */
 	char wire[PVR_PATH_MAX + 8]; /* see segment/segment.h; "": none */
 	bool wire_ecn;
+	enum pvr_segment_gso wire_gso;
 };
 
 /* As pvr_set_text(), for a path that fits into struct sockaddr_un. */
@@ -47,8 +49,8 @@ bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 
 /*
  * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory",
- * "worker", "wire", "wire-ecn", "user" or "interrupts". A user's name is looked up, which can
- * load libraries: a process with --seccomp accepts numbers only.
+ * "worker", "wire", "wire-gso", "wire-ecn", "user" or "interrupts". A user's name is looked up,
+ * which can load libraries: a process with --seccomp accepts numbers only.
  */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);

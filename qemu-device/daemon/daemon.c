@@ -129,6 +129,7 @@ static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
 		.opaque = daemon,
 		.name = settings->name,
 		.mac = config->mac,
+		.gso = settings->wire_gso,
 	};
 	const struct pvr_attach_settings attachment = {
 		.path = settings->socket,

@@ -378,8 +378,9 @@ static bool run_workers(struct request *request)
 static bool run_add_adapter(struct request *request)
 {
 	static const char *const keys[] = {
-		"name",	  "socket",	   "mac",    "fabric", "hwversion", "roce", "uar",
-		"memory", "object-memory", "worker", "wire",   "wire-ecn",  "user", "interrupts",
+		"name", "socket",   "mac",	"fabric",	 "hwversion",
+		"roce", "uar",	    "memory",	"object-memory", "worker",
+		"wire", "wire-gso", "wire-ecn", "user",		 "interrupts",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;

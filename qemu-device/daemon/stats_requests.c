@@ -81,6 +81,7 @@ static void put_port(struct json_object *obj, const struct pvr_port *port)
 	put_number(obj, "wire_rx_malformed", stats.rx_malformed);
 	put_number(obj, "wire_rx_icrc", stats.rx_icrc);
 	put_number(obj, "wire_rx_unknown", stats.rx_unknown);
+	put_number(obj, "wire_rx_lost", stats.rx_lost);
 	put_number(obj, "wire_tx_full", stats.tx_full);
 	put_number(obj, "wire_retransmits", stats.retransmits);
 	put_number(obj, "wire_tx_cnps", stats.tx_cnps);

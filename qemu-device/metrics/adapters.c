@@ -118,6 +118,8 @@ static const struct metrics_column columns[] = {
 	  true },
 	{ "wire_dropped_frames_total", "reason=\"unknown\"", NULL, COUNTER, FIELD(port.rx_unknown),
 	  true },
+	{ "wire_dropped_frames_total", "reason=\"lost\"", NULL, COUNTER, FIELD(port.rx_lost),
+	  true },
 	{ "wire_dropped_frames_total", "reason=\"transmit_full\"", NULL, COUNTER,
 	  FIELD(port.tx_full), true },
 	{ "wire_retransmits_total", NULL, "Times that a requester has gone back.", COUNTER,

@@ -4,64 +4,18 @@
 
 #include <string.h>
 
+#include "roce/bytes.h"
 #include "roce/icrc.h"
 #include "roce/opcode.h"
 
 #define MAC_BYTES 6
-#define ETHERTYPE_VLAN 0x8100
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_ROCE_V1 0x8915
-#define IPV4_BYTES 20
-#define IPV6_BYTES 40 /* of a GRH, too */
-#define UDP_BYTES 8
-#define BTH_BYTES 12
 #define NEXT_HEADER_UDP 17
 #define NEXT_HEADER_BTH 0x1b /* IBTA 8.3 */
 #define IPV4_VERSION_IHL 0x45
 #define IPV4_DF 0x4000
 #define IPV4_FRAGMENT 0x3fff /* offset, more fragments */
 #define PSN_MASK 0xffffffu
-
-/* ------------------------------------------------------------------------- numbers */
-
-static uint8_t *put16(uint8_t *p, uint32_t value)
-{
-	p[0] = (uint8_t)(value >> 8);
-	p[1] = (uint8_t)value;
-	return p + 2;
-}
-
-static uint8_t *put32(uint8_t *p, uint32_t value)
-{
-	return put16(put16(p, value >> 16), value & 0xffff);
-}
-
-static uint8_t *put64(uint8_t *p, uint64_t value)
-{
-	return put32(put32(p, (uint32_t)(value >> 32)), (uint32_t)value);
-}
-
-static uint8_t *put_bytes(uint8_t *p, const void *from, size_t bytes)
-{
-	memcpy(p, from, bytes);
-	return p + bytes;
-}
-
-static uint16_t get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
-}
-
-static uint32_t get32(const uint8_t *p)
-{
-	return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-	return (uint64_t)get32(p) << 32 | get32(p + 4);
-}
 
 /* ------------------------------------------------------------------- parts of a frame */
 
@@ -93,17 +47,6 @@ static uint8_t *build_ethernet(uint8_t *p, const struct pvr_roce_frame *frame)
 	if (frame->vlan)
 		p = put16(put16(p, ETHERTYPE_VLAN), frame->vlan);
 	return put16(p, types[frame->net]);
-}
-
-static uint32_t ipv4_sum(const uint8_t *ip)
-{
-	uint32_t sum = 0;
-	int i;
-
-	for (i = 0; i < IPV4_BYTES; i += 2)
-		sum += get16(ip + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum + (sum >> 16)) & 0xffff;
 }
 
 static uint8_t *build_ipv4(uint8_t *ip, const struct pvr_roce_frame *frame)
@@ -189,6 +132,11 @@ size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame)
 	return (size_t)(build_ext(p, frame, pvr_roce_opcode(frame->opcode)->ext) - buf);
 }
 
+size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame)
+{
+	return headers + frame->payload_bytes + padding(frame->payload_bytes) + PVR_ROCE_ICRC_BYTES;
+}
+
 /* ---------------------------------------------------------------------------- ICRC */
 
 /* Return: the offset of the IP header or GRH. */
@@ -207,18 +155,26 @@ static uint32_t icrc_of(const uint8_t *buf, size_t end)
 			     type != ETHERTYPE_ROCE_V1, end - net);
 }
 
-size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame *frame)
+size_t pvr_roce_finish_at(uint8_t *payload, const uint8_t *header, size_t headers,
+			  const struct pvr_roce_frame *frame)
 {
-	size_t end = headers + frame->payload_bytes;
+	size_t net = frame->vlan ? ETHERNET_BYTES + VLAN_BYTES : ETHERNET_BYTES;
+	size_t end = frame->payload_bytes + padding(frame->payload_bytes);
 	uint32_t icrc;
 	int i;
 
-	memset(buf + end, 0, padding(frame->payload_bytes));
-	end += padding(frame->payload_bytes);
-	icrc = icrc_of(buf, end);
+	memset(payload + frame->payload_bytes, 0, padding(frame->payload_bytes));
+	icrc = pvr_roce_icrc_parts(header + net, headers - net,
+				   frame->net == PVR_ROCE_IPV4 ? IPV4_BYTES : IPV6_BYTES,
+				   has_udp(frame), payload, end);
 	for (i = 0; i < PVR_ROCE_ICRC_BYTES; i++)
-		buf[end + i] = (uint8_t)(icrc >> 8 * i);
+		payload[end + i] = (uint8_t)(icrc >> 8 * i);
 	return end + PVR_ROCE_ICRC_BYTES;
+}
+
+size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame *frame)
+{
+	return headers + pvr_roce_finish_at(buf + headers, buf, headers, frame);
 }
 
 enum pvr_roce_drop pvr_roce_check_icrc(const uint8_t *buf, size_t end)

@@ -86,6 +86,9 @@ enum pvr_roce_drop {
  */
 size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame);
 
+/* Return: bytes of a frame with @headers bytes of headers. */
+size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame);
+
 /*
  * Build padding and ICRC behind the payload.
  * @frame: bytes of headers and payload at @buf, with room for PVR_ROCE_TRAILER_MAX more
@@ -93,6 +96,12 @@ size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame);
  * Return: bytes of the whole frame.
  */
 size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame *frame);
+/*
+ * The same for headers that are elsewhere, at @header. Return: bytes of payload, padding and
+ * ICRC.
+ */
+size_t pvr_roce_finish_at(uint8_t *payload, const uint8_t *header, size_t headers,
+			  const struct pvr_roce_frame *frame);
 
 /*
  * Read the headers of a frame. All but the ICRC is checked.

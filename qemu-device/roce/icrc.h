@@ -17,4 +17,11 @@
  */
 uint32_t pvr_roce_icrc(const uint8_t *net, size_t net_bytes, int udp, size_t bytes);
 
+/*
+ * The same for a packet in two parts: @headers bytes of headers, the BTH included, and the rest
+ * at @rest.
+ */
+uint32_t pvr_roce_icrc_parts(const uint8_t *net, size_t headers, size_t net_bytes, int udp,
+			     const uint8_t *rest, size_t rest_bytes);
+
 #endif /* PVR_ROCE_ICRC_H */

@@ -2,6 +2,15 @@
 /*
  * A segment by a packet socket at a network interface of the host. It needs CAP_NET_RAW.
  *
+ * DOC: frames of several packets
+ *
+ * - The kernel passes them whole between sockets, bridges, veths and taps, and cuts them for
+ *   receivers that need packets (UDP segmentation offload). A NIC may cut them, too, but the ICRC
+ *   depends on the IPv4 IDs that it gives the packets. So "auto" sends them only by an interface
+ *   that is no NIC. Received ones are understood at any interface but a NIC.
+ * - They need struct virtio_net_hdr in front of each frame (PACKET_VNET_HDR), which describes them
+ *   since Linux 6.2.
+ *
  * DOC: the interface
  *
  * - A filter in the kernel passes UDP at the port of RoCEv2 to the adapter's MAC and to
@@ -13,46 +22,50 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
 #include <linux/filter.h>
-
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "segment/kind.h"
+#include "segment/packet_ring.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23 /* Linux 4.20 */
 #endif
 
+#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
+#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* Linux 6.2 */
+#endif
+
 #define ROCE_PORT 4791
+#define UDP_BYTES 8u
+#define UDP_CHECKSUM 6u /* its offset */
 /* A RoCE frame with 4096 bytes of payload; longer ones are cut, and then malformed. */
 #define FRAME_MAX 4400u
-#define TAG_BYTES 4u
-#define MACS_BYTES 12u
-/* Frames of a system call, and calls before other sources have their turn. */
-#define BATCH 32u
-#define RECEPTIONS 4u
+#define GSO_FRAME_MAX (65536u + 64u)
+/* Slots of the ring: 9 MiB, or 17 MiB for frames of several packets. */
+#define SLOTS 2048u
+#define GSO_SLOTS 256u
+/* Frames and bytes that are handled at once, before other sources have their turn. */
+#define BATCH 64u
+#define BATCH_BYTES (512u << 10)
 #define SOCKET_BUFFER (4 << 20)
 #define LOOK_AGAIN PVR_SEC
-
-/* A received frame: room for its tag, then the frame. */
-struct packet_slot {
-	uint8_t data[TAG_BYTES + FRAME_MAX];
-	union {
-		struct cmsghdr align;
-		uint8_t bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
-	} control;
-};
 
 struct packet {
 	struct pvr_segment segment;
@@ -60,19 +73,64 @@ struct packet {
 	struct pvr_loop_timer timer; /* while the interface is down */
 	unsigned int index; /* of the interface */
 	bool is_down;
+	bool has_vnet; /* a struct virtio_net_hdr is in front of each frame */
+	bool sends_gso;
+	enum pvr_segment_gso gso;
 	uint8_t mac[6];
-	struct packet_slot slots[BATCH];
+	struct pvr_packet_ring ring;
 };
 
 /* ------------------------------------------------------------------------------- output */
 
-static bool port_send(void *opaque, const uint8_t *frame, size_t bytes)
+static struct virtio_net_hdr vnet_of(const struct pvr_port_frame *frame)
 {
-	const struct packet *packet = opaque;
+	if (!frame->segment)
+		return (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_NONE };
+	return (struct virtio_net_hdr){
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
+		.hdr_len = frame->headers,
+		.gso_size = frame->segment,
+		.csum_start = (uint16_t)(frame->headers - UDP_BYTES),
+		.csum_offset = UDP_CHECKSUM,
+	};
+}
 
-	/* After other errors the frame is lost. */
-	return send(packet->source.fd, frame, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
-	       (errno != EAGAIN && errno != ENOBUFS);
+/* At most BATCH frames. Return: those that were sent, or lost. */
+static unsigned int send_batch(const struct packet *packet, const struct pvr_port_frame *frames,
+			       unsigned int count)
+{
+	unsigned int skip = packet->has_vnet ? 0 : 1, i;
+	struct virtio_net_hdr vnet[BATCH];
+	struct mmsghdr messages[BATCH];
+	struct iovec iov[BATCH][2];
+	int n;
+
+	for (i = 0; i < count; i++) {
+		vnet[i] = vnet_of(&frames[i]);
+		iov[i][0] = (struct iovec){ &vnet[i], sizeof(vnet[i]) };
+		iov[i][1] = (struct iovec){ frames[i].data, frames[i].bytes };
+		messages[i].msg_hdr =
+			(struct msghdr){ .msg_iov = &iov[i][skip], .msg_iovlen = 2 - skip };
+	}
+	n = sendmmsg(packet->source.fd, messages, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n >= 0)
+		return (unsigned int)n;
+	/* After another error the first frame is lost. */
+	return errno == EAGAIN || errno == ENOBUFS ? 0 : 1;
+}
+
+static unsigned int port_send(void *opaque, const struct pvr_port_frame *frames, unsigned int count)
+{
+	unsigned int done = 0, n;
+
+	while (done < count) {
+		n = send_batch(opaque, frames + done, count - done < BATCH ? count - done : BATCH);
+		if (!n)
+			break;
+		done += n;
+	}
+	return done;
 }
 
 static const struct pvr_port_ops port_ops = { .send = port_send };
@@ -161,71 +219,45 @@ static void went_down(struct packet *packet)
 
 /* -------------------------------------------------------------------------------- input */
 
-/* Return: the frame, with the tag that the kernel has taken out. */
-static struct iovec with_tag(struct packet_slot *slot, struct mmsghdr *message)
+/* The kernel resets its count. */
+static void count_lost(const struct packet *packet)
 {
-	struct iovec frame = { slot->data + TAG_BYTES, message->msg_len };
-	struct tpacket_auxdata aux;
-	struct cmsghdr *cmsg;
-	uint16_t tag[2];
+	struct tpacket_stats stats;
+	socklen_t bytes = sizeof(stats);
 
-	for (cmsg = CMSG_FIRSTHDR(&message->msg_hdr); cmsg;
-	     cmsg = CMSG_NXTHDR(&message->msg_hdr, cmsg)) {
-		if (cmsg->cmsg_level != SOL_PACKET || cmsg->cmsg_type != PACKET_AUXDATA ||
-		    cmsg->cmsg_len < CMSG_LEN(sizeof(aux)))
-			continue;
-		memcpy(&aux, CMSG_DATA(cmsg), sizeof(aux));
-		if (!(aux.tp_status & TP_STATUS_VLAN_VALID) || message->msg_len < MACS_BYTES)
-			break;
-		tag[0] = htons(ETH_P_8021Q);
-		tag[1] = htons(aux.tp_vlan_tci);
-		memmove(slot->data, slot->data + TAG_BYTES, MACS_BYTES);
-		memcpy(slot->data + MACS_BYTES, tag, sizeof(tag));
-		return (struct iovec){ slot->data, message->msg_len + TAG_BYTES };
-	}
-	return frame;
+	if (getsockopt(packet->source.fd, SOL_PACKET, PACKET_STATISTICS, &stats, &bytes) == 0)
+		pvr_port_lost(packet->segment.port, stats.tp_drops);
 }
 
-/* Return: whether more may be there. */
-static bool receive(struct packet *packet)
+/* The error of the socket: its interface is down, or gone. */
+static void take_error(struct packet *packet)
 {
-	struct mmsghdr messages[BATCH];
-	struct iovec parts[BATCH], frames[BATCH];
-	int n, i;
+	int error = 0;
+	socklen_t bytes = sizeof(error);
 
-	for (i = 0; i < (int)BATCH; i++) {
-		struct packet_slot *slot = &packet->slots[i];
-
-		parts[i] = (struct iovec){ slot->data + TAG_BYTES, FRAME_MAX };
-		messages[i].msg_hdr = (struct msghdr){
-			.msg_iov = &parts[i],
-			.msg_iovlen = 1,
-			.msg_control = slot->control.bytes,
-			.msg_controllen = sizeof(slot->control.bytes),
-		};
-	}
-	n = recvmmsg(packet->source.fd, messages, BATCH, MSG_DONTWAIT, NULL);
-	if (n < 0 && errno == ENETDOWN)
+	if (getsockopt(packet->source.fd, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 &&
+	    error == ENETDOWN)
 		went_down(packet);
-	if (n <= 0)
-		return false;
-	for (i = 0; i < n; i++)
-		frames[i] = with_tag(&packet->slots[i], &messages[i]);
-	pvr_port_input(packet->segment.port, frames, (unsigned int)n);
-	return n == (int)BATCH;
 }
 
 static void packet_ready(struct pvr_source *source, uint32_t events)
 {
 	struct packet *packet = (struct packet *)((char *)source - offsetof(struct packet, source));
-	unsigned int i;
+	struct pvr_port_frame frames[BATCH];
+	unsigned int n;
+	bool lost;
 
-	(void)events;
-	for (i = 0; i < RECEPTIONS; i++) {
-		if (!receive(packet))
-			return;
-		pvr_loop_worked(packet->segment.loop);
-	}
+	if (events & EPOLLERR)
+		take_error(packet);
+	n = pvr_packet_ring_peek(&packet->ring, frames, BATCH, BATCH_BYTES, &lost);
+	if (!n)
+		return;
+	pvr_port_input(packet->segment.port, frames, n);
+	pvr_packet_ring_release(&packet->ring, n);
+	if (lost)
+		count_lost(packet);
+	pvr_loop_worked(packet->segment.loop);
+	pvr_loop_again(source);
 }
 
 /* -------------------------------------------------------------------------------- a life */
@@ -276,12 +308,70 @@ static bool set_options(struct packet *packet, struct pvr_error *err)
 	const int on = 1, buffer = SOCKET_BUFFER;
 	int fd = packet->source.fd;
 
+	/* A larger buffer is for speed only, and may be refused. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
 	if (!set_filter(packet) ||
-	    setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof(on)) < 0 ||
 	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer)) < 0)
+	    (packet->has_vnet &&
+	     setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)) < 0) ||
+	    !pvr_packet_ring_open(&packet->ring, fd, packet->has_vnet ? GSO_FRAME_MAX : FRAME_MAX,
+				  packet->has_vnet ? GSO_SLOTS : SLOTS, packet->has_vnet))
 		return pvr_fail(err, "cannot set up a packet socket: %s", strerror(errno));
+	return true;
+}
+
+/* Linux 6.2 and later describe a frame of several UDP packets. */
+static bool kernel_has_gso(void)
+{
+	struct utsname name;
+	unsigned int major, minor;
+
+	return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 2));
+}
+
+static struct ethtool_drvinfo driver_of(const struct packet *packet)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	struct ifreq ifr = { .ifr_data = (void *)&info };
+
+	memcpy(ifr.ifr_name, packet->segment.where,
+	       strnlen(packet->segment.where, IF_NAMESIZE - 1));
+	/* Without an answer it is empty. */
+	(void)ioctl(packet->source.fd, SIOCETHTOOL, &ifr);
+	return info;
+}
+
+/* A device on a bus, whose address is like 0000:00:03.0, gets packets from a cable. */
+static bool is_nic(const struct ethtool_drvinfo *info)
+{
+	return memchr(info->bus_info, ':', sizeof(info->bus_info));
+}
+
+/* Whether frames stay in this kernel, up to another interface. */
+static bool is_virtual(const struct ethtool_drvinfo *info)
+{
+	static const char *const drivers[] = { "bridge", "veth", "tun" };
+	size_t i;
+
+	for (i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+		if (!strncmp(info->driver, drivers[i], sizeof(info->driver)))
+			return true;
+	return false;
+}
+
+static bool choose_gso(struct packet *packet, struct pvr_error *err)
+{
+	const struct ethtool_drvinfo info = driver_of(packet);
+	bool is_possible = kernel_has_gso();
+
+	if (packet->gso == PVR_SEGMENT_GSO_ON && !is_possible)
+		return pvr_fail(
+			err, "wire-gso=on needs Linux 6.2 or later: omit it, or use wire-gso=off");
+	packet->has_vnet = is_possible && (packet->gso == PVR_SEGMENT_GSO_ON || !is_nic(&info));
+	packet->sends_gso = packet->has_vnet &&
+			    (packet->gso == PVR_SEGMENT_GSO_ON ||
+			     (packet->gso == PVR_SEGMENT_GSO_AUTO && is_virtual(&info)));
 	return true;
 }
 
@@ -323,9 +413,10 @@ static bool open_interface(struct packet *packet, struct pvr_engine *engine, str
 
 static bool open_packet(struct packet *packet, struct pvr_engine *engine, struct pvr_error *err)
 {
-	if (!open_socket(packet, err) || !set_options(packet, err) ||
+	if (!open_socket(packet, err) || !choose_gso(packet, err) || !set_options(packet, err) ||
 	    !open_interface(packet, engine, err))
 		return false;
+	pvr_port_set_gso(packet->segment.port, packet->sends_gso);
 	if (pvr_loop_add(packet->segment.loop, &packet->source, EPOLLIN) < 0)
 		return pvr_fail(err, "cannot watch a packet socket: %s", strerror(errno));
 	if (!is_up(packet))
@@ -339,6 +430,7 @@ static void destroy(struct pvr_segment *segment)
 
 	pvr_loop_timer_disarm(&packet->timer);
 	pvr_loop_remove(&packet->source);
+	pvr_packet_ring_close(&packet->ring);
 	if (packet->source.fd >= 0)
 		close(packet->source.fd);
 	if (segment->port)
@@ -357,6 +449,7 @@ static struct pvr_segment *create(const struct pvr_segment_env *env, const char 
 	}
 	pvr_segment_init(&packet->segment, &pvr_segment_packet, env, where);
 	memcpy(packet->mac, env->mac, sizeof(packet->mac));
+	packet->gso = env->gso;
 	packet->source = (struct pvr_source){ .fd = -1, .ready = packet_ready };
 	packet->timer.expired = look_again;
 	if (open_packet(packet, env->engine, err))

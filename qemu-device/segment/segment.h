@@ -14,6 +14,13 @@
 
 struct pvr_segment;
 
+/* Whether frames of several packets are sent ("wire-gso"). */
+enum pvr_segment_gso {
+	PVR_SEGMENT_GSO_AUTO, /* by an interface of this kernel that is no NIC */
+	PVR_SEGMENT_GSO_ON,
+	PVR_SEGMENT_GSO_OFF,
+};
+
 struct pvr_segment_env {
 	struct pvr_loop *loop; /* its thread gives the frames to the engine */
 	struct pvr_engine *engine;
@@ -21,6 +28,7 @@ struct pvr_segment_env {
 	void *opaque;
 	const char *name; /* of the adapter, for logs */
 	const uint8_t *mac; /* of the adapter, 6 bytes */
+	enum pvr_segment_gso gso;
 };
 
 /*

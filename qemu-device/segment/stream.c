@@ -79,32 +79,59 @@ static void keep_rest(struct stream *stream, const struct iovec iov[2], size_t s
 	}
 }
 
-static bool send_locked(struct stream *stream, const uint8_t *frame, size_t bytes)
+/* Sends a batch in one system call. Return: frames that were taken, of which one may be kept. */
+static unsigned int send_batch(struct stream *stream, const struct pvr_port_frame *frames,
+			       unsigned int count)
 {
-	uint32_t length = htonl((uint32_t)bytes);
-	struct iovec iov[2] = { { &length, sizeof(length) }, { (void *)(uintptr_t)frame, bytes } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	uint32_t lengths[BATCH];
+	struct iovec iov[2 * BATCH];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 * (size_t)count };
+	unsigned int i;
 	ssize_t n;
+	size_t left;
 
-	/* Without a connection frames are lost, as on a cable that is not plugged in. */
-	if (stream->fd < 0 || sizeof(length) + bytes > OUTPUT_BYTES)
-		return true;
-	if (!flush(stream))
-		return false;
+	for (i = 0; i < count; i++) {
+		lengths[i] = htonl(frames[i].bytes);
+		iov[2 * i] = (struct iovec){ &lengths[i], sizeof(lengths[i]) };
+		iov[2 * i + 1] = (struct iovec){ frames[i].data, frames[i].bytes };
+	}
 	n = sendmsg(stream->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0)
-		return errno != EAGAIN && errno != ENOBUFS;
-	keep_rest(stream, iov, (size_t)n);
-	return true;
+		return errno == EAGAIN || errno == ENOBUFS ? 0 : count;
+	left = (size_t)n;
+	for (i = 0; i < count && left >= LENGTH_BYTES + frames[i].bytes; i++)
+		left -= LENGTH_BYTES + frames[i].bytes;
+	if (i == count || !left)
+		return i;
+	keep_rest(stream, &iov[2 * i], left);
+	return i + 1;
 }
 
-static bool port_send(void *opaque, const uint8_t *frame, size_t bytes)
+static unsigned int send_locked(struct stream *stream, const struct pvr_port_frame *frames,
+				unsigned int count)
+{
+	unsigned int done = 0, n, taken;
+
+	/* Without a connection frames are lost, as on a cable that is not plugged in. */
+	if (stream->fd < 0)
+		return count;
+	do {
+		if (!flush(stream))
+			return done;
+		n = count - done < BATCH ? count - done : BATCH;
+		taken = send_batch(stream, frames + done, n);
+		done += taken;
+	} while (done < count && taken == n && !stream->rest);
+	return done;
+}
+
+static unsigned int port_send(void *opaque, const struct pvr_port_frame *frames, unsigned int count)
 {
 	struct stream *stream = opaque;
-	bool taken;
+	unsigned int taken;
 
 	pthread_mutex_lock(&stream->lock);
-	taken = send_locked(stream, frame, bytes);
+	taken = send_locked(stream, frames, count);
 	pthread_mutex_unlock(&stream->lock);
 	return taken;
 }
@@ -130,7 +157,7 @@ static void disconnect(struct stream *stream)
 }
 
 /* Lists whole frames. @used: set to their bytes. Return: their number, or -1 for a bad length. */
-static int list_frames(struct stream *stream, struct iovec frames[BATCH], size_t *used)
+static int list_frames(struct stream *stream, struct pvr_port_frame frames[BATCH], size_t *used)
 {
 	uint32_t length;
 	int n = 0;
@@ -143,7 +170,10 @@ static int list_frames(struct stream *stream, struct iovec frames[BATCH], size_t
 			return -1;
 		if (stream->filled - *used - LENGTH_BYTES < length)
 			break;
-		frames[n++] = (struct iovec){ stream->input + *used + LENGTH_BYTES, length };
+		frames[n++] = (struct pvr_port_frame){
+			.data = stream->input + *used + LENGTH_BYTES,
+			.bytes = length,
+		};
 		*used += LENGTH_BYTES + length;
 	}
 	return n;
@@ -152,7 +182,7 @@ static int list_frames(struct stream *stream, struct iovec frames[BATCH], size_t
 /* Return: false if the peer does not send frames. */
 static bool take_frames(struct stream *stream)
 {
-	struct iovec frames[BATCH];
+	struct pvr_port_frame frames[BATCH];
 	size_t used;
 	int n;
 

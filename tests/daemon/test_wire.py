@@ -51,7 +51,7 @@ def test_frames_that_are_no_roce_are_dropped(daemon, wire):
         # Those that end inside of a header are malformed.
         other, malformed = counters.pop("wire_rx_other"), counters.pop("wire_rx_malformed")
         assert other > 1500 and malformed > 50 and other + malformed == counters.pop("wire_rx_frames")
-        assert counters == dict.fromkeys(("wire_rx_icrc", "wire_rx_unknown", "wire_tx_frames", "wire_tx_full", "wire_retransmits",
+        assert counters == dict.fromkeys(("wire_rx_icrc", "wire_rx_unknown", "wire_rx_lost", "wire_tx_frames", "wire_tx_full", "wire_retransmits",
                                              "wire_tx_cnps", "wire_rx_cnps"), 0)
         qemu.settimeout(0.2)
         with pytest.raises(TimeoutError):

@@ -33,7 +33,7 @@ class Daemon(daemon_process.Daemon):
         self.folder = lab.folder / self.name
         self.folder.mkdir()
         self.control, self.log_path = self.folder / "control", self.folder / "log"
-        self.settings = {"fabric": lab.fabrics[number]} if number in lab.fabrics else {}
+        self.settings = {**lab.settings, **({"fabric": lab.fabrics[number]} if number in lab.fabrics else {})}
         if lab.is_wire:
             self.settings["wire"] = "eth:eth0"
         self.child = None
@@ -99,15 +99,17 @@ class Run:
 
 class Lab:
     """Hosts with a guest each: guest N on host N. `pipe`: tcp, tls with a pre-shared key, or a pair of these for hosts 1
-    and 2, or "other key". With etcd=True one more host runs etcd, which is the directory of the others."""
+    and 2, or "other key", or "wire". `settings`: more of each adapter. With etcd=True one more host runs etcd, which is the directory of the others."""
 
-    def __init__(self, folder, hosts=2, pipe="tcp", netem=False, args=(), guests_per_host=1, fabrics=None, etcd=False):
+    def __init__(self, folder, hosts=2, pipe="tcp", netem=False, args=(), guests_per_host=1, fabrics=None, etcd=False,
+                 mtu=1500, settings=None):
         self.folder = folder
-        self.hosts = Hosts(hosts + etcd, netem)
+        self.hosts = Hosts(hosts + etcd, netem, mtu)
         self.etcd_host = hosts + 1
         self.etcd, self.etcd_options = self._new_etcd(secure=pipe != "tcp") if etcd else (None, [])
         self.fabrics = fabrics or {}
         self.is_wire = pipe == "wire"
+        self.settings = settings or {}
         self.runs = []
         self.numbers = itertools.count(1)
         how = {"tcp": ["--insecure"], "tls": self._new_key("psk"), "other key": self._new_key("other"), "wire": []}

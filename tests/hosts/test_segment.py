@@ -2,6 +2,7 @@
 """Adapters of pvrdmads that do not know of each other, with wires to the Ethernet between their hosts."""
 
 import re
+import signal
 import time
 
 import pytest
@@ -28,6 +29,65 @@ def test_data_are_right_and_the_path_is_shown(lab):
         assert counter(daemon, "rx_frames") > 1000 and counter(daemon, "rx_malformed") == counter(daemon, "rx_icrc") == 0
 
 
+def packets_at(lab, host):
+    """Packets that the interface has received; a frame of several counts once."""
+    return int(re.search(r"eth0: *\d+ +(\d+)", lab.hosts.run(host, "cat", "/proc/self/net/dev"))[1])
+
+
+@pytest.mark.parametrize("mtu", [1500, 4200])
+@pytest.mark.parametrize("gso", ["auto", "off"])
+def test_packets_share_frames_with_gso(start_lab, gso, mtu):
+    lab = start_lab(pipe="wire", mtu=mtu, settings={"wire-gso": gso})
+    assert_right(lab.verify(seconds=2))
+    for number, daemon in lab.daemons.items():
+        frames = counter(daemon, "rx_frames")
+        assert frames > 1000 and counter(daemon, "rx_malformed") == counter(daemon, "rx_icrc") == 0
+        assert packets_at(lab, number) < frames * 0.8 if gso == "auto" else packets_at(lab, number) >= frames
+
+
+def test_frames_of_several_packets_arrive_at_an_interface_that_sends_none(start_lab):
+    """A macvlan is no bridge, veth or tap, and the kernel passes frames of its veth to it whole."""
+    lab = start_lab(pipe="wire", start=False)
+    lab.hosts.start()
+    lab.hosts.run(1, "ip", "link", "add", "link", "eth0", "name", "own0", "address", "52:54:00:12:34:01", "type",
+                  "macvlan", "mode", "bridge")
+    lab.hosts.run(1, "ip", "link", "set", "own0", "up")
+    lab.daemons[1].settings["wire"] = "eth:own0"
+    for daemon in lab.daemons.values():
+        daemon.start()
+    assert_right(lab.verify(seconds=2))
+    assert packets_at(lab, 1) < counter(lab.daemons[1], "rx_frames") * 0.8
+    assert packets_at(lab, 2) >= counter(lab.daemons[2], "rx_frames")
+    assert counter(lab.daemons[1], "rx_malformed") == counter(lab.daemons[1], "rx_icrc") == 0
+
+
+FLOOD = """
+import socket, struct, sys
+sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sock.bind(("eth0", 0))
+udp = struct.pack("!HHHH", 49152, 4791, 32, 0) + bytes(24)
+ip = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, bytes([10, 99, 0, 2]), bytes([10, 99, 0, 1])))
+ip[10:12] = struct.pack("!H", 65535 - sum(struct.unpack("!10H", ip)) % 65535)
+for _ in range(int(sys.argv[1])):
+    sock.send(bytes.fromhex("525400123401 020000000001 0800") + ip + udp)
+"""
+
+
+def test_frames_without_room_in_the_ring_are_counted(lab):
+    one = lab.daemons[1]
+
+    def flood(frames):
+        lab.hosts.run(2, "python3", "-c", FLOOD, str(frames))
+
+    one.child.send_signal(signal.SIGSTOP)
+    flood(5000)
+    one.child.send_signal(signal.SIGCONT)
+    # Losses are counted with the next frame that has a slot.
+    wait_until(lambda: flood(1) or counter(one, "rx_lost") + counter(one, "rx_frames") > 5000, "all frames are counted")
+    assert counter(one, "rx_lost") > 1000 and counter(one, "rx_malformed") == counter(one, "rx_frames") > 100
+    assert_right(lab.verify(seconds=1))
+
+
 def test_addresses_of_ipv4_are_reached(lab):
     assert_right(lab.verify(seconds=1, ipv4=True))
 
@@ -37,7 +97,7 @@ def test_frames_of_other_machines_are_left_alone(lab):
     send = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(bytes(60), ('10.99.0.2', 4791))"
     for _ in range(3):
         lab.hosts.run(1, "python3", "-c", send)
-    assert int(re.search(r"eth0: *\d+ +(\d+)", lab.hosts.run(2, "cat", "/proc/self/net/dev"))[1]) >= 3
+    assert packets_at(lab, 2) >= 3
     assert [counter(daemon, "rx_frames") for daemon in lab.daemons.values()] == [0, 0]
 
 

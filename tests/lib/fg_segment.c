@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "fg_ram.h"
+#include "roce/gso.h"
 
 #define FRAME_MAX 9216
 #define BATCH 16
@@ -17,6 +18,7 @@ struct frame {
 	TAILQ_ENTRY(frame) link;
 	uint64_t due;
 	size_t bytes;
+	uint16_t segment;
 	uint8_t data[];
 };
 
@@ -29,7 +31,7 @@ struct node {
 	struct pvr_port *port;
 	struct frames to; /* on their way to it */
 	unsigned int count;
-	uint64_t sent;
+	uint64_t sent, merged;
 	uint8_t last[FRAME_MAX];
 	size_t last_bytes;
 };
@@ -82,7 +84,7 @@ static void insert(struct node *to, struct frame *frame)
 		TAILQ_INSERT_HEAD(&to->to, frame, link);
 }
 
-static void put(struct node *to, const uint8_t *data, size_t bytes, bool first)
+static void put(struct node *to, const uint8_t *data, size_t bytes, uint16_t segment, bool first)
 {
 	struct frame *frame = malloc(sizeof(*frame) + bytes);
 
@@ -90,6 +92,7 @@ static void put(struct node *to, const uint8_t *data, size_t bytes, bool first)
 		fg_die("no memory for a frame");
 	frame->due = to->host->now + delay_of(to->segment);
 	frame->bytes = bytes;
+	frame->segment = segment;
 	memcpy(frame->data, data, bytes);
 	if (first && !TAILQ_EMPTY(&to->to))
 		frame->due = TAILQ_FIRST(&to->to)->due;
@@ -114,7 +117,7 @@ static void haunt(struct fg_segment *segment)
 	const struct ghost *ghost = &segment->ghosts[next_random(segment) % GHOSTS];
 
 	if (ghost->to)
-		put(ghost->to, ghost->data, ghost->bytes, false);
+		put(ghost->to, ghost->data, ghost->bytes, 0, false);
 }
 
 static bool is_lost(struct fg_segment *segment)
@@ -131,17 +134,15 @@ static bool is_lost(struct fg_segment *segment)
 	return true;
 }
 
-static bool send_frame(void *opaque, const uint8_t *data, size_t bytes)
+/* A packet on its way, as the rules want it. */
+static void send_packet(struct node *from, const uint8_t *data, size_t bytes)
 {
-	struct node *from = opaque;
 	struct fg_segment *segment = from->segment;
 	struct node *to = &segment->node[!from->number];
 	uint8_t copy[FRAME_MAX];
 
 	if (bytes > FRAME_MAX)
 		fg_die("a frame of %zu bytes", bytes);
-	if (segment->rules.room && to->count >= segment->rules.room)
-		return false;
 	from->sent++;
 	memcpy(from->last, data, bytes);
 	from->last_bytes = bytes;
@@ -150,17 +151,55 @@ static bool send_frame(void *opaque, const uint8_t *data, size_t bytes)
 	if (hit(segment, segment->rules.ghost))
 		haunt(segment);
 	if (is_lost(segment))
-		return true;
+		return;
 	memcpy(copy, data, bytes);
 	if (hit(segment, segment->rules.damage))
 		copy[next_random(segment) % bytes] ^= (uint8_t)(1u << next_random(segment) % 8);
-	put(to, copy, bytes, hit(segment, segment->rules.swap));
+	put(to, copy, bytes, 0, hit(segment, segment->rules.swap));
 	if (hit(segment, segment->rules.repeat))
-		put(to, copy, bytes, false);
-	return true;
+		put(to, copy, bytes, 0, false);
 }
 
-static const struct pvr_port_ops port_ops = { .send = send_frame };
+/* As Linux cuts it: checksums of UDP are those of the packets. */
+static void send_cut(struct node *from, const struct pvr_port_frame *frame)
+{
+	struct pvr_roce_cut cut;
+	uint8_t *copy = malloc(frame->bytes), *packet;
+	size_t bytes;
+
+	if (!copy)
+		fg_die("no memory for a frame");
+	memcpy(copy, frame->data, frame->bytes);
+	if (!pvr_roce_cut_begin(&cut, copy, frame->bytes, frame->segment))
+		fg_die("a frame of several packets has no UDP header");
+	if (cut.headers != frame->headers)
+		fg_die("%u bytes of headers instead of %zu", frame->headers, cut.headers);
+	while ((packet = pvr_roce_cut_next(&cut, &bytes)))
+		send_packet(from, packet, bytes);
+	free(copy);
+}
+
+static unsigned int send_frames(void *opaque, const struct pvr_port_frame *frames,
+				unsigned int count)
+{
+	struct node *from = opaque, *to = &from->segment->node[!from->number];
+	const struct fg_segment_rules *rules = &from->segment->rules;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (rules->room && to->count >= rules->room)
+			return i;
+		from->merged += frames[i].segment != 0;
+		if (!frames[i].segment)
+			send_packet(from, frames[i].data, frames[i].bytes);
+		else if (!rules->whole)
+			send_cut(from, &frames[i]);
+		else if (!is_lost(from->segment))
+			put(to, frames[i].data, frames[i].bytes, frames[i].segment, false);
+	}
+	return count;
+}
+
+static const struct pvr_port_ops port_ops = { .send = send_frames };
 
 /* ------------------------------------------------------------------------------ delivery */
 
@@ -181,12 +220,14 @@ static unsigned int take(struct node *node, struct frame *frames[BATCH])
 static bool deliver(struct node *node)
 {
 	struct frame *frames[BATCH];
-	struct iovec iov[BATCH];
+	struct pvr_port_frame input[BATCH];
 	unsigned int n = take(node, frames);
 
 	for (unsigned int i = 0; i < n; i++)
-		iov[i] = (struct iovec){ frames[i]->data, frames[i]->bytes };
-	pvr_port_input(node->port, iov, n);
+		input[i] = (struct pvr_port_frame){ .data = frames[i]->data,
+						    .bytes = (uint32_t)frames[i]->bytes,
+						    .segment = frames[i]->segment };
+	pvr_port_input(node->port, input, n);
 	for (unsigned int i = 0; i < n; i++)
 		free(frames[i]);
 	return n;
@@ -298,7 +339,7 @@ struct fg_segment_rules *fg_segment_rules(struct fg_segment *segment)
 void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
 		       size_t bytes)
 {
-	put(&segment->node[host], frame, bytes, false);
+	put(&segment->node[host], frame, bytes, 0, false);
 }
 
 const uint8_t *fg_segment_last(const struct fg_segment *segment, unsigned int host, size_t *bytes)
@@ -318,4 +359,15 @@ struct pvr_port_stats fg_segment_stats(struct fg_segment *segment, unsigned int 
 
 	pvr_port_get_stats(segment->node[host].port, &stats);
 	return stats;
+}
+
+void fg_segment_set_gso(struct fg_segment *segment, bool on)
+{
+	for (unsigned int i = 0; i < FG_SEGMENT_HOSTS; i++)
+		pvr_port_set_gso(segment->node[i].port, on);
+}
+
+uint64_t fg_segment_merged(const struct fg_segment *segment, unsigned int host)
+{
+	return segment->node[host].merged;
 }

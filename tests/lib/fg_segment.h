@@ -24,6 +24,7 @@ struct fg_segment_rules {
 	uint64_t delay; /* ns */
 	uint64_t jitter; /* ns at most, in addition; frames overtake each other */
 	bool cut; /* all are lost */
+	bool whole; /* frames of several packets arrive as they are, else cut */
 };
 
 struct fg_segment;
@@ -40,6 +41,10 @@ void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint
 const uint8_t *fg_segment_last(const struct fg_segment *segment, unsigned int host, size_t *bytes);
 /* Frames that @host has sent so far, whether they were lost or not. */
 uint64_t fg_segment_sent(const struct fg_segment *segment, unsigned int host);
+/* Whether the engines may send frames of several packets; not at first. */
+void fg_segment_set_gso(struct fg_segment *segment, bool on);
+/* Those that @host has sent so far. */
+uint64_t fg_segment_merged(const struct fg_segment *segment, unsigned int host);
 struct pvr_port_stats fg_segment_stats(struct fg_segment *segment, unsigned int host);
 
 #endif /* FG_SEGMENT_H */

@@ -18,17 +18,44 @@ T_SETUP(lossy, rc)
 static const struct adversary {
 	const char *label;
 	struct fg_segment_rules rules;
+	bool gso; /* frames have several packets, which the segment cuts */
 } adversaries[] = {
-	{ "loss 0.5 %", { .seed = 1, .lose = 5 } },
-	{ "loss 10 %", { .seed = 2, .lose = 100 } },
-	{ "loss 30 %", { .seed = 3, .lose = 300 } },
-	{ "repetition", { .seed = 4, .repeat = 300 } },
-	{ "reordering", { .seed = 5, .swap = 200 } },
-	{ "damage", { .seed = 6, .damage = 100 } },
-	{ "delay", { .seed = 7, .delay = 6000000 } },
-	{ "no room", { .seed = 8, .room = 3 } },
-	{ "all", { .seed = 9, .lose = 50, .repeat = 50, .swap = 50, .damage = 50, .room = 20 } },
+	{ "loss 0.5 %", .rules = { .seed = 1, .lose = 5 } },
+	{ "loss 10 %", .rules = { .seed = 2, .lose = 100 } },
+	{ "loss 30 %", .rules = { .seed = 3, .lose = 300 } },
+	{ "repetition", .rules = { .seed = 4, .repeat = 300 } },
+	{ "reordering", .rules = { .seed = 5, .swap = 200 } },
+	{ "damage", .rules = { .seed = 6, .damage = 100 } },
+	{ "delay", .rules = { .seed = 7, .delay = 6000000 } },
+	{ "no room", .rules = { .seed = 8, .room = 3 } },
+	{ "all",
+	  .rules = { .seed = 9, .lose = 50, .repeat = 50, .swap = 50, .damage = 50, .room = 20 } },
+	{ "GSO", .rules = { .seed = 10 }, .gso = true },
+	{ "GSO, loss 10 %", .rules = { .seed = 11, .lose = 100 }, .gso = true },
+	{ "GSO, loss 30 %", .rules = { .seed = 12, .lose = 300 }, .gso = true },
+	{ "GSO, no room", .rules = { .seed = 13, .room = 3 }, .gso = true },
+	{ "GSO, all",
+	  .rules = { .seed = 14, .lose = 50, .repeat = 50, .swap = 50, .damage = 50, .room = 20 },
+	  .gso = true },
+	{ "GSO, whole", .rules = { .seed = 15, .whole = true }, .gso = true },
+	{ "GSO, whole, loss 10 %", .rules = { .seed = 16, .lose = 100, .whole = true },
+	  .gso = true },
 };
+
+static void use(struct t_env *env, const struct adversary *row)
+{
+	*fg_segment_rules(env->segment) = row->rules;
+	fg_segment_set_gso(env->segment, row->gso);
+}
+
+/* Frames of several packets were sent, or none. */
+static void expect_merged(struct t_env *env, const struct adversary *row)
+{
+	if (row->gso)
+		assert_true(fg_segment_merged(env->segment, 0) > 0);
+	else
+		assert_int_equal(fg_segment_merged(env->segment, 0), 0);
+}
 
 static void settle(struct t_env *env)
 {
@@ -59,15 +86,16 @@ static void one_round(struct t_env *env, uint32_t i)
 
 TEST_CASES(lossy, test_sends_arrive_once_and_in_order, adversaries)
 {
-	*fg_segment_rules(env->segment) = row->rules;
+	use(env, row);
 	for (uint32_t i = 0; i < ROUNDS; i++)
 		one_round(env, i);
 	expect_no_cqe(&env->b.rcq);
+	expect_merged(env, row);
 }
 
 TEST_CASES(lossy, test_writes_and_reads_have_all_bytes, adversaries)
 {
-	*fg_segment_rules(env->segment) = row->rules;
+	use(env, row);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		patient(env);
 		fg_fill(env->a.mr.va, LEN, i);
@@ -86,7 +114,7 @@ TEST_CASES(lossy, test_atomics_are_executed_once, adversaries)
 	uint64_t *word = (uint64_t *)env->b.mr.va;
 
 	*word = 0;
-	*fg_segment_rules(env->segment) = row->rules;
+	use(env, row);
 	for (uint32_t i = 0; i < 4 * ROUNDS; i++) {
 		patient(env);
 		t_post(&env->a, .wr_id = i, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
@@ -106,7 +134,7 @@ TEST_CASES(lossy, test_pipelined_requests_complete_in_order, adversaries)
 {
 	const uint32_t n = 32;
 
-	*fg_segment_rules(env->segment) = row->rules;
+	use(env, row);
 	patient(env);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % 3 == 0)
@@ -154,7 +182,11 @@ TEST_CASES(rc, test_reads_are_asked_for_in_parts, adversaries)
 	request = segment_last(env, 0);
 	assert_int_equal(request.frame.opcode, PVR_ROCE_OP_READ_REQUEST);
 	assert_int_equal(request.frame.length, 64 * 256);
-	*fg_segment_rules(env->segment) = row->rules;
+	use(env, row);
+	for (uint32_t i = 0; i < 8; i++) {
+		patient(env);
+		fg_settle(env->host, 20 * FG_MS);
+	}
 	settle(env);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(env->a.mr.va, 2 * LEN, 5), 2 * LEN);

@@ -330,7 +330,7 @@ TEST(written, test_right_packets_of_a_message_are_executed)
 		assert_int_equal(((uint8_t *)env->b.mr.va)[i], 0x77);
 }
 
-/* Both ends have agreed on their number. The answers wait for room on the segment. */
+/* Both ends have agreed on their number. Answers that are not gathered wait for room. */
 TEST(written, test_more_reads_than_max_dest_rd_atomic_get_nak_0x61)
 {
 	struct segment_frame read = read_request(env, 1);
@@ -341,7 +341,7 @@ TEST(written, test_more_reads_than_max_dest_rd_atomic_get_nak_0x61)
 	segment_inject(env, 0, &read); /* takes the room */
 	rules->delay = 0;
 	rules->room = 1;
-	for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
+	for (uint32_t i = 0; i < PVR_ETH_TX_FRAMES + qp->attr.max_dest_rd_atomic; i++) {
 		segment_inject(env, 1, &read);
 		read.frame.psn++;
 	}
@@ -350,6 +350,7 @@ TEST(written, test_more_reads_than_max_dest_rd_atomic_get_nak_0x61)
 	segment_inject(env, 1, &read);
 	assert_int_equal(qp->state, PVR_QPS_ERR);
 	rules->room = 0;
+	fg_settle(env->host, FG_MS);
 	assert_int_equal(answer_of(env, &read), PVR_ETH_NAK_INVALID);
 }
 

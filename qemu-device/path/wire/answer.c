@@ -238,17 +238,18 @@ void pvr_eth_answer(struct pvr_eth_rq *rq)
 		pvr_eth_ack_behind(rq);
 }
 
-/* Queue pairs in turns, one for each run of the timer. */
+/* Queue pairs in turns, one for each run of the timer. Frames that had no room are first. */
 void pvr_eth_answer_timer(struct pvr_timer *timer)
 {
 	struct pvr_eth_adapter *wire =
 		(struct pvr_eth_adapter *)((char *)timer - offsetof(struct pvr_eth_adapter, timer));
 	struct pvr_eth_rq *rq = TAILQ_FIRST(&wire->answering);
 
-	if (!rq)
+	if (!pvr_eth_flush(wire) || !rq)
 		return;
 	pvr_eth_answer_stop(rq);
 	pvr_eth_answer(rq);
+	pvr_eth_flush(wire);
 	pvr_publish(wire->adapter);
 	if (!TAILQ_EMPTY(&wire->answering))
 		set_timer(wire, timer, 0);

@@ -50,6 +50,9 @@
 #define PVR_ETH_PAUSE_NS 100000u
 /* Responders whose pause ends in one run of the timer. */
 #define PVR_ETH_PAUSES 64u
+/* What an adapter has gathered for its port at most. */
+#define PVR_ETH_TX_FRAMES 32u
+#define PVR_ETH_TX_BYTES (160u << 10)
 /* Wait for room on the segment. */
 #define PVR_ETH_FULL_NS 100000u
 
@@ -128,6 +131,18 @@ struct pvr_eth_peer {
 	uint64_t messages, bytes; /* sent; read by others */
 };
 
+/*
+ * Frames that are gathered until the end of a quantum or of an input batch, so that a system
+ * call sends several. If the segment has no room, they stay until it has.
+ */
+struct pvr_eth_tx {
+	unsigned int first, count; /* of @frames: the first that is not sent, and their end */
+	size_t used; /* bytes of @buf */
+	unsigned int packets; /* of the last frame, which takes more; 0: it does not */
+	struct pvr_port_frame frames[PVR_ETH_TX_FRAMES];
+	uint8_t buf[PVR_ETH_TX_BYTES];
+};
+
 /* What an adapter has for its port. */
 struct pvr_eth_adapter {
 	struct pvr_adapter *adapter;
@@ -141,6 +156,7 @@ struct pvr_eth_adapter {
 	struct pvr_gid_quota lookups; /* of sources of frames */
 	uint32_t num_peers; /* written with the lock, read by others */
 	struct pvr_eth_peer peers[PVR_ETH_PEERS];
+	struct pvr_eth_tx tx;
 	struct {
 		struct pvr_eth_sq *sq;
 		struct pvr_eth_rq *rq;
@@ -154,6 +170,7 @@ struct pvr_port {
 	uint32_t mtu;
 	const struct pvr_port_ops *ops;
 	void *opaque;
+	bool gso; /* atomic */
 	LIST_HEAD(, pvr_eth_adapter) adapters; /* changes only while no worker runs */
 	struct pvr_port_stats stats; /* atomic */
 };
@@ -233,9 +250,17 @@ enum pvr_eth_sent {
 	PVR_ETH_FAULT, /* guest memory was unplugged */
 };
 
-/* Send @frame with its payload_bytes from @offset of @sg, which may be NULL without payload. */
+/*
+ * Send @frame with its payload_bytes from @offset of @sg, which may be NULL without payload. The
+ * next pvr_eth_flush() at the latest gives it to the port.
+ */
 enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 			       const struct pvr_sg *sg, uint64_t offset);
+/*
+ * Give the port what was gathered. What it has no room for is given to it again by a timer.
+ * Context: the adapter's lock is held. Return: whether nothing is left.
+ */
+bool pvr_eth_flush(struct pvr_eth_adapter *wire);
 /* A frame to the peer of a connected queue pair. Return: false if its source GID is gone. */
 bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp);
 

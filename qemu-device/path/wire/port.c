@@ -20,6 +20,7 @@
 #include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
+#include "roce/gso.h"
 
 struct pvr_port *pvr_port_create(struct pvr_engine *engine, const char *name, uint32_t mtu,
 				 const struct pvr_port_ops *ops, void *opaque)
@@ -42,6 +43,16 @@ void pvr_port_destroy(struct pvr_port *port)
 	free(port);
 }
 
+void pvr_port_set_gso(struct pvr_port *port, bool on)
+{
+	__atomic_store_n(&port->gso, on, __ATOMIC_RELAXED);
+}
+
+void pvr_port_lost(struct pvr_port *port, uint64_t count)
+{
+	pvr_eth_count(&port->stats.rx_lost, count);
+}
+
 void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stats)
 {
 	const struct pvr_port_stats *from = &port->stats;
@@ -53,6 +64,7 @@ void pvr_port_get_stats(const struct pvr_port *port, struct pvr_port_stats *stat
 		.rx_malformed = pvr_stat_get(&from->rx_malformed),
 		.rx_icrc = pvr_stat_get(&from->rx_icrc),
 		.rx_unknown = pvr_stat_get(&from->rx_unknown),
+		.rx_lost = pvr_stat_get(&from->rx_lost),
 		.tx_full = pvr_stat_get(&from->tx_full),
 		.retransmits = pvr_stat_get(&from->retransmits),
 		.tx_cnps = pvr_stat_get(&from->tx_cnps),
@@ -156,6 +168,7 @@ static void end_batch(struct pvr_eth_batch *batch)
 	if (!wire)
 		return;
 	pvr_eth_flush_ack(batch);
+	pvr_eth_flush(wire);
 	pvr_publish(wire->adapter);
 	pvr_adapter_unlock(wire->adapter);
 	batch->wire = NULL;
@@ -308,12 +321,29 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 		pvr_eth_count(&port->stats.rx_icrc, 1);
 }
 
-void pvr_port_input(struct pvr_port *port, const struct iovec *frames, unsigned int count)
+/* A frame of several packets is cut, in its own memory. */
+static void input_frame(struct pvr_port *port, struct pvr_eth_batch *batch,
+			const struct pvr_port_frame *frame)
+{
+	struct pvr_roce_cut cut;
+	uint8_t *packet;
+	size_t bytes;
+
+	if (!frame->segment ||
+	    !pvr_roce_cut_begin(&cut, frame->data, frame->bytes, frame->segment)) {
+		input_one(port, batch, frame->data, frame->bytes);
+		return;
+	}
+	while ((packet = pvr_roce_cut_next(&cut, &bytes)))
+		input_one(port, batch, packet, bytes);
+}
+
+void pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames, unsigned int count)
 {
 	struct pvr_eth_batch batch = { 0 };
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		input_one(port, &batch, frames[i].iov_base, frames[i].iov_len);
+		input_frame(port, &batch, &frames[i]);
 	end_batch(&batch);
 }

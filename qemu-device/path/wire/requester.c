@@ -610,6 +610,7 @@ static void probe(struct pvr_eth_sq *sq)
 		sq->next = pvr_eth_distance(message.psn, sq->una) < message.psns ? sq->una
 										 : message.psn;
 	send_one(sq, &message, true, &psns);
+	pvr_eth_flush(sq->qp->adapter->wire);
 	sq->next = next;
 }
 
@@ -699,6 +700,7 @@ enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max)
 		return PVR_QUANTUM_MORE;
 	sq->is_full = false;
 	result = send_some(sq, &burst);
+	pvr_eth_flush(qp->adapter->wire);
 	if (pvr_eth_is_sending(qp))
 		start_timer(sq);
 	return result;

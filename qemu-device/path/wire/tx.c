@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "rdma/capture.h"
+#include "roce/gso.h"
 
 #define HOP_LIMIT_DEFAULT 64
 #define PRIORITY_SHIFT 13 /* of a VLAN tag */
 #define VLAN_ID 0xfffu
+#define FRAME_MAX (PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX)
 
 bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp)
 {
@@ -44,32 +46,170 @@ static void complete_header(struct pvr_roce_frame *frame, const struct pvr_adapt
 		frame->hop_limit = HOP_LIMIT_DEFAULT;
 }
 
+/* ------------------------------------------------------------------------------- a batch */
+
+/* The last frame takes no more packets. */
+static void close_last(struct pvr_eth_tx *tx)
+{
+	struct pvr_port_frame *last;
+
+	if (!tx->packets)
+		return;
+	last = &tx->frames[tx->count - 1];
+	if (tx->packets > 1)
+		pvr_roce_gso_close(last->data, last->headers, last->bytes);
+	else
+		last->segment = 0;
+	tx->packets = 0;
+}
+
+static void set_timer(struct pvr_eth_adapter *wire)
+{
+	struct pvr_adapter *adapter = wire->adapter;
+
+	if (!pvr_timer_is_set(&wire->timer))
+		pvr_timer_set(&adapter->timers, &wire->timer,
+			      pvr_now(adapter->engine) + PVR_ETH_FULL_NS);
+}
+
+bool pvr_eth_flush(struct pvr_eth_adapter *wire)
+{
+	struct pvr_port *port = wire->port;
+	struct pvr_eth_tx *tx = &wire->tx;
+
+	if (!tx->count)
+		return true;
+	close_last(tx);
+	tx->first += port->ops->send(port->opaque, tx->frames + tx->first, tx->count - tx->first);
+	if (tx->first < tx->count) {
+		pvr_eth_count(&port->stats.tx_full, 1);
+		set_timer(wire);
+		return false;
+	}
+	tx->first = 0;
+	tx->count = 0;
+	tx->used = 0;
+	return true;
+}
+
+static bool has_room(const struct pvr_eth_tx *tx)
+{
+	return tx->count < PVR_ETH_TX_FRAMES && tx->used + FRAME_MAX <= sizeof(tx->buf);
+}
+
+/* Whether a packet with @bytes of UDP payload may be one more of the last frame. */
+static bool may_join(const struct pvr_eth_tx *tx, size_t bytes)
+{
+	const struct pvr_port_frame *last;
+
+	if (!tx->packets || tx->packets == PVR_ROCE_GSO_SEGMENTS)
+		return false;
+	last = &tx->frames[tx->count - 1];
+	return bytes <= last->segment && last->bytes + bytes <= PVR_ROCE_GSO_MAX;
+}
+
+/* Adds a packet to the last frame. Its UDP payload is at its end. */
+static void join(struct pvr_eth_tx *tx, size_t bytes)
+{
+	struct pvr_port_frame *last = &tx->frames[tx->count - 1];
+
+	last->bytes += (uint32_t)bytes;
+	tx->used += bytes;
+	tx->packets++;
+	if (bytes < last->segment)
+		close_last(tx);
+}
+
+/* Begins a frame with a packet at the end of the buffer. */
+static void begin(struct pvr_eth_tx *tx, size_t headers, size_t bytes, bool gso)
+{
+	close_last(tx);
+	tx->frames[tx->count++] = (struct pvr_port_frame){
+		.data = tx->buf + tx->used,
+		.bytes = (uint32_t)bytes,
+		.headers = (uint16_t)headers,
+		.segment = gso ? (uint16_t)(bytes - headers) : 0,
+	};
+	tx->packets = gso;
+	tx->used += bytes;
+}
+
+/* ------------------------------------------------------------------------------ a packet */
+
+/* Where a packet goes: its headers, of which the first @shared are left out in @at. */
+struct place {
+	uint8_t header[PVR_ROCE_HEADER_MAX];
+	size_t headers, shared;
+	uint8_t *at;
+};
+
+/* Finds a place for @frame behind what was gathered. */
+static void place(struct place *place, struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
+{
+	size_t udp, bytes;
+
+	frame->ip_id = (uint16_t)tx->packets;
+	place->headers = pvr_roce_build(place->header, frame);
+	udp = pvr_roce_gso_headers(place->header, place->headers);
+	bytes = pvr_roce_frame_bytes(place->headers, frame) - udp;
+	place->at = tx->buf + tx->used;
+	place->shared = 0;
+	if (may_join(tx, bytes) &&
+	    pvr_roce_gso_is_same_flow(tx->frames[tx->count - 1].data, place->header, udp)) {
+		place->shared = udp;
+	} else if (frame->ip_id) {
+		frame->ip_id = 0;
+		pvr_roce_build(place->header, frame);
+	}
+	memcpy(place->at, place->header + place->shared, place->headers - place->shared);
+}
+
 /* The payload is copied before its ICRC is computed: the guest may write to it meanwhile. */
+static bool fill(const struct place *place, struct pvr_adapter *adapter,
+		 const struct pvr_roce_frame *frame, const struct pvr_sg *sg, uint64_t offset,
+		 size_t *bytes)
+{
+	uint8_t *payload = place->at + place->headers - place->shared;
+	struct pvr_sg flat PVR_UNINITIALIZED;
+
+	if (frame->payload_bytes) {
+		pvr_sg_build_flat(&flat, adapter, payload, frame->payload_bytes);
+		if (pvr_sg_copy(&flat, 0, sg, offset, frame->payload_bytes))
+			return false;
+	}
+	*bytes = place->headers - place->shared +
+		 pvr_roce_finish_at(payload, place->header, place->headers, frame);
+	return true;
+}
+
 enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 			       const struct pvr_sg *sg, uint64_t offset)
 {
-	uint8_t buf[PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX];
-	struct pvr_port *port = adapter->wire->port;
-	struct pvr_sg flat PVR_UNINITIALIZED;
-	size_t headers, bytes;
+	struct pvr_eth_adapter *wire = adapter->wire;
+	bool captures = pvr_captures(adapter);
+	struct pvr_eth_tx *tx = &wire->tx;
+	struct place to;
+	size_t bytes;
 
 	/* As on a cable that is not plugged in. */
 	if (!adapter->link_up)
 		return PVR_ETH_SENT;
-	complete_header(frame, adapter);
-	headers = pvr_roce_build(buf, frame);
-	if (frame->payload_bytes) {
-		pvr_sg_build_flat(&flat, adapter, buf + headers, frame->payload_bytes);
-		if (pvr_sg_copy(&flat, 0, sg, offset, frame->payload_bytes))
-			return PVR_ETH_FAULT;
-	}
-	bytes = pvr_roce_finish(buf, headers, frame);
-	if (!port->ops->send(port->opaque, buf, bytes)) {
-		pvr_eth_count(&port->stats.tx_full, 1);
+	if (!has_room(tx) && !pvr_eth_flush(wire))
 		return PVR_ETH_FULL;
-	}
-	if (pvr_captures(adapter) && pvr_roce_transport(frame->opcode) != PVR_ROCE_UD)
-		pvr_capture_frame(adapter, true, buf, bytes, frame, headers);
-	pvr_eth_count(&port->stats.tx_frames, 1);
+	complete_header(frame, adapter);
+	if (captures)
+		close_last(tx);
+	place(&to, tx, frame);
+	if (!fill(&to, adapter, frame, sg, offset, &bytes))
+		return PVR_ETH_FAULT;
+	/* A capture has each packet by itself. */
+	if (captures && pvr_roce_transport(frame->opcode) != PVR_ROCE_UD)
+		pvr_capture_frame(adapter, true, to.at, bytes, frame, to.headers);
+	if (to.shared)
+		join(tx, bytes);
+	else
+		begin(tx, pvr_roce_gso_headers(to.header, to.headers), bytes,
+		      !captures && __atomic_load_n(&wire->port->gso, __ATOMIC_RELAXED));
+	pvr_eth_count(&wire->port->stats.tx_frames, 1);
 	return PVR_ETH_SENT;
 }

@@ -76,6 +76,7 @@ static void send_frame(struct pvr_adapter *from, struct pvr_roce_frame *frame,
 	peer = pvr_eth_peer_of(from->wire, dgram->av->dgid);
 	pvr_eth_count(&peer->messages, 1);
 	pvr_eth_count(&peer->bytes, dgram->payload->total);
+	pvr_eth_flush(from->wire);
 }
 
 enum pvr_ud_result pvr_eth_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,

@@ -41,12 +41,13 @@ class _Namespace:
 
 
 class Hosts:
-    """`count` hosts with addresses 10.99.0.1, 10.99.0.2 ..., each with one link to a common bridge.
+    """`count` hosts with addresses 10.99.0.1, 10.99.0.2 ..., each with one link to a common bridge, of this MTU.
 
     With netem=True a process takes the bridge's place: it can delay, drop and reorder frames, and is much slower."""
 
-    def __init__(self, count, netem=False):
+    def __init__(self, count, netem=False, mtu=1500):
         self.count = count
+        self.mtu = mtu
         # Root needs no user namespace, in which it would not be allowed to look at other processes.
         self.user = os.geteuid() != 0
         self.hub = None
@@ -71,7 +72,7 @@ class Hosts:
     def _make_bridge(self):
         self._ip("link add lab type bridge forward_delay 0", "link set lab up")
         for number, space in self.spaces.items():
-            self._ip(f"link add port{number} type veth peer name eth0 netns {space.holder.pid}",
+            self._ip(f"link add port{number} mtu {self.mtu} type veth peer name eth0 mtu {self.mtu} netns {space.holder.pid}",
                      f"link set port{number} master lab up")
 
     def _make_netem(self):

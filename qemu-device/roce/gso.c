@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* UDP segmentation offload: several RoCEv2 packets in one frame. */
+#include "roce/gso.h"
+
+#include <string.h>
+
+#include "roce/bytes.h"
+
+#define PROTOCOL_UDP 17
+#define IPV4_VERSION_IHL 0x45
+
+/* Offsets in the headers. */
+#define IPV4_LENGTH 2
+#define IPV4_ID 4
+#define IPV4_TTL 8
+#define IPV4_PROTOCOL 9
+#define IPV4_CHECKSUM 10
+#define IPV4_ADDRESSES 12
+#define IPV6_LENGTH 4
+#define IPV6_NEXT_HEADER 6
+#define IPV6_ADDRESSES 8
+#define UDP_LENGTH 4
+#define UDP_CHECKSUM 6
+
+/* Return: the offset of the IP header. */
+static size_t net_offset(const uint8_t *frame)
+{
+	return ETHERNET_BYTES + (get16(frame + 12) == ETHERTYPE_VLAN ? VLAN_BYTES : 0);
+}
+
+static bool is_ipv4(const uint8_t *frame, size_t net)
+{
+	return get16(frame + net - 2) == ETHERTYPE_IPV4;
+}
+
+size_t pvr_roce_gso_headers(const uint8_t *frame, size_t bytes)
+{
+	size_t net, headers;
+
+	if (bytes < ETHERNET_BYTES)
+		return 0;
+	net = net_offset(frame);
+	headers = net + IPV4_BYTES + UDP_BYTES;
+	if (bytes < headers)
+		return 0;
+	if (is_ipv4(frame, net))
+		return frame[net] == IPV4_VERSION_IHL && frame[net + IPV4_PROTOCOL] == PROTOCOL_UDP
+			       ? headers
+			       : 0;
+	headers = net + IPV6_BYTES + UDP_BYTES;
+	if (get16(frame + net - 2) != ETHERTYPE_IPV6 || bytes < headers ||
+	    frame[net + IPV6_NEXT_HEADER] != PROTOCOL_UDP)
+		return 0;
+	return headers;
+}
+
+bool pvr_roce_gso_is_same_flow(const uint8_t *a, const uint8_t *b, size_t headers)
+{
+	size_t net = net_offset(a), udp = headers - UDP_BYTES;
+	size_t ports = udp + UDP_LENGTH;
+
+	if (is_ipv4(a, net))
+		return !memcmp(a, b, net + IPV4_LENGTH) &&
+		       !memcmp(a + net + IPV4_TTL, b + net + IPV4_TTL, 2) &&
+		       !memcmp(a + net + IPV4_ADDRESSES, b + net + IPV4_ADDRESSES,
+			       ports - net - IPV4_ADDRESSES);
+	return !memcmp(a, b, net + IPV6_LENGTH) &&
+	       !memcmp(a + net + IPV6_NEXT_HEADER, b + net + IPV6_NEXT_HEADER,
+		       ports - net - IPV6_NEXT_HEADER);
+}
+
+/* Sets the length fields of @frame, which has @bytes bytes, and IPv4's checksum. */
+static void set_lengths(uint8_t *frame, size_t headers, size_t bytes)
+{
+	size_t net = net_offset(frame), udp = headers - UDP_BYTES;
+	uint8_t *ip = frame + net;
+
+	put16(frame + udp + UDP_LENGTH, (uint32_t)(bytes - udp));
+	if (!is_ipv4(frame, net)) {
+		put16(ip + IPV6_LENGTH, (uint32_t)(bytes - udp));
+		return;
+	}
+	put16(ip + IPV4_LENGTH, (uint32_t)(bytes - net));
+	put16(ip + IPV4_CHECKSUM, 0);
+	put16(ip + IPV4_CHECKSUM, ~ipv4_sum(ip) & 0xffff);
+}
+
+static uint32_t sum_of(const uint8_t *p, size_t bytes)
+{
+	uint32_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < bytes; i += 2)
+		sum += get16(p + i);
+	return sum;
+}
+
+void pvr_roce_gso_close(uint8_t *frame, size_t headers, size_t bytes)
+{
+	size_t net = net_offset(frame), udp = headers - UDP_BYTES;
+	size_t addresses = net + (is_ipv4(frame, net) ? IPV4_ADDRESSES : IPV6_ADDRESSES);
+	uint32_t sum =
+		PROTOCOL_UDP + (uint32_t)(bytes - udp) + sum_of(frame + addresses, udp - addresses);
+
+	set_lengths(frame, headers, bytes);
+	sum = (sum & 0xffff) + (sum >> 16);
+	put16(frame + udp + UDP_CHECKSUM, (sum + (sum >> 16)) & 0xffff);
+}
+
+bool pvr_roce_cut_begin(struct pvr_roce_cut *cut, uint8_t *frame, size_t bytes, size_t segment)
+{
+	size_t headers = pvr_roce_gso_headers(frame, bytes);
+
+	if (!headers || bytes <= headers || !segment)
+		return false;
+	cut->headers = headers;
+	memcpy(cut->header, frame, headers);
+	cut->at = frame + headers;
+	cut->left = bytes - headers;
+	cut->segment = segment;
+	cut->index = 0;
+	return true;
+}
+
+uint8_t *pvr_roce_cut_next(struct pvr_roce_cut *cut, size_t *bytes)
+{
+	size_t n = cut->left < cut->segment ? cut->left : cut->segment;
+	uint8_t *packet = cut->at - cut->headers;
+	uint8_t *ip = packet + net_offset(cut->header);
+
+	if (!n)
+		return NULL;
+	memcpy(packet, cut->header, cut->headers);
+	if (is_ipv4(packet, (size_t)(ip - packet)))
+		put16(ip + IPV4_ID, get16(ip + IPV4_ID) + (uint32_t)cut->index);
+	cut->index++;
+	cut->at += n;
+	cut->left -= n;
+	*bytes = cut->headers + n;
+	set_lengths(packet, cut->headers, *bytes);
+	return packet;
+}

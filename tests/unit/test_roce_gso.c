@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Frames of several packets: what is merged, how it is cut, lengths and checksums. */
+#include "core/objects.h"
+#include "roce/gso.h"
+#include "segment.h"
+
+#define MTU 1024u
+#define LEN (64u << 10)
+#define UDP_BYTES 8u
+#define ICRC_MAX (PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX)
+
+/* ------------------------------------------------------------------------------- cutting */
+
+/* What frames are made of. */
+static const struct kind {
+	const char *label;
+	enum pvr_roce_net net;
+	uint16_t vlan;
+	unsigned int packets;
+	uint32_t last; /* bytes of the last packet's payload */
+} kinds[] = {
+	{ "IPv4", PVR_ROCE_IPV4, 0, 5, MTU },	  { "IPv4 VLAN", PVR_ROCE_IPV4, 7, 5, MTU },
+	{ "IPv6", PVR_ROCE_IPV6, 0, 5, MTU },	  { "IPv6 VLAN", PVR_ROCE_IPV6, 7, 5, MTU },
+	{ "short last", PVR_ROCE_IPV4, 0, 3, 5 }, { "empty last", PVR_ROCE_IPV6, 0, 3, 0 },
+	{ "one", PVR_ROCE_IPV4, 0, 1, MTU },
+};
+
+static struct pvr_roce_frame packet_of(const struct kind *kind, unsigned int i)
+{
+	return (struct pvr_roce_frame){
+		.dst_mac = { 2, 1 },
+		.src_mac = { 2, 2 },
+		.vlan = kind->vlan,
+		.net = (uint8_t)kind->net,
+		.src_gid = { [10] = 0xff, 0xff, 10, 0, 0, 1 },
+		.dst_gid = { [10] = 0xff, 0xff, 10, 0, 0, 2 },
+		.hop_limit = 64,
+		.ip_id = (uint16_t)i,
+		.src_port = 0xc000,
+		.opcode = 0x07, /* WRITE_MIDDLE */
+		.pkey = 0xffff,
+		.dest_qpn = 5,
+		.psn = 100 + i,
+		.payload_bytes = i + 1 == kind->packets ? kind->last : MTU,
+	};
+}
+
+/* Packet @i by itself. Return: its bytes. */
+static size_t build(uint8_t *buf, const struct kind *kind, unsigned int i)
+{
+	struct pvr_roce_frame frame = packet_of(kind, i);
+	size_t headers = pvr_roce_build(buf, &frame);
+
+	memset(buf + headers, (int)i, frame.payload_bytes);
+	return pvr_roce_finish(buf, headers, &frame);
+}
+
+struct merged {
+	uint8_t data[PVR_ROCE_GSO_MAX + 64];
+	size_t headers, bytes, segment;
+};
+
+static void merge(struct merged *merged, const struct kind *kind)
+{
+	uint8_t buf[ICRC_MAX];
+	size_t bytes = build(merged->data, kind, 0);
+
+	merged->headers = pvr_roce_gso_headers(merged->data, bytes);
+	assert_int_not_equal(merged->headers, 0);
+	merged->segment = bytes - merged->headers;
+	for (unsigned int i = 1; i < kind->packets; i++) {
+		size_t next = build(buf, kind, i) - merged->headers;
+
+		assert_true(pvr_roce_gso_is_same_flow(merged->data, buf, merged->headers));
+		memcpy(merged->data + bytes, buf + merged->headers, next);
+		bytes += next;
+	}
+	pvr_roce_gso_close(merged->data, merged->headers, bytes);
+	merged->bytes = bytes;
+}
+
+/* Each packet is as if it had been sent alone, but for the checksum of UDP. */
+TEST_CASES_WITH(void **state, NULL, NULL, test_frame_is_cut_into_its_packets, kinds)
+{
+	static struct merged merged;
+	uint8_t expected[ICRC_MAX];
+	struct pvr_roce_frame frame;
+	size_t bytes, want, payload, end;
+	struct pvr_roce_cut cut;
+	uint8_t *packet;
+
+	(void)state;
+	merge(&merged, row);
+	assert_true(pvr_roce_cut_begin(&cut, merged.data, merged.bytes, merged.segment));
+	for (unsigned int i = 0; i < row->packets; i++) {
+		packet = pvr_roce_cut_next(&cut, &bytes);
+		assert_non_null(packet);
+		want = build(expected, row, i);
+		assert_int_equal(bytes, want);
+		assert_int_equal(pvr_roce_parse(packet, bytes, &frame, &payload, &end),
+				 PVR_ROCE_OK);
+		assert_int_equal(pvr_roce_check_icrc(packet, end), PVR_ROCE_OK);
+		memset(packet + merged.headers - 2, 0, 2);
+		assert_memory_equal(packet, expected, bytes);
+	}
+	assert_null(pvr_roce_cut_next(&cut, &bytes));
+}
+
+/* The sum over pseudo header and payload is then right with the complement of the whole. */
+TEST_CASES_WITH(void **state, NULL, NULL, test_checksum_is_that_of_the_pseudo_header, kinds)
+{
+	static struct merged merged;
+	size_t udp, addresses;
+	uint32_t sum;
+
+	(void)state;
+	merge(&merged, row);
+	udp = merged.headers - UDP_BYTES;
+	addresses = row->net == PVR_ROCE_IPV4 ? 8 : 32;
+	sum = 17 + (uint32_t)(merged.bytes - udp);
+	for (size_t i = udp - addresses; i < udp; i += 2)
+		sum += (uint32_t)merged.data[i] << 8 | merged.data[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	assert_int_equal(merged.data[udp + 6] << 8 | merged.data[udp + 7], sum);
+}
+
+TEST_PLAIN(test_packets_of_another_flow_are_not_merged)
+{
+	static const size_t other[] = { 0, 6, 15, 22, 26, 30, 34, 36 }; /* MACs to ports */
+	uint8_t a[ICRC_MAX], b[ICRC_MAX];
+	size_t headers = pvr_roce_gso_headers(a, build(a, &kinds[0], 0));
+
+	build(b, &kinds[0], 1);
+	assert_true(pvr_roce_gso_is_same_flow(a, b, headers));
+	for (size_t i = 0; i < COUNT(other); i++) {
+		b[other[i]] ^= 1;
+		assert_false(pvr_roce_gso_is_same_flow(a, b, headers));
+		b[other[i]] ^= 1;
+	}
+}
+
+/* All reads and writes are in the frame, for any length of a segment. */
+TEST_PLAIN(test_frames_that_cannot_be_cut_are_refused)
+{
+	struct pvr_roce_cut cut;
+	uint8_t buf[ICRC_MAX];
+	size_t bytes = build(buf, &kinds[0], 0), n;
+
+	for (size_t i = 0; i <= 42; i++)
+		assert_false(pvr_roce_cut_begin(&cut, buf, i, 100));
+	assert_false(pvr_roce_cut_begin(&cut, buf, bytes, 0));
+	assert_true(pvr_roce_cut_begin(&cut, buf, 43, 1));
+	assert_non_null(pvr_roce_cut_next(&cut, &n));
+	assert_int_equal(n, 43);
+	assert_null(pvr_roce_cut_next(&cut, &n));
+	buf[23] = 6; /* TCP */
+	assert_false(pvr_roce_cut_begin(&cut, buf, bytes, 100));
+	buf[12] = 0;
+	assert_false(pvr_roce_cut_begin(&cut, buf, bytes, 100));
+}
+
+/* ------------------------------------------------------------------------------- merging */
+
+T_SETUP(merging, rc_connected)
+{
+	fg_segment_set_gso(env->segment, true);
+}
+
+static void write_all(struct t_env *env, uint32_t len)
+{
+	fg_fill(env->a.mr.va, len, 3);
+	memset(env->b.mr.va, 0, len);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, len);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->a, 1);
+	assert_int_equal(fg_mismatch(env->b.mr.va, len, 3), len);
+}
+
+static const struct t_case arrivals[] = { { "cut", false }, { "whole", true } };
+
+/* FIRST has a header more, and IP's length has 16 bits: 1, 62 and 1 packets. */
+TEST_CASES(merging, test_message_of_64_packets_is_one_frame_of_several, arrivals)
+{
+	fg_segment_rules(env->segment)->whole = row->value;
+	write_all(env, LEN < env->b.mr.length ? LEN : (uint32_t)env->b.mr.length);
+	assert_in_range(fg_segment_merged(env->segment, 0), 1, 2);
+	assert_int_equal(fg_segment_stats(env->segment, 1).rx_malformed, 0);
+	assert_int_equal(fg_segment_stats(env->segment, 1).rx_icrc, 0);
+	assert_int_equal(fg_segment_stats(env->segment, 0).tx_frames,
+			 fg_segment_stats(env->segment, 1).rx_frames);
+}
+
+TEST(merging, test_small_writes_of_a_quantum_are_one_frame)
+{
+	for (uint32_t i = 0; i < 16; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 8 * i, 8);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 16; i++)
+		expect_written(&env->a, i);
+	assert_int_equal(fg_segment_merged(env->segment, 0), 1);
+	assert_int_equal(fg_segment_stats(env->segment, 0).tx_frames, 16);
+}
+
+TEST(rc_connected, test_packets_are_sent_alone_without_gso)
+{
+	write_all(env, 8 * MTU);
+	assert_int_equal(fg_segment_merged(env->segment, 0), 0);
+	assert_int_equal(fg_segment_stats(env->segment, 0).tx_frames, 8);
+}
+
+static void ignore(void *opaque, const struct pvr_captured *packet)
+{
+	(*(unsigned int *)opaque)++;
+	assert_true(packet->original <= ICRC_MAX);
+}
+
+/* Each packet is captured by itself. */
+TEST(merging, test_packets_are_sent_alone_while_they_are_captured)
+{
+	unsigned int packets = 0;
+	struct pvr_capture capture = { .snaplen = 64, .packet = ignore, .opaque = &packets };
+
+	pvr_adapter_set_capture(env->g[0]->adapter, &capture);
+	write_all(env, 8 * MTU);
+	pvr_adapter_set_capture(env->g[0]->adapter, NULL);
+	assert_int_equal(fg_segment_merged(env->segment, 0), 0);
+	assert_true(packets >= 9); /* and ACKs */
+}
+
+/* What is gathered when the segment is full is sent later, and nothing is sent twice. */
+TEST(merging, test_gathered_frames_wait_for_room)
+{
+	fg_segment_rules(env->segment)->room = 1;
+	write_all(env, 16 * MTU);
+	assert_true(fg_segment_stats(env->segment, 0).tx_full > 0);
+	assert_int_equal(fg_segment_stats(env->segment, 0).retransmits, 0);
+}
