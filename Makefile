@@ -65,6 +65,10 @@ bench-apps: host module provider ## Measure applications in two VMs, against Sof
 bench-hosts: deps host ## Measure two hosts, against iperf3, openssl, bare TCP and ib_write_bw: a table, build/bench/hosts.json
 	@scripts/bench/hosts
 
+.PHONY: bench-wire
+bench-wire: deps host ## Measure RoCEv2 on an Ethernet segment, against UDP and the pipe over TCP: a table, build/bench/wire.json
+	@scripts/bench/wire
+
 .PHONY: bench-directory
 bench-directory: deps host ## Measure a host among 10,000 in etcd, and a daemon with 200 peers: build/bench/directory.json
 	@scripts/bench/directory

@@ -19,19 +19,32 @@ struct bench {
 	struct fg_end from[MAX_QPS], to[MAX_QPS]; /* guest is NULL: it is elsewhere */
 	unsigned int qps, in_flight[MAX_QPS];
 	size_t offset[MAX_QPS];
-	uint32_t size, depth;
+	uint32_t size, depth, mtu;
 	double seconds;
 	uint64_t bytes;
 };
 
+static uint32_t path_mtu(uint32_t bytes)
+{
+	uint32_t mtu = PVR_MTU_256;
+
+	while (mtu < PVR_MTU_4096 && 128u << mtu < bytes)
+		mtu++;
+	if (128u << mtu != bytes)
+		fg_die("--mtu %u, expected 256, 512, 1024, 2048 or 4096", bytes);
+	return mtu;
+}
+
 static void open_ends(struct bench *bench, size_t bytes)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = DEPTH };
+	struct fg_conn conn = fg_conn_default;
 
+	conn.mtu = path_mtu(bench->mtu);
 	for (unsigned int i = 0; i < bench->qps; i++) {
 		guests_open_end(&bench->guests, 0, &bench->from[i], &spec, bytes);
 		guests_open_end(&bench->guests, 1, &bench->to[i], &spec, bytes);
-		guests_connect(&bench->guests, &bench->from[i], &bench->to[i], NULL);
+		guests_connect(&bench->guests, &bench->from[i], &bench->to[i], &conn);
 	}
 	guests_meet(&bench->guests);
 }
@@ -182,7 +195,8 @@ static const char help[] =
 	"  --size B     of the messages (default 1048576; write_lat: 8)\n"
 	"  --seconds S  how long (default 3)\n"
 	"  --qps N      connections at the same time (default 1, at most 64)\n"
-	"  --depth N    messages in flight on each (default 8, at most 64)\n" GUESTS_HELP
+	"  --depth N    messages in flight on each (default 8, at most 64)\n"
+	"  --mtu B      path MTU of the connections (default 1024)\n" GUESTS_HELP
 	"               (write_bw and read_bw only)\n\n"
 	"The result is one line of JSON. A program with --serve prints none.\n";
 
@@ -216,7 +230,7 @@ static double measure(struct bench *bench, const char *what)
 
 int main(int argc, char **argv)
 {
-	static struct bench bench = { .qps = 1, .depth = 8, .seconds = 3 };
+	static struct bench bench = { .qps = 1, .depth = 8, .mtu = 1024, .seconds = 3 };
 	const char *what = "write_bw";
 	const struct guests_option options[] = {
 		{ "what", GUESTS_TEXT, &what },
@@ -224,6 +238,7 @@ int main(int argc, char **argv)
 		{ "seconds", GUESTS_SECONDS, &bench.seconds },
 		{ "qps", GUESTS_NUMBER, &bench.qps },
 		{ "depth", GUESTS_NUMBER, &bench.depth },
+		{ "mtu", GUESTS_NUMBER, &bench.mtu },
 		{ 0 },
 	};
 	double value;

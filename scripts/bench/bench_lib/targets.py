@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Targets of the rows of native.json, vm.json, apps.json and hosts.json."""
+"""Targets of the rows of native.json, vm.json, apps.json, hosts.json and wire.json."""
 
 import re
 
@@ -40,6 +40,15 @@ TARGETS = [
     (r"hosts\.tls_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),
     (r"hosts\.verbs_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),
     (r"hosts\.write_lat\.8", Target("ratio", False, 1.5, "<= 1.5 x")),
+    (r"wire\.write_bw(_4096)?\.65536", Target("value", True, 2.5e9, ">= 2.5 GB/s")),
+    (r"wire\.write_bw_no_gso\.65536", Target("value", True, 0.4e9, ">= 0.4 GB/s")),
+    (r"wire\.write_bw_4096_no_gso\.65536", Target("value", True, 1.2e9, ">= 1.2 GB/s")),
+    (r"wire\.read_bw(_4096)?\.65536", Target("ratio", True, 0.64, ">= 0.64 x")),
+    (r"wire\.write_rate\.8", Target("value", True, 3e6, ">= 3 M/s")),
+    (r"wire\.write_rate_no_gso\.8", Target("value", True, 0.35e6, ">= 0.35 M/s")),
+    (r"wire\.write_lat\.8", Target("value", False, 12e-6, "<= 12 us")),
+    (r"wire\.cpu(_4096)?", Target("value", False, 0.6, "<= 0.6 s/GB")),
+    (r"wire\.cpu(_4096)?_no_gso", Target("value", False, 1.5, "<= 1.5 s/GB")),
     (r"apps\.nvme_random_read", Target("ratio", True, 5, ">= 5 x")),
     (r"apps\.nvme_(read|write)", Target("ratio", True, 20, ">= 20 x")),
     (r"vm\.pingpong_event\.4096", Target("ratio", False, 1 / 5, "<= 1/5")),
