@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The rules of an engine, shared by the files of this folder. */
+/* The rules of an engine and the state of a queue pair, shared by the files of this folder. */
 #ifndef PVR_FAULT_INTERNAL_H
 #define PVR_FAULT_INTERNAL_H
 
@@ -26,5 +26,46 @@ static inline void pvr_fault_count(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
+
+/* A rule that matches the queue pair. */
+struct pvr_fault_use {
+	struct pvr_fault *fault; /* valid while @gen is that of the engine's rules */
+	uint32_t id; /* of the fault */
+	struct pvr_fault_state state;
+};
+
+/* The state of a queue pair. */
+struct pvr_fault_sq {
+	uint8_t slots; /* of uses[], allocated */
+	uint8_t num; /* of uses[], in use */
+	uint64_t gen; /* of the rules in uses[] */
+	/* The request at the head of the send queue. */
+	bool is_known; /* its faults are decided: it was at the head before */
+	bool may_pass; /* this try of it is not lost */
+	uint32_t head; /* sq.head of the request */
+	uint16_t status; /* of its failure, or PVRDMA_WC_SUCCESS */
+	bool overflows; /* its completion finds a full CQ */
+	uint8_t rnr_by; /* 1 + index in uses[]: its next try gets an RNR NAK; 0: it does not */
+	uint8_t nak_by; /* likewise for a NAK for a sequence error */
+	uint64_t due; /* not sent before this time in ns */
+	uint32_t released; /* requests behind it whose delay ends with its own */
+	struct pvr_fault_use uses[];
+};
+
+/* sq.c */
+
+/* Return: whether a rule matches the requests of the queue pair. */
+bool pvr_fault_matches_qp(const struct pvr_qp *qp);
+/* Return: the state with the rules of now, or NULL: out of memory. */
+struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp);
+void pvr_fault_sq_free(struct pvr_qp *qp);
+
+/* decide.c */
+
+/* Decide all but the losses of a request that is new at the head. @posted: from it on */
+void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
+		     uint32_t posted);
+/* Return: whether this try of the request at the head is lost. */
+bool pvr_fault_is_lost(struct pvr_fault_sq *sq);
 
 #endif /* PVR_FAULT_INTERNAL_H */

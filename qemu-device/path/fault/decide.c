@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Faults on demand: the faults of the request at the head of a send queue. */
+#include "core/objects.h"
+#include "path/fault/internal.h"
+#include "rdma/requester.h"
+
+/* UC has no responses. */
+static bool has_status(const struct pvr_qp *qp, uint16_t status)
+{
+	return qp->type == PVR_QPT_RC || status == PVRDMA_WC_LOC_LEN_ERR ||
+	       status == PVRDMA_WC_LOC_QP_OP_ERR || status == PVRDMA_WC_LOC_PROT_ERR ||
+	       status == PVRDMA_WC_GENERAL_ERR;
+}
+
+static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, struct pvr_fault_use *use)
+{
+	const struct pvr_fault_rule *rule = &use->fault->rule;
+
+	if (!pvr_fault_fails(&use->state, rule) || sq->status || sq->overflows)
+		return;
+	if (rule->kinds & 1u << PVR_FAULT_CQ_OVERFLOW) {
+		sq->overflows = true;
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_CQ_OVERFLOW]);
+	} else if (has_status(qp, rule->status)) {
+		sq->status = rule->status;
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_ERROR]);
+	}
+}
+
+/* Return: the delay of the request in ns, unless it is released with another one. */
+static uint64_t decide_delay(const struct pvr_fault_sq *sq, struct pvr_fault_use *use)
+{
+	const struct pvr_fault_rule *rule = &use->fault->rule;
+
+	if (!rule->delay_ns)
+		return 0;
+	pvr_fault_count(&use->fault->injected[PVR_FAULT_DELAY]);
+	return sq->released ? 0 : pvr_fault_delay(&use->state, rule);
+}
+
+/* Return: the time before which the rate of a rule holds the request, or 0. */
+static uint64_t decide_rate(struct pvr_fault_use *use, uint64_t now, uint64_t length)
+{
+	uint64_t due = pvr_fault_rate(&use->state, &use->fault->rule, now, length);
+
+	if (due)
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_RATE]);
+	return due;
+}
+
+/* UC drops a message without a receive request, as drop= does. */
+static bool decide_rnr(const struct pvr_qp *qp, struct pvr_fault_use *use,
+		       const struct pvr_opcode *op)
+{
+	return op->recv && qp->type == PVR_QPT_RC && pvr_fault_rnr(&use->state, &use->fault->rule);
+}
+
+/* UC has no responses. */
+static bool decide_nak(const struct pvr_qp *qp, struct pvr_fault_use *use)
+{
+	return qp->type == PVR_QPT_RC && pvr_fault_seq_nak(&use->state, &use->fault->rule);
+}
+
+/* Return: bytes of the request at the head. The path behind refuses it if they are too many. */
+static uint64_t length_of(const struct pvr_qp *qp)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	uint64_t length = 0;
+	uint32_t i;
+
+	pvr_wq_fetch_send(&qp->sq, &wqe);
+	if (pvr_wqe_is_inline(&qp->sq, &wqe))
+		return wqe.hdr.total_len;
+	for (i = 0; i < wqe.hdr.num_sge && i < qp->sq.max_sge; i++)
+		length += wqe.sge[i].length;
+	return length;
+}
+
+void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
+		     uint32_t posted)
+{
+	uint64_t now = pvr_now(qp->adapter->engine), length = length_of(qp);
+	uint64_t delay = 0, due;
+	uint8_t i;
+
+	sq->is_known = true;
+	sq->may_pass = false;
+	sq->head = qp->sq.head;
+	sq->status = PVRDMA_WC_SUCCESS;
+	sq->overflows = false;
+	sq->rnr_by = 0;
+	sq->nak_by = 0;
+	sq->due = 0;
+	for (i = 0; i < sq->num; i++) {
+		struct pvr_fault_use *use = &sq->uses[i];
+
+		pvr_fault_count(&use->fault->messages);
+		decide_end(qp, sq, use);
+		delay += decide_delay(sq, use);
+		due = decide_rate(use, now, length);
+		if (due > sq->due)
+			sq->due = due;
+		if (decide_rnr(qp, use, op) && !sq->rnr_by)
+			sq->rnr_by = i + 1;
+		if (decide_nak(qp, use) && !sq->nak_by)
+			sq->nak_by = i + 1;
+	}
+	if (sq->released)
+		sq->released--;
+	else if (delay)
+		sq->released = posted - 1;
+	if (delay && now + delay > sq->due)
+		sq->due = now + delay;
+}
+
+bool pvr_fault_is_lost(struct pvr_fault_sq *sq)
+{
+	bool lost = false;
+	uint8_t i;
+
+	for (i = 0; i < sq->num && !lost; i++) {
+		lost = pvr_fault_drops(&sq->uses[i].state, &sq->uses[i].fault->rule);
+		if (lost)
+			pvr_fault_count(&sq->uses[i].fault->injected[PVR_FAULT_DROP]);
+	}
+	return lost;
+}

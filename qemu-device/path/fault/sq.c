@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Faults on demand: the rules that match a queue pair, and its state. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/charge.h"
+#include "core/objects.h"
+#include "gid/fabric.h"
+#include "path/fault/internal.h"
+
+static struct pvr_fault_match message_of(const struct pvr_qp *qp)
+{
+	const struct pvr_adapter *adapter = qp->adapter;
+	struct pvr_fault_match message = { .qpn = qp->qpn };
+
+	snprintf(message.fabric, sizeof(message.fabric), "%s", adapter->fabric->name);
+	snprintf(message.from, sizeof(message.from), "%s", adapter->name);
+	snprintf(message.to, sizeof(message.to), "%s",
+		 adapter->engine->paths[qp->path_target]->peer_name(qp));
+	return message;
+}
+
+static unsigned int count_matches(const struct pvr_faults *faults,
+				  const struct pvr_fault_match *message)
+{
+	unsigned int num = 0;
+	uint32_t i;
+
+	for (i = 0; i < faults->num; i++)
+		num += pvr_fault_matches(&faults->list[i]->rule.match, message);
+	return num;
+}
+
+bool pvr_fault_matches_qp(const struct pvr_qp *qp)
+{
+	const struct pvr_engine *engine = qp->adapter->engine;
+	struct pvr_fault_match message;
+
+	if (!engine->paths[qp->path_target]->peer_name)
+		return false;
+	message = message_of(qp);
+	return count_matches(engine->faults, &message);
+}
+
+static size_t sq_bytes(unsigned int slots)
+{
+	return sizeof(struct pvr_fault_sq) + slots * sizeof(struct pvr_fault_use);
+}
+
+/* The state of a rule that the queue pair had before the rules changed. */
+static const struct pvr_fault_use *find_use(const struct pvr_fault_sq *sq, uint32_t id)
+{
+	uint8_t i;
+
+	for (i = 0; sq && i < sq->num; i++)
+		if (sq->uses[i].id == id)
+			return &sq->uses[i];
+	return NULL;
+}
+
+static void use_rule(struct pvr_fault_sq *sq, const struct pvr_fault_sq *before,
+		     struct pvr_fault *fault, uint32_t qpn)
+{
+	const struct pvr_fault_use *old = find_use(before, fault->id);
+	struct pvr_fault_use *use = &sq->uses[sq->num++];
+
+	if (old)
+		*use = *old;
+	else
+		pvr_fault_state_init(&use->state, &fault->rule, qpn);
+	use->fault = fault;
+	use->id = fault->id;
+}
+
+struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
+{
+	struct pvr_faults *faults = qp->adapter->engine->faults;
+	struct pvr_fault_sq *before = qp->fault_sq, *sq;
+	struct pvr_fault_match message;
+	unsigned int num;
+	uint32_t i;
+
+	if (before && before->gen == faults->gen)
+		return before;
+	message = message_of(qp);
+	num = count_matches(faults, &message);
+	sq = pvr_charge_alloc(qp->adapter, sq_bytes(num));
+	if (!sq)
+		return NULL;
+	if (before)
+		memcpy(sq, before, sizeof(*before));
+	sq->slots = (uint8_t)num;
+	sq->num = 0;
+	sq->rnr_by = 0;
+	sq->nak_by = 0;
+	sq->gen = faults->gen;
+	for (i = 0; i < faults->num; i++)
+		if (pvr_fault_matches(&faults->list[i]->rule.match, &message))
+			use_rule(sq, before, faults->list[i], qp->qpn);
+	if (before)
+		pvr_charge_free(qp->adapter, before, sq_bytes(before->slots));
+	qp->fault_sq = sq;
+	return sq;
+}
+
+void pvr_fault_sq_free(struct pvr_qp *qp)
+{
+	if (qp->fault_sq)
+		pvr_charge_free(qp->adapter, qp->fault_sq, sq_bytes(qp->fault_sq->slots));
+	qp->fault_sq = NULL;
+}
