@@ -79,7 +79,14 @@ struct pvr_engine {
 	const struct pvr_path_ops *paths[PVR_PATH_FAULT + 1];
 	/* Changes only while no worker runs. NULL: there never was a rule. */
 	struct pvr_faults *faults;
-	uint32_t captures; /* adapters with a capture; changes only while no worker runs */
+	/* Change only while no worker runs. */
+	union {
+		struct {
+			uint32_t captures; /* adapters with a capture */
+			uint32_t num_faults; /* rules of path/fault */
+		};
+		uint64_t observed; /* not 0: datagrams take the way that checks both */
+	};
 	uint32_t epoch; /* of the queue pair that was connected last */
 };
 

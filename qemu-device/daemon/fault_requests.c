@@ -210,6 +210,8 @@ static void put_fault(void *opaque, const struct pvr_fault_info *info)
 	put_number(obj, "failed", info->failed);
 	put_number(obj, "rnr_naks", info->rnr);
 	put_number(obj, "seq_naks", info->seq_naks);
+	put_number(obj, "reordered", info->reordered);
+	put_number(obj, "duplicated", info->duplicated);
 	json_object_array_add(opaque, obj);
 }
 

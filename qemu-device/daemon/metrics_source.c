@@ -172,6 +172,8 @@ static void add_fault(void *opaque, const struct pvr_fault_info *info)
 	row->failed = info->failed;
 	row->rnr = info->rnr;
 	row->seq_naks = info->seq_naks;
+	row->reordered = info->reordered;
+	row->duplicated = info->duplicated;
 }
 
 static void add_log(struct pvr_metrics_snapshot *snapshot)

@@ -11,7 +11,7 @@
 #define RATE_MIN 1000ull /* bit/s */
 #define RATE_MAX 1000000000000ull
 #define BURST_NS 100000u
-#define KINDS "drop, delay, error, rnr, nak, rate and cq-overflow"
+#define KINDS "drop, delay, reorder, duplicate, rate, rnr, nak, error and cq-overflow"
 #define LENGTH_MAX (1ull << 31) /* of a message */
 
 /* ------------------------------------------------------------------------- values */
@@ -92,12 +92,25 @@ static bool read_percent(const char *text, uint32_t *ppm)
 	return !strcmp(text, "%") && *ppm && *ppm <= PPM;
 }
 
+static bool set_percent(uint32_t *ppm, const char *key, const char *value, struct pvr_error *err)
+{
+	return read_percent(value, ppm) ||
+	       pvr_fail(err, "%s '%.64s' is not a percentage from 0.0001%% to 100%%", key, value);
+}
+
 static bool set_drop(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
 {
-	if (!read_percent(value, &rule->drop_ppm))
-		return pvr_fail(err, "drop '%.64s' is not a percentage from 0.0001%% to 100%%",
-				value);
-	return true;
+	return set_percent(&rule->drop_ppm, "drop", value, err);
+}
+
+static bool set_reorder(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	return set_percent(&rule->reorder_ppm, "reorder", value, err);
+}
+
+static bool set_duplicate(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	return set_percent(&rule->duplicate_ppm, "duplicate", value, err);
 }
 
 static bool read_time(const char *text, const char **end, uint64_t *ns)
@@ -291,6 +304,8 @@ static const struct {
 	{ "rnr", set_rnr, 1u << PVR_FAULT_RNR },
 	{ "nak", set_nak, 1u << PVR_FAULT_NAK },
 	{ "rate", set_rate, 1u << PVR_FAULT_RATE },
+	{ "reorder", set_reorder, 1u << PVR_FAULT_REORDER },
+	{ "duplicate", set_duplicate, 1u << PVR_FAULT_DUPLICATE },
 	{ "cq-overflow", set_cq_overflow, 1u << PVR_FAULT_CQ_OVERFLOW },
 };
 
@@ -388,7 +403,8 @@ static uint64_t next_random(uint64_t *state)
 void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
 			  uint32_t qpn)
 {
-	state->random = rule->seed ^ (uint64_t)qpn << 32 ^ (uint64_t)rule->kinds << 56;
+	state->random = rule->seed ^ (uint64_t)qpn << 32 ^ (uint64_t)rule->kinds << 56 ^
+			(uint64_t)(rule->kinds >> 8) << 24;
 	state->messages = 0;
 	state->recvs = 0;
 	state->requests = 0;
@@ -403,11 +419,16 @@ bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule 
 	return state->messages++ >= rule->after && rule->kinds & ends;
 }
 
+bool pvr_fault_happens(struct pvr_fault_state *state, uint32_t ppm)
+{
+	if (!ppm)
+		return false;
+	return (next_random(&state->random) >> 32) * PPM >> 32 < ppm;
+}
+
 bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
 {
-	if (!rule->drop_ppm)
-		return false;
-	return (next_random(&state->random) >> 32) * PPM >> 32 < rule->drop_ppm;
+	return pvr_fault_happens(state, rule->drop_ppm);
 }
 
 uint64_t pvr_fault_delay(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)

@@ -25,6 +25,8 @@ enum pvr_fault_kind {
 	PVR_FAULT_RATE,
 	PVR_FAULT_CQ_OVERFLOW,
 	PVR_FAULT_NAK,
+	PVR_FAULT_REORDER,
+	PVR_FAULT_DUPLICATE,
 	PVR_FAULT_KINDS,
 };
 
@@ -41,6 +43,7 @@ struct pvr_fault_rule {
 	uint32_t kinds; /* bits 1 << enum pvr_fault_kind */
 	uint64_t seed;
 	uint32_t drop_ppm; /* of a million tries of a message, so many get lost */
+	uint32_t reorder_ppm, duplicate_ppm; /* likewise of a million datagrams */
 	uint64_t delay_ns, jitter_ns; /* a delay lies between delay - jitter and delay + jitter */
 	uint16_t status; /* enum pvrdma_wc_status of the error */
 	uint64_t after; /* messages of a queue pair before the error or the overflow */
@@ -81,6 +84,8 @@ void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_
 			  uint32_t qpn);
 /* Count a message. Return: whether it has the error or the overflow of the rule. */
 bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/* Return: whether something happens that happens @ppm times in a million. */
+bool pvr_fault_happens(struct pvr_fault_state *state, uint32_t ppm);
 /* Return: whether a try of a message gets lost. */
 bool pvr_fault_drops(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
 /* Return: the next delay in nanoseconds. */

@@ -111,6 +111,9 @@ static const struct fault_column {
 	{ "pvrdma_fault_rnr_naks_total", "RNR NAKs that the fault caused.", FIELD(rnr) },
 	{ "pvrdma_fault_sequence_naks_total", "Sequence errors that the fault caused.",
 	  FIELD(seq_naks) },
+	{ "pvrdma_fault_reordered_total", "Datagrams that the next one overtook.",
+	  FIELD(reordered) },
+	{ "pvrdma_fault_duplicated_total", "Datagrams that were sent twice.", FIELD(duplicated) },
 #undef FIELD
 };
 

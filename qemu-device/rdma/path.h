@@ -90,8 +90,12 @@ struct pvr_path_ops {
 	 * or fragments, with MORE.
 	 */
 	enum pvr_quantum (*run_sq)(struct pvr_qp *qp, unsigned int max);
+	/* The same for UD and GSI queue pairs, see pvr_ud_run(). Only the path of faults has it. */
+	enum pvr_quantum (*run_ud)(struct pvr_qp *qp);
 
 	/* For the path of faults. Without peer_name() it cannot be in front of a path. */
+	/* The name of the adapter of a GID, or of its host; NULL: this path does not reach it. */
+	const char *(*gid_name)(struct pvr_adapter *from, const uint8_t gid[16]);
 	/* The name of the peer's adapter, or of its host; "": no path reaches it. */
 	const char *(*peer_name)(const struct pvr_qp *qp);
 	/*

@@ -37,6 +37,31 @@ bool pvr_ud_receive(struct pvr_adapter *to, struct pvr_qp *qp, const struct pvr_
 /* Run a quantum of a UD or GSI queue pair. Datagrams do not wait for receive requests. */
 enum pvr_quantum pvr_ud_run(struct pvr_qp *qp);
 
+/* A datagram whose request has completed, and that is sent later. For the path of faults. */
+struct pvr_ud_held {
+	struct pvr_send_wqe wqe; /* only its header is valid */
+	uint32_t size;
+	uint8_t data[];
+};
+
+/* The treatment of the datagram at the head by the path of faults. */
+struct pvr_ud_treatment {
+	uint8_t copies; /* still to be sent; 0: it is lost */
+	bool holds; /* none is sent: the function below sets @held */
+	struct pvr_ud_held *held; /* charged to the adapter */
+};
+
+/*
+ * Execute at most @max requests as pvr_ud_run() does, without faults. @treatment: of the only
+ * request, if @max is 1; or NULL. After BUSY or a wait the request is executed again with what is
+ * left of the treatment.
+ */
+enum pvr_quantum pvr_ud_run_treated(struct pvr_qp *qp, unsigned int max,
+				    struct pvr_ud_treatment *treatment);
+/* Send @held, of @qp. Return: false, and nothing is sent, if an adapter is locked. */
+bool pvr_ud_send_held(struct pvr_qp *qp, struct pvr_ud_held *held);
+void pvr_ud_free_held(struct pvr_adapter *adapter, struct pvr_ud_held *held);
+
 /* ----------------------------------------------------------------------- lingering */
 
 /*

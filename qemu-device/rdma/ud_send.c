@@ -9,6 +9,7 @@
 #include "rdma/worker.h"
 #include "rdma/path.h"
 #include "rdma/ud.h"
+#include "core/charge.h"
 #include "gid/resolve.h"
 #include "gid/dest.h"
 #include "gid/flow.h"
@@ -246,32 +247,79 @@ static void describe(struct datagram *dgram, const struct pvr_gid_entry *sgid)
 	as_received->solicited = hdr->send_flags & PVR_SEND_SOLICITED;
 }
 
-/* Return: false if an adapter was locked; the delivery is then incomplete. */
-static bool send(struct datagram *dgram, uint64_t *work)
+/* Return: whether the datagram can be sent: one above the MTU, or without a GID, is dropped. */
+static bool begin(struct datagram *dgram)
+{
+	const struct pvr_gid_entry *sgid =
+		pvr_gid_get(dgram->from->adapter, dgram->wqe->hdr.wr.ud.av.gid_index);
+
+	dgram->as_received.multicast = is_multicast(dgram);
+	if (!sgid || dgram->as_received.payload->total > 128u << PVR_MAX_MTU)
+		return false;
+	describe(dgram, sgid);
+	return true;
+}
+
+static uint64_t work_of(const struct datagram *dgram)
 {
 	uint64_t total = dgram->as_received.payload->total;
-	const struct pvr_gid_entry *sgid;
-	bool done = true;
 
-	sgid = pvr_gid_get(dgram->from->adapter, dgram->wqe->hdr.wr.ud.av.gid_index);
-	dgram->as_received.multicast = is_multicast(dgram);
-	/* A datagram above the MTU is dropped. */
-	if (sgid && total <= 128u << PVR_MAX_MTU) {
-		describe(dgram, sgid);
-		done = deliver(dgram);
+	return dgram->tries > 1 ? total + (uint64_t)(dgram->tries - 1) * (total + COPY_WORK)
+				: total;
+}
+
+/* Return: NULL: over the guest's limit, out of memory, or the payload was unplugged. */
+static struct pvr_ud_held *hold(const struct datagram *dgram)
+{
+	struct pvr_adapter *adapter = dgram->from->adapter;
+	uint32_t size = (uint32_t)dgram->as_received.payload->total;
+	struct pvr_ud_held *held = pvr_charge_alloc(adapter, sizeof(*held) + size);
+	struct pvr_sg to;
+
+	if (!held)
+		return NULL;
+	held->wqe.hdr = dgram->wqe->hdr;
+	held->size = size;
+	pvr_sg_build_flat(&to, adapter, held->data, size);
+	if (!pvr_sg_copy(&to, 0, dgram->as_received.payload, 0, size))
+		return held;
+	pvr_ud_free_held(adapter, held);
+	return NULL;
+}
+
+/* Return: false if an adapter was locked or the datagram waits; @treatment has what is left. */
+static bool deliver_treated(struct datagram *dgram, struct pvr_ud_treatment *treatment)
+{
+	if (treatment->holds) {
+		treatment->held = hold(dgram);
+		if (treatment->held)
+			return true;
+		treatment->holds = false;
 	}
-	*work = total;
-	if (dgram->tries > 1)
-		*work += (uint64_t)(dgram->tries - 1) * (total + COPY_WORK);
-	return done;
+	for (; treatment->copies; treatment->copies--) {
+		if (!deliver(dgram))
+			return false;
+		if (dgram->waits)
+			return true;
+		dgram->from->mcast_next = 0;
+	}
+	return true;
+}
+
+/* Return: false if an adapter was locked; the delivery is then incomplete. */
+static pvr_always_inline bool send(struct datagram *dgram, struct pvr_ud_treatment *treatment)
+{
+	if (!begin(dgram))
+		return true;
+	return treatment ? deliver_treated(dgram, treatment) : deliver(dgram);
 }
 
 /* Count the datagram and clear the state of its delivery. */
-static void finish(struct datagram *dgram)
+static pvr_always_inline void finish(struct datagram *dgram, bool observed)
 {
 	struct pvr_qp *qp = dgram->from;
 
-	if (pvr_captures(qp->adapter) && dgram->as_received.av)
+	if (observed && pvr_captures(qp->adapter) && dgram->as_received.av)
 		pvr_capture_sent_datagram(qp, dst_qpn(dgram), &dgram->as_received);
 	dgram->taken |= qp->mcast_taken;
 	qp->mcast_next = 0;
@@ -286,6 +334,7 @@ static void finish(struct datagram *dgram)
  * @status: status of the completion
  * @length: bytes sent, if successful
  * @work: bytes that the quantum is charged, including copies to a multicast group
+ * @observed: there may be captures or a treatment
  *
  * Receiver errors do not reach the sender (IBTA 9.8.3): the receiver drops the datagram
  * and counts it.
@@ -296,12 +345,15 @@ static void finish(struct datagram *dgram)
  *   wait for NO_WAIT_MS or longer.
  * - With @qp->ud_closing the adapter holds a copy instead, see pvr_ud_linger_add().
  */
-static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-				 enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
+static pvr_always_inline enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+						   enum pvrdma_wc_status *status, uint64_t *length,
+						   uint64_t *work, bool observed,
+						   struct pvr_ud_treatment *treatment)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
 	struct pvr_sg sg PVR_UNINITIALIZED;
+	bool done;
 
 	*status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
@@ -321,23 +373,26 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	}
 	dgram.as_received.payload = &sg;
 	*length = sg.total;
-	if (!send(&dgram, work))
+	done = send(&dgram, treatment);
+	*work = work_of(&dgram);
+	if (!done)
 		return PVR_UD_BUSY;
 	if (dgram.waits)
 		return PVR_UD_LATER;
-	finish(&dgram);
+	finish(&dgram, observed);
 	return PVR_UD_SENT;
 }
 
 /* Executes one request. Datagrams do not wait for receive requests. */
-static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-			  struct pvr_quantum_budget *budget)
+static pvr_always_inline enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+					    struct pvr_quantum_budget *budget, bool observed,
+					    struct pvr_ud_treatment *treatment)
 {
 	enum pvrdma_wc_status status;
 	uint64_t length = 0, work = 0;
 	enum pvr_ud_sent sent;
 
-	sent = send_one(qp, wqe, &status, &length, &work);
+	sent = send_one(qp, wqe, &status, &length, &work, observed, treatment);
 	budget->bytes += work;
 	if (sent == PVR_UD_BUSY)
 		return PVR_STEP_BUSY;
@@ -357,13 +412,55 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	return PVR_STEP_NEXT;
 }
 
-enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
+/* Compiled twice: a datagram without captures and faults executes no instruction more. */
+static pvr_always_inline enum pvr_quantum run(struct pvr_qp *qp, unsigned int max, bool observed,
+					      struct pvr_ud_treatment *treatment)
 {
-	struct pvr_quantum_budget budget = { .left = PVR_QUANTUM_REQUESTS };
+	struct pvr_quantum_budget budget = { .left = max };
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	while (pvr_requester_fetch(qp, &budget, &wqe))
-		if (!pvr_requester_go_on(qp, &budget, step(qp, &wqe, &budget)))
+		if (!pvr_requester_go_on(qp, &budget, step(qp, &wqe, &budget, observed, treatment)))
 			break;
 	return budget.result;
+}
+
+pvr_noinline enum pvr_quantum pvr_ud_run_treated(struct pvr_qp *qp, unsigned int max,
+						 struct pvr_ud_treatment *treatment)
+{
+	return run(qp, max, true, treatment);
+}
+
+enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
+{
+	const struct pvr_engine *engine = qp->adapter->engine;
+
+	if (!engine->observed)
+		return run(qp, PVR_QUANTUM_REQUESTS, false, NULL);
+	if (engine->num_faults)
+		return engine->paths[PVR_PATH_FAULT]->run_ud(qp);
+	return pvr_ud_run_treated(qp, PVR_QUANTUM_REQUESTS, NULL);
+}
+
+/* --------------------------------------------------------------- datagrams that are held */
+
+bool pvr_ud_send_held(struct pvr_qp *qp, struct pvr_ud_held *held)
+{
+	struct datagram dgram = { .from = qp, .wqe = &held->wqe };
+	struct pvr_sg sg;
+
+	pvr_sg_build_flat(&sg, qp->adapter, held->data, held->size);
+	dgram.as_received.payload = &sg;
+	if (!send(&dgram, NULL))
+		return false;
+	qp->mcast_next = 0;
+	qp->mcast_taken = false;
+	end_wait(qp);
+	return true;
+}
+
+void pvr_ud_free_held(struct pvr_adapter *adapter, struct pvr_ud_held *held)
+{
+	if (held)
+		pvr_charge_free(adapter, held, sizeof(*held) + held->size);
 }

@@ -71,9 +71,9 @@ def test_add_list_and_clear(faulty):
     assert faulty.must("fault", "add", "--from", "node1", "--to=node2", "drop=1%", "delay=5ms±2ms") == "fault 1\n"
     assert faulty.must("fault", "add", "--fabric", "default", "--seed", "7", "error=REM_ACCESS_ERR,after=1000") == "fault 2\n"
     assert [row.split() for row in faulty.must("fault", "list").splitlines()] == [
-        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "FAULT"],
-        ["1", "0", "0", "0", "0", "0", "0", "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
-        ["2", "0", "0", "0", "0", "0", "0", "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
+        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "REORDERED", "DOUBLED", "FAULT"],
+        ["1", *8 * ["0"], "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
+        ["2", *8 * ["0"], "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
     assert faulty.must("fault", "clear", "1") == "1 cleared\n"
     assert [fault["id"] for fault in faults_of(faulty)] == [2]
     assert faulty.must("fault", "add", "drop=2%") == "fault 3\n"
@@ -117,7 +117,7 @@ def test_file_that_is_no_list_of_faults(tmp_path, content, complaint):
 
 
 BAD_FAULTS = [
-    ([], "fault '': no fault is given: there are drop, delay, error, rnr, nak, rate and cq-overflow"),
+    ([], "fault '': no fault is given: there are drop, delay, reorder, duplicate, rate, rnr, nak, error and cq-overflow"),
     (["nak=remote-access"], "nak 'remote-access' ends the connection: give error=REM_ACCESS_ERR"),
     (["nak=sequence", "drop=1%"], "nak=sequence leaves no message for the other faults"),
     (["lose=1%"], "unknown word 'lose'"),

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Faults on demand: the words of a rule, and what a guest sees of each kind on one host. */
-#include "fault/rule.h"
 #include "rdma/path.h"
 
-#include "hosts.h"
+#include "faults.h"
 #include "nics.h"
 
 #define SIZE 64u
@@ -19,6 +18,8 @@ static const struct {
 	{ "drop", "drop=1%", { .drop_ppm = 10000 } },
 	{ "drop_decimals", "drop=0.0125%", { .drop_ppm = 125 } },
 	{ "drop_all", "drop=100%", { .drop_ppm = 1000000 } },
+	{ "reorder", "reorder=2%", { .reorder_ppm = 20000 } },
+	{ "duplicate", "duplicate=0.5%", { .duplicate_ppm = 5000 } },
 	{ "delay", "delay=5ms", { .delay_ns = 5000000 } },
 	{ "delay_varies", "delay=5ms+-200us", { .delay_ns = 5000000, .jitter_ns = 200000 } },
 	{ "delay_varies_sign", "delay=1s±1s", { .delay_ns = 1000000000, .jitter_ns = 1000000000 } },
@@ -51,6 +52,8 @@ TEST_CASES(host, test_rule_is_read, good)
 	assert_true(pvr_fault_match_equal(&rule.match, &expected->match));
 	assert_int_equal(rule.seed, expected->seed ? expected->seed : 1);
 	assert_int_equal(rule.drop_ppm, expected->drop_ppm);
+	assert_int_equal(rule.reorder_ppm, expected->reorder_ppm);
+	assert_int_equal(rule.duplicate_ppm, expected->duplicate_ppm);
 	assert_int_equal(rule.delay_ns, expected->delay_ns);
 	assert_int_equal(rule.jitter_ns, expected->jitter_ns);
 	assert_int_equal(rule.status, expected->status);
@@ -67,7 +70,8 @@ static const struct {
 	const char *label, *text, *complaint;
 } bad[] = {
 	{ "empty", "",
-	  "no fault is given: there are drop, delay, error, rnr, nak, rate and cq-overflow" },
+	  "no fault is given: there are drop, delay, reorder, duplicate, rate, "
+	  "rnr, nak, error and cq-overflow" },
 	{ "only_match", "from=vm1", "no fault is given" },
 	{ "no_value", "drop", "'drop' is not KEY=VALUE" },
 	{ "unknown", "lose=1%", "unknown word 'lose': there are fabric, from, to, qp, seed, drop" },
@@ -114,6 +118,10 @@ static const struct {
 	{ "percent_huge", "drop=101%", "is not a percentage" },
 	{ "percent_negative", "drop=-1%", "is not a percentage" },
 	{ "percent_point", "drop=1.%", "is not a percentage" },
+	{ "reorder", "reorder=0%", "reorder '0%' is not a percentage from 0.0001% to 100%" },
+	{ "reorder_text", "reorder=yes", "reorder 'yes' is not a percentage" },
+	{ "duplicate", "duplicate=2", "duplicate '2' is not a percentage" },
+	{ "all_and_duplicate", "drop=100% duplicate=1%", "drop=100% leaves no message" },
 	{ "delay_unit", "delay=5", "delay '5' is not a time of up to 60s" },
 	{ "delay_zero", "delay=0ms", "is not a time" },
 	{ "delay_long", "delay=61s", "is not a time" },
@@ -152,17 +160,6 @@ TEST(host, test_rule_of_too_many_characters_is_refused)
 
 /* ------------------------------------------------------------------------ fixtures */
 
-static uint32_t add(struct t_env *env, const char *text)
-{
-	struct pvr_fault_rule rule;
-	struct pvr_error err;
-	uint32_t id = 0;
-
-	assert_true(pvr_fault_parse(&rule, text, &err));
-	expect_ok(pvr_engine_add_fault(env->host->engine, &rule, &id));
-	return id;
-}
-
 /* Two guests on one host. */
 static void open_ends(struct t_env *env, enum pvr_qp_type type)
 {
@@ -190,20 +187,6 @@ T_SETUP(uc_pair, host)
 	fg_default_ext = 0;
 	fg_end_connect(&env->a, &env->b, NULL);
 	fg_run(env->host);
-}
-
-static void keep(void *opaque, const struct pvr_fault_info *info)
-{
-	*(struct pvr_fault_info *)opaque = *info;
-}
-
-/* The last rule. */
-static struct pvr_fault_info last(struct t_env *env)
-{
-	struct pvr_fault_info info = { 0 };
-
-	pvr_engine_for_each_fault(env->host->engine, keep, &info);
-	return info;
 }
 
 static uint32_t *word(const struct fg_end *end, uint32_t i)

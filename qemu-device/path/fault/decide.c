@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Faults on demand: the faults of the request at the head of a send queue. */
+#include <string.h>
+
+#include "core/gid.h"
 #include "core/objects.h"
 #include "path/fault/internal.h"
 #include "rdma/requester.h"
 
-/* UC has no responses. */
+/* UC and UD have no responses. */
 static bool has_status(const struct pvr_qp *qp, uint16_t status)
 {
 	return qp->type == PVR_QPT_RC || status == PVRDMA_WC_LOC_LEN_ERR ||
@@ -76,6 +79,50 @@ static uint64_t length_of(const struct pvr_qp *qp)
 	return length;
 }
 
+/* Return: the name of the destination of the datagram, or "". */
+static const char *destination_of(const struct pvr_qp *qp)
+{
+	const struct pvr_path_ops **path = qp->adapter->engine->paths;
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	const char *name = NULL;
+
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	if (pvr_gid_is_multicast(wqe.hdr.wr.ud.av.dgid))
+		return "";
+	for (; *path && !name; path++)
+		if ((*path)->gid_name)
+			name = (*path)->gid_name(qp->adapter, wqe.hdr.wr.ud.av.dgid);
+	return name ? name : "";
+}
+
+/* Return: bit i: the rule of uses[i] matches the request at the head. */
+static uint32_t find_rules(const struct pvr_qp *qp, const struct pvr_fault_sq *sq)
+{
+	bool connected = pvr_qp_is_connected(qp);
+	const char *to = NULL, *rule_to;
+	uint32_t bits = 0;
+	uint8_t i;
+
+	for (i = 0; i < sq->num; i++) {
+		rule_to = sq->uses[i].fault->rule.match.to;
+		if (!connected && *rule_to && !to)
+			to = destination_of(qp);
+		if (connected || !*rule_to || !strcmp(rule_to, to))
+			bits |= 1u << i;
+	}
+	return bits;
+}
+
+static void decide_datagram(struct pvr_fault_sq *sq, uint8_t i)
+{
+	const struct pvr_fault_rule *rule = &sq->uses[i].fault->rule;
+
+	if (pvr_fault_happens(&sq->uses[i].state, rule->reorder_ppm) && !sq->overtaken_by)
+		sq->overtaken_by = i + 1;
+	if (pvr_fault_happens(&sq->uses[i].state, rule->duplicate_ppm) && !sq->copied_by)
+		sq->copied_by = i + 1;
+}
+
 void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
 		     uint32_t posted)
 {
@@ -90,10 +137,16 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	sq->overflows = false;
 	sq->rnr_by = 0;
 	sq->nak_by = 0;
+	sq->overtaken_by = 0;
+	sq->copied_by = 0;
+	sq->has_waited = false;
 	sq->due = 0;
+	sq->applies = find_rules(qp, sq);
 	for (i = 0; i < sq->num; i++) {
 		struct pvr_fault_use *use = &sq->uses[i];
 
+		if (!(sq->applies >> i & 1))
+			continue;
 		pvr_fault_count(&use->fault->messages);
 		decide_end(qp, sq, use);
 		delay += decide_delay(sq, use);
@@ -104,6 +157,8 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 			sq->rnr_by = i + 1;
 		if (decide_nak(qp, use) && !sq->nak_by)
 			sq->nak_by = i + 1;
+		if (!pvr_qp_is_connected(qp))
+			decide_datagram(sq, i);
 	}
 	if (sq->released)
 		sq->released--;
@@ -119,7 +174,8 @@ bool pvr_fault_is_lost(struct pvr_fault_sq *sq)
 	uint8_t i;
 
 	for (i = 0; i < sq->num && !lost; i++) {
-		lost = pvr_fault_drops(&sq->uses[i].state, &sq->uses[i].fault->rule);
+		lost = sq->applies >> i & 1 &&
+		       pvr_fault_drops(&sq->uses[i].state, &sq->uses[i].fault->rule);
 		if (lost)
 			pvr_fault_count(&sq->uses[i].fault->injected[PVR_FAULT_DROP]);
 	}

@@ -29,7 +29,7 @@ static const struct pvr_path_ops *behind(const struct pvr_qp *qp)
 	return qp->adapter->engine->paths[qp->path_behind];
 }
 
-static bool is_sending(const struct pvr_qp *qp)
+bool pvr_fault_is_sending(const struct pvr_qp *qp)
 {
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
@@ -80,7 +80,7 @@ static enum decision fail_request(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	if (sq->status == PVRDMA_WC_RETRY_EXC_ERR)
 		pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
 	/* A queue pair that is its own peer has failed already. */
-	if (is_sending(qp))
+	if (pvr_fault_is_sending(qp))
 		pvr_requester_fail(qp, wqe, sq->status, why_failed);
 	return STOP;
 }
@@ -93,6 +93,16 @@ static enum decision overflow_cq(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 	pvr_cq_fail(qp->adapter, qp->send_cq, why_failed);
 	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why_failed);
 	return STOP;
+}
+
+void pvr_fault_fail(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_send_wqe *wqe)
+{
+	if (sq->overflows) {
+		overflow_cq(qp, sq);
+		return;
+	}
+	sq->is_known = false;
+	pvr_requester_fail(qp, wqe, sq->status, why_failed);
 }
 
 /*
@@ -264,7 +274,8 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 	for (; max && result == PVR_QUANTUM_MORE; max--) {
 		result = send_one(qp, sq, max);
 		/* A long message has its other fragments in the next quantum. */
-		if (!is_sending(qp) || qp->sq_offset || *sent - before >= PVR_QUANTUM_BYTES)
+		if (!pvr_fault_is_sending(qp) || qp->sq_offset ||
+		    *sent - before >= PVR_QUANTUM_BYTES)
 			break;
 	}
 	return result;
@@ -295,13 +306,7 @@ static void timeout(struct pvr_qp *qp)
 
 static void stop(struct pvr_qp *qp)
 {
-	struct pvr_fault_sq *sq = qp->fault_sq;
-
-	if (sq) {
-		sq->is_known = false;
-		sq->may_pass = false;
-		sq->released = 0;
-	}
+	pvr_fault_sq_stop(qp);
 	if (behind(qp)->stop)
 		behind(qp)->stop(qp);
 }
@@ -318,6 +323,7 @@ const struct pvr_path_ops pvr_fault_path_ops = {
 	.resolve = resolve,
 	.detach = detach,
 	.run_sq = run_sq,
+	.run_ud = pvr_fault_run_ud,
 	.timeout = timeout,
 	.stop = stop,
 	.close = close,

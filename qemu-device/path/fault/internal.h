@@ -4,6 +4,7 @@
 #define PVR_FAULT_INTERNAL_H
 
 #include "path/fault/fault.h"
+#include "rdma/ud.h"
 
 /* A rule in use. Each message loops over all rules of its queue pair, so there are few. */
 struct pvr_fault {
@@ -49,6 +50,13 @@ struct pvr_fault_sq {
 	uint8_t nak_by; /* likewise for a NAK for a sequence error */
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
+	/* Of a datagram. */
+	uint8_t overtaken_by, copied_by; /* as rnr_by: the next one overtakes it; it is doubled */
+	bool has_waited; /* for the one that overtakes it */
+	struct pvr_ud_treatment treatment; /* if may_pass */
+	struct pvr_ud_held *held; /* overtaken by the datagram at the head; or NULL */
+	bool releases; /* @held is sent before the datagram at the head */
+	uint32_t applies; /* bit i: the rule of uses[i] matches the request at the head */
 	struct pvr_fault_use uses[];
 };
 
@@ -59,6 +67,8 @@ bool pvr_fault_matches_qp(const struct pvr_qp *qp);
 /* Return: the state with the rules of now, or NULL: out of memory. */
 struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp);
 void pvr_fault_sq_free(struct pvr_qp *qp);
+/* The queue pair does not send any more: forget its request at the head. */
+void pvr_fault_sq_stop(struct pvr_qp *qp);
 
 /* decide.c */
 
@@ -67,5 +77,15 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 		     uint32_t posted);
 /* Return: whether this try of the request at the head is lost. */
 bool pvr_fault_is_lost(struct pvr_fault_sq *sq);
+
+/* fault.c */
+
+bool pvr_fault_is_sending(const struct pvr_qp *qp);
+/* Fail the request at the head with sq->status, a local error, or by an overflow of its CQ. */
+void pvr_fault_fail(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_send_wqe *wqe);
+
+/* ud.c */
+
+enum pvr_quantum pvr_fault_run_ud(struct pvr_qp *qp);
 
 #endif /* PVR_FAULT_INTERNAL_H */

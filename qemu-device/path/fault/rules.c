@@ -14,6 +14,7 @@ static void changed(struct pvr_engine *engine)
 	struct pvr_adapter *adapter;
 
 	engine->faults->gen++;
+	engine->num_faults = engine->faults->num;
 	LIST_FOREACH(adapter, &engine->adapters, link)
 		pvr_fabric_changed(engine, adapter->fabric->name);
 }
@@ -87,18 +88,21 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 
 	for (i = 0; faults && i < faults->num; i++) {
 		fault = faults->list[i];
-		fn(opaque, &(struct pvr_fault_info){
-				   .id = fault->id,
-				   .text = fault->rule.text,
-				   .messages = pvr_stat_get(&fault->messages),
-				   .dropped = pvr_stat_get(&fault->injected[PVR_FAULT_DROP]),
-				   .delayed = pvr_stat_get(&fault->injected[PVR_FAULT_DELAY]) +
-					      pvr_stat_get(&fault->injected[PVR_FAULT_RATE]),
-				   .failed = pvr_stat_get(&fault->injected[PVR_FAULT_ERROR]) +
-					     pvr_stat_get(&fault->injected[PVR_FAULT_CQ_OVERFLOW]),
-				   .rnr = pvr_stat_get(&fault->injected[PVR_FAULT_RNR]),
-				   .seq_naks = pvr_stat_get(&fault->injected[PVR_FAULT_NAK]),
-			   });
+		fn(opaque,
+		   &(struct pvr_fault_info){
+			   .id = fault->id,
+			   .text = fault->rule.text,
+			   .messages = pvr_stat_get(&fault->messages),
+			   .dropped = pvr_stat_get(&fault->injected[PVR_FAULT_DROP]),
+			   .delayed = pvr_stat_get(&fault->injected[PVR_FAULT_DELAY]) +
+				      pvr_stat_get(&fault->injected[PVR_FAULT_RATE]),
+			   .failed = pvr_stat_get(&fault->injected[PVR_FAULT_ERROR]) +
+				     pvr_stat_get(&fault->injected[PVR_FAULT_CQ_OVERFLOW]),
+			   .rnr = pvr_stat_get(&fault->injected[PVR_FAULT_RNR]),
+			   .seq_naks = pvr_stat_get(&fault->injected[PVR_FAULT_NAK]),
+			   .reordered = pvr_stat_get(&fault->injected[PVR_FAULT_REORDER]),
+			   .duplicated = pvr_stat_get(&fault->injected[PVR_FAULT_DUPLICATE]),
+		   });
 	}
 }
 

@@ -20,14 +20,32 @@ static struct pvr_fault_match message_of(const struct pvr_qp *qp)
 	return message;
 }
 
-static unsigned int count_matches(const struct pvr_faults *faults,
+/*
+ * A datagram's destination is its own: pvr_fault_begin() compares it. The GSI connects queue
+ * pairs, so only rules with its number have an effect on it.
+ */
+static bool matches(const struct pvr_fault_rule *rule, const struct pvr_qp *qp,
+		    const struct pvr_fault_match *message)
+{
+	struct pvr_fault_match match;
+
+	if (pvr_qp_is_connected(qp))
+		return pvr_fault_matches(&rule->match, message);
+	if (qp->type == PVR_QPT_GSI && !rule->match.qpn)
+		return false;
+	match = rule->match;
+	match.to[0] = '\0';
+	return pvr_fault_matches(&match, message);
+}
+
+static unsigned int count_matches(const struct pvr_faults *faults, const struct pvr_qp *qp,
 				  const struct pvr_fault_match *message)
 {
 	unsigned int num = 0;
 	uint32_t i;
 
 	for (i = 0; i < faults->num; i++)
-		num += pvr_fault_matches(&faults->list[i]->rule.match, message);
+		num += matches(&faults->list[i]->rule, qp, message);
 	return num;
 }
 
@@ -39,7 +57,7 @@ bool pvr_fault_matches_qp(const struct pvr_qp *qp)
 	if (!engine->paths[qp->path_target]->peer_name)
 		return false;
 	message = message_of(qp);
-	return count_matches(engine->faults, &message);
+	return count_matches(engine->faults, qp, &message);
 }
 
 static size_t sq_bytes(unsigned int slots)
@@ -83,7 +101,7 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	if (before && before->gen == faults->gen)
 		return before;
 	message = message_of(qp);
-	num = count_matches(faults, &message);
+	num = count_matches(faults, qp, &message);
 	sq = pvr_charge_alloc(qp->adapter, sq_bytes(num));
 	if (!sq)
 		return NULL;
@@ -93,9 +111,13 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	sq->num = 0;
 	sq->rnr_by = 0;
 	sq->nak_by = 0;
+	sq->applies = UINT32_MAX;
+	/* A datagram has its destination, which is compared again. */
+	if (!pvr_qp_is_connected(qp))
+		sq->is_known = false;
 	sq->gen = faults->gen;
 	for (i = 0; i < faults->num; i++)
-		if (pvr_fault_matches(&faults->list[i]->rule.match, &message))
+		if (matches(&faults->list[i]->rule, qp, &message))
 			use_rule(sq, before, faults->list[i], qp->qpn);
 	if (before)
 		pvr_charge_free(qp->adapter, before, sq_bytes(before->slots));
@@ -103,9 +125,33 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	return sq;
 }
 
+/* What is held of a datagram is lost. */
+static void drop_held(struct pvr_qp *qp, struct pvr_fault_sq *sq)
+{
+	pvr_ud_free_held(qp->adapter, sq->held);
+	pvr_ud_free_held(qp->adapter, sq->treatment.held);
+	sq->held = NULL;
+	sq->treatment.held = NULL;
+	sq->releases = false;
+}
+
+void pvr_fault_sq_stop(struct pvr_qp *qp)
+{
+	struct pvr_fault_sq *sq = qp->fault_sq;
+
+	if (!sq)
+		return;
+	sq->is_known = false;
+	sq->may_pass = false;
+	sq->released = 0;
+	drop_held(qp, sq);
+}
+
 void pvr_fault_sq_free(struct pvr_qp *qp)
 {
-	if (qp->fault_sq)
-		pvr_charge_free(qp->adapter, qp->fault_sq, sq_bytes(qp->fault_sq->slots));
+	if (!qp->fault_sq)
+		return;
+	drop_held(qp, qp->fault_sq);
+	pvr_charge_free(qp->adapter, qp->fault_sq, sq_bytes(qp->fault_sq->slots));
 	qp->fault_sq = NULL;
 }

@@ -125,9 +125,16 @@ static const char *peer_name(const struct pvr_qp *qp)
 	return qp->peer_adapter ? qp->peer_adapter->name : "";
 }
 
+static const char *gid_name(struct pvr_adapter *from, const uint8_t gid[16])
+{
+	const struct pvr_adapter *to = pvr_dest_get(from, gid)->adapter;
+
+	return to ? to->name : NULL;
+}
+
 #define LOCAL_PATH_OPS                                                                 \
 	.name = "local", .resolve = resolve, .detach = detach, .peer_name = peer_name, \
-	.lock_peer = pvr_local_peer, .rnr_resume = rnr_resume
+	.gid_name = gid_name, .lock_peer = pvr_local_peer, .rnr_resume = rnr_resume
 
 static const struct pvr_path_ops captured_path_ops = {
 	LOCAL_PATH_OPS,

@@ -38,6 +38,13 @@ static const char *peer_name(const struct pvr_qp *qp)
 	return qp->path_host ? pvr_host_name(qp->path_host) : "";
 }
 
+static const char *gid_name(struct pvr_adapter *from, const uint8_t gid[16])
+{
+	const struct pvr_host *host = pvr_gid_find_host(from, gid);
+
+	return host ? pvr_host_name(host) : NULL;
+}
+
 /* UC has no requests in flight. */
 static void set_serial(struct pvr_qp *qp, bool on)
 {
@@ -58,6 +65,7 @@ const struct pvr_path_ops pvr_pipe_path_ops = {
 	.detach = pvr_host_detach,
 	.run_sq = pvr_pipe_run_sq,
 	.peer_name = peer_name,
+	.gid_name = gid_name,
 	.set_serial = set_serial,
 	.started = started,
 	.timeout = pvr_pipe_timeout,
