@@ -471,12 +471,14 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 
 struct pvr_fault_rule; /* fault/rule.h */
 
-/* A rule and what it has done. Tries of a message count in dropped and rnr, messages elsewhere. */
+/* A rule and what it has done. Tries of a message count in dropped, rnr
+ * and stalled, messages elsewhere. */
 struct pvr_fault_info {
 	uint32_t id;
 	const char *text; /* the words of the rule */
 	uint64_t messages; /* that the rule matched */
-	uint64_t dropped, delayed, failed, rnr, seq_naks, reordered, duplicated;
+	uint64_t dropped, delayed, failed, rnr, seq_naks, reordered, duplicated, port_downs,
+		stalled;
 };
 
 /**

@@ -337,6 +337,7 @@ struct pvr_adapter {
 	struct pvr_ram ram;
 	bool bus_master;
 	bool link_up;
+	struct pvr_timer port_up; /* while the port is down for a time, see rdma/port_state.h */
 
 	/*
 	 * A job has suspended DMA between its steps. Peers repeat their requests without a

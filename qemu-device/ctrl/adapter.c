@@ -14,6 +14,7 @@
 #include "rdma/ud.h"
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
+#include "rdma/port_state.h"
 #include "core/ext_dma.h"
 #include "core/persist.h"
 #include "ctrl/ctrl.h"
@@ -108,7 +109,6 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->host = host;
 	adapter->bus_master = true;
 	adapter->dma_on = true;
-	adapter->link_up = true;
 	TAILQ_INIT(&adapter->contexts);
 	TAILQ_INIT(&adapter->uar_poll.sweeping);
 	adapter->uar_poll.on = config->uar_mapped;
@@ -159,8 +159,10 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_free;
 	if (pvr_peer_gone_init(adapter))
 		goto err_events;
-	if (pvr_ud_linger_init(adapter))
+	if (pvr_port_state_init(adapter))
 		goto err_peers;
+	if (pvr_ud_linger_init(adapter))
+		goto err_port;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default", adapter);
 	if (ret == -EADDRINUSE)
 		why = "another adapter of its fabric has this MAC address";
@@ -172,6 +174,8 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 
 err_ud_linger:
 	pvr_ud_linger_exit(adapter);
+err_port:
+	pvr_port_state_exit(adapter);
 err_peers:
 	pvr_peer_gone_exit(adapter);
 err_events:
@@ -194,6 +198,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
 	pvr_ud_linger_exit(adapter);
+	pvr_port_state_exit(adapter);
 	pvr_peer_gone_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
@@ -261,20 +266,11 @@ void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
 	pvr_adapter_unlock(adapter);
 }
 
-static void set_link(struct pvr_adapter *adapter, bool up)
-{
-	if (adapter->link_up == up)
-		return;
-	adapter->link_up = up;
-	pvr_info(adapter, "link %s", up ? "up" : "down");
-	pvr_event_async(adapter, up ? PVR_EVENT_PORT_ACTIVE : PVR_EVENT_PORT_ERR, 1);
-	pvr_interrupt_flush(adapter);
-}
-
 void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
 {
 	pvr_adapter_lock(adapter);
-	set_link(adapter, up);
+	pvr_port_set_up(adapter, up);
+	pvr_interrupt_flush(adapter);
 	pvr_adapter_unlock(adapter);
 }
 

@@ -11,8 +11,13 @@
 #define RATE_MIN 1000ull /* bit/s */
 #define RATE_MAX 1000000000000ull
 #define BURST_NS 100000u
-#define KINDS "drop, delay, reorder, duplicate, rate, rnr, nak, error and cq-overflow"
+#define KINDS \
+	"drop, delay, reorder, duplicate, rate, rnr, nak, error, port-down, cq-overflow and stall"
 #define LENGTH_MAX (1ull << 31) /* of a message */
+/* The kinds with rule->after. */
+#define WITH_AFTER                                                                         \
+	(1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW | 1u << PVR_FAULT_PORT_DOWN | \
+	 1u << PVR_FAULT_STALL)
 
 /* ------------------------------------------------------------------------- values */
 
@@ -184,11 +189,23 @@ static const struct {
 	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR },
 };
 
-static bool set_error(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+/* "", or ",after=" and a number. */
+static bool read_after(struct pvr_fault_rule *rule, const char *text)
 {
 	static const char after[] = ",after=";
+
+	if (!*text)
+		return true;
+	return !strncmp(text, after, sizeof(after) - 1) &&
+	       read_number(text + sizeof(after) - 1, &text, &rule->after) && !*text;
+}
+
+static bool set_error(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
 	size_t len = strcspn(value, ","), i;
-	const char *end = value + len;
+
+	if (rule->status)
+		return pvr_fail(err, "error and this nak both end the connection: give one");
 
 	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		if (strlen(statuses[i].name) == len && !strncmp(value, statuses[i].name, len))
@@ -199,12 +216,8 @@ static bool set_error(struct pvr_fault_rule *rule, const char *value, struct pvr
 				"REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, RETRY_EXC_ERR, "
 				"RNR_RETRY_EXC_ERR, GENERAL_ERR",
 				len < 64 ? (int)len : 64, value);
-	if (!*end)
-		return true;
-	if (strncmp(end, after, sizeof(after) - 1) ||
-	    !read_number(end + sizeof(after) - 1, &end, &rule->after) || *end)
-		return pvr_fail(err, "error '%.64s' is not STATUS or STATUS,after=NUMBER", value);
-	return true;
+	return read_after(rule, value + len) ||
+	       pvr_fail(err, "error '%.64s' is not STATUS or STATUS,after=NUMBER", value);
 }
 
 static bool set_rnr(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
@@ -222,32 +235,45 @@ static bool set_rnr(struct pvr_fault_rule *rule, const char *value, struct pvr_e
 	return true;
 }
 
-/* The other NAKs end the connection, as an error does. */
+/* These NAKs end the connection: the rule is that of an error. */
 static const struct {
-	const char *name, *error;
+	const char *name;
+	uint16_t status;
 } fatal_naks[] = {
-	{ "invalid-request", "REM_INV_REQ_ERR" },
-	{ "remote-access", "REM_ACCESS_ERR" },
-	{ "remote-operational", "REM_OP_ERR" },
+	{ "invalid-request", PVRDMA_WC_REM_INV_REQ_ERR },
+	{ "remote-access", PVRDMA_WC_REM_ACCESS_ERR },
+	{ "remote-operational", PVRDMA_WC_REM_OP_ERR },
 };
+
+static bool set_fatal_nak(struct pvr_fault_rule *rule, uint16_t status, const char *value,
+			  struct pvr_error *err)
+{
+	if (rule->status)
+		return pvr_fail(err, "error and this nak both end the connection: give one");
+	rule->status = status;
+	rule->kinds ^= 1u << PVR_FAULT_NAK | 1u << PVR_FAULT_ERROR;
+	return read_after(rule, value + strcspn(value, ",")) ||
+	       pvr_fail(err, "nak '%.64s' is not KIND or KIND,after=NUMBER", value);
+}
 
 static bool set_nak(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
 {
 	static const char every[] = "sequence,every=";
+	size_t len = strcspn(value, ","), i;
 	const char *end = value;
-	size_t i;
 
 	rule->nak_always = !strcmp(value, "sequence");
 	if (rule->nak_always)
 		return true;
 	for (i = 0; i < sizeof(fatal_naks) / sizeof(fatal_naks[0]); i++)
-		if (!strcmp(value, fatal_naks[i].name))
-			return pvr_fail(err, "nak '%s' ends the connection: give error=%s", value,
-					fatal_naks[i].error);
+		if (strlen(fatal_naks[i].name) == len && !strncmp(value, fatal_naks[i].name, len))
+			return set_fatal_nak(rule, fatal_naks[i].status, value, err);
 	if (strncmp(value, every, sizeof(every) - 1) != 0 ||
 	    !read_number(value + sizeof(every) - 1, &end, &rule->nak_every) || *end ||
 	    !rule->nak_every)
-		return pvr_fail(err, "nak '%.64s' is neither sequence nor sequence,every=NUMBER",
+		return pvr_fail(err,
+				"nak '%.64s' is none of sequence, sequence,every=NUMBER, "
+				"invalid-request, remote-access, remote-operational",
 				value);
 	return true;
 }
@@ -286,6 +312,27 @@ static bool set_cq_overflow(struct pvr_fault_rule *rule, const char *value, stru
 	return true;
 }
 
+static bool set_port_down(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	const char *end = value;
+
+	return (read_time(value, &end, &rule->port_down_ns) && rule->port_down_ns &&
+		read_after(rule, end)) ||
+	       pvr_fail(err,
+			"port-down '%.64s' is not TIME or TIME,after=NUMBER, with a time of up to "
+			"60s, such as 2s or 100ms",
+			value);
+}
+
+static bool set_stall(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	size_t len = strcspn(value, ",");
+
+	return (len == strlen("peer") && !strncmp(value, "peer", len) &&
+		read_after(rule, value + len)) ||
+	       pvr_fail(err, "stall '%.64s' is neither peer nor peer,after=NUMBER", value);
+}
+
 /* -------------------------------------------------------------------------- words */
 
 static const struct {
@@ -306,7 +353,9 @@ static const struct {
 	{ "rate", set_rate, 1u << PVR_FAULT_RATE },
 	{ "reorder", set_reorder, 1u << PVR_FAULT_REORDER },
 	{ "duplicate", set_duplicate, 1u << PVR_FAULT_DUPLICATE },
+	{ "port-down", set_port_down, 1u << PVR_FAULT_PORT_DOWN },
 	{ "cq-overflow", set_cq_overflow, 1u << PVR_FAULT_CQ_OVERFLOW },
+	{ "stall", set_stall, 1u << PVR_FAULT_STALL },
 };
 
 /* @seen: bits of the keys of earlier words */
@@ -334,7 +383,7 @@ static bool set_word(struct pvr_fault_rule *rule, char *word, uint32_t *seen, st
 static bool check(const struct pvr_fault_rule *rule, struct pvr_error *err)
 {
 	const uint32_t drop = 1u << PVR_FAULT_DROP;
-	const uint32_t ends = 1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW;
+	const uint32_t with_after = rule->kinds & WITH_AFTER;
 
 	if (!rule->kinds)
 		return pvr_fail(err, "no fault is given: there are " KINDS);
@@ -345,8 +394,9 @@ static bool check(const struct pvr_fault_rule *rule, struct pvr_error *err)
 	if (rule->nak_always && rule->kinds != 1u << PVR_FAULT_NAK)
 		return pvr_fail(err, "nak=sequence leaves no message for the other faults: "
 				     "give nak=sequence,every=NUMBER");
-	if ((rule->kinds & ends) == ends)
-		return pvr_fail(err, "error and cq-overflow both end the connection: give one");
+	if (with_after & (with_after - 1))
+		return pvr_fail(err, "of error, cq-overflow, port-down and stall a fault has one: "
+				     "add another fault");
 	return true;
 }
 
@@ -412,11 +462,13 @@ void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_
 	(void)next_random(&state->random);
 }
 
-bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+bool pvr_fault_is_due(struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
 {
-	const uint32_t ends = 1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW;
+	uint64_t before = state->messages++;
 
-	return state->messages++ >= rule->after && rule->kinds & ends;
+	if (rule->kinds & 1u << PVR_FAULT_PORT_DOWN)
+		return before == rule->after;
+	return before >= rule->after && rule->kinds & WITH_AFTER;
 }
 
 bool pvr_fault_happens(struct pvr_fault_state *state, uint32_t ppm)

@@ -27,6 +27,8 @@ enum pvr_fault_kind {
 	PVR_FAULT_NAK,
 	PVR_FAULT_REORDER,
 	PVR_FAULT_DUPLICATE,
+	PVR_FAULT_PORT_DOWN,
+	PVR_FAULT_STALL,
 	PVR_FAULT_KINDS,
 };
 
@@ -46,7 +48,8 @@ struct pvr_fault_rule {
 	uint32_t reorder_ppm, duplicate_ppm; /* likewise of a million datagrams */
 	uint64_t delay_ns, jitter_ns; /* a delay lies between delay - jitter and delay + jitter */
 	uint16_t status; /* enum pvrdma_wc_status of the error */
-	uint64_t after; /* messages of a queue pair before the error or the overflow */
+	uint64_t after; /* messages of a queue pair before the error, overflow, stall or port-down */
+	uint64_t port_down_ns; /* the requester's port is down so long */
 	uint64_t rnr_every; /* of so many messages with a receive, one gets an RNR NAK; 0: none */
 	bool rnr_always; /* each try of each such message gets one */
 	uint64_t nak_every; /* of so many messages, one gets a sequence NAK; 0: none */
@@ -82,8 +85,11 @@ struct pvr_fault_state {
  */
 void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
 			  uint32_t qpn);
-/* Count a message. Return: whether it has the error or the overflow of the rule. */
-bool pvr_fault_fails(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
+/*
+ * Count a message. Return: whether @rule->after messages came before it. With an error, an
+ * overflow or a stall of the rule all later ones have it too, the port goes down once.
+ */
+bool pvr_fault_is_due(struct pvr_fault_state *state, const struct pvr_fault_rule *rule);
 /* Return: whether something happens that happens @ppm times in a million. */
 bool pvr_fault_happens(struct pvr_fault_state *state, uint32_t ppm);
 /* Return: whether a try of a message gets lost. */

@@ -5,6 +5,7 @@
 #include "core/gid.h"
 #include "core/objects.h"
 #include "path/fault/internal.h"
+#include "rdma/port_state.h"
 #include "rdma/requester.h"
 
 /* UC and UD have no responses. */
@@ -15,13 +16,18 @@ static bool has_status(const struct pvr_qp *qp, uint16_t status)
 	       status == PVRDMA_WC_GENERAL_ERR;
 }
 
-static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, struct pvr_fault_use *use)
+static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint8_t i)
 {
+	struct pvr_fault_use *use = &sq->uses[i];
 	const struct pvr_fault_rule *rule = &use->fault->rule;
 
-	if (!pvr_fault_fails(&use->state, rule) || sq->status || sq->overflows)
+	if (!pvr_fault_is_due(&use->state, rule) || sq->status || sq->overflows)
 		return;
-	if (rule->kinds & 1u << PVR_FAULT_CQ_OVERFLOW) {
+	if (rule->kinds & 1u << PVR_FAULT_STALL) {
+		sq->stalled_by = i + 1;
+	} else if (rule->kinds & 1u << PVR_FAULT_PORT_DOWN) {
+		sq->port_by = i + 1;
+	} else if (rule->kinds & 1u << PVR_FAULT_CQ_OVERFLOW) {
 		sq->overflows = true;
 		pvr_fault_count(&use->fault->injected[PVR_FAULT_CQ_OVERFLOW]);
 	} else if (has_status(qp, rule->status)) {
@@ -96,11 +102,11 @@ static const char *destination_of(const struct pvr_qp *qp)
 }
 
 /* Return: bit i: the rule of uses[i] matches the request at the head. */
-static uint32_t find_rules(const struct pvr_qp *qp, const struct pvr_fault_sq *sq)
+static uint64_t find_rules(const struct pvr_qp *qp, const struct pvr_fault_sq *sq)
 {
 	bool connected = pvr_qp_is_connected(qp);
 	const char *to = NULL, *rule_to;
-	uint32_t bits = 0;
+	uint64_t bits = 0;
 	uint8_t i;
 
 	for (i = 0; i < sq->num; i++) {
@@ -108,7 +114,7 @@ static uint32_t find_rules(const struct pvr_qp *qp, const struct pvr_fault_sq *s
 		if (!connected && *rule_to && !to)
 			to = destination_of(qp);
 		if (connected || !*rule_to || !strcmp(rule_to, to))
-			bits |= 1u << i;
+			bits |= 1ull << i;
 	}
 	return bits;
 }
@@ -121,6 +127,19 @@ static void decide_datagram(struct pvr_fault_sq *sq, uint8_t i)
 		sq->overtaken_by = i + 1;
 	if (pvr_fault_happens(&sq->uses[i].state, rule->duplicate_ppm) && !sq->copied_by)
 		sq->copied_by = i + 1;
+}
+
+bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq)
+{
+	struct pvr_fault *fault;
+
+	if (!sq->port_by)
+		return false;
+	fault = sq->uses[sq->port_by - 1].fault;
+	sq->port_by = 0;
+	pvr_fault_count(&fault->injected[PVR_FAULT_PORT_DOWN]);
+	pvr_port_down_for(qp->adapter, fault->rule.port_down_ns);
+	return true;
 }
 
 void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
@@ -137,6 +156,8 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	sq->overflows = false;
 	sq->rnr_by = 0;
 	sq->nak_by = 0;
+	sq->stalled_by = 0;
+	sq->port_by = 0;
 	sq->overtaken_by = 0;
 	sq->copied_by = 0;
 	sq->has_waited = false;
@@ -145,10 +166,10 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	for (i = 0; i < sq->num; i++) {
 		struct pvr_fault_use *use = &sq->uses[i];
 
-		if (!(sq->applies >> i & 1))
+		if (!(sq->applies >> i & 1) || use->is_peer)
 			continue;
 		pvr_fault_count(&use->fault->messages);
-		decide_end(qp, sq, use);
+		decide_end(qp, sq, i);
 		delay += decide_delay(sq, use);
 		due = decide_rate(use, now, length);
 		if (due > sq->due)
@@ -170,11 +191,13 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 
 bool pvr_fault_is_lost(struct pvr_fault_sq *sq)
 {
-	bool lost = false;
+	bool lost = sq->stalled_by;
 	uint8_t i;
 
+	if (lost)
+		pvr_fault_count(&sq->uses[sq->stalled_by - 1].fault->injected[PVR_FAULT_STALL]);
 	for (i = 0; i < sq->num && !lost; i++) {
-		lost = sq->applies >> i & 1 &&
+		lost = sq->applies >> i & 1 && !sq->uses[i].is_peer &&
 		       pvr_fault_drops(&sq->uses[i].state, &sq->uses[i].fault->rule);
 		if (lost)
 			pvr_fault_count(&sq->uses[i].fault->injected[PVR_FAULT_DROP]);

@@ -8,6 +8,9 @@
 #include "rdma/requester.h"
 #include "rdma/responder.h"
 
+/* A stalled peer looks again after this time. */
+#define STALL_NS 10000000ull
+
 static const char why_failed[] = "a fault of the operator (pvrdmactl fault)";
 
 /* What to do with the request at the head. */
@@ -176,16 +179,51 @@ static bool has_no_try_left(const struct pvr_qp *qp)
 	return qp->type == PVR_QPT_RC && qp->unanswered && !qp->retry_left && qp->attr.timeout;
 }
 
+/* @state: of the queue pair whose messages stall its peer; NULL: it has sent none */
+static bool is_stalled(const struct pvr_fault_state *state, const struct pvr_fault_rule *rule)
+{
+	return !rule->after || (state && state->messages > rule->after);
+}
+
+/*
+ * A peer that is stalled sends nothing. Return: PASS if it is not, STOP if it waits, BUSY if the
+ * adapter of its own peer, which has counted the messages before the stall, is locked.
+ */
+static enum decision stall(struct pvr_qp *qp, const struct pvr_fault_sq *sq)
+{
+	const struct pvr_path_ops *path = behind(qp);
+	const struct pvr_fault_state *state;
+	struct pvr_qp *peer;
+	uint8_t i;
+
+	for (i = 0; i < sq->num; i++) {
+		if (!sq->uses[i].is_peer || !path->lock_peer)
+			continue;
+		if (!path->lock_peer(qp, &peer))
+			return BUSY;
+		state = peer ? pvr_fault_state_of(peer, sq->uses[i].id) : NULL;
+		if (!is_stalled(state, &sq->uses[i].fault->rule))
+			continue;
+		pvr_requester_await(qp, STALL_NS);
+		return STOP;
+	}
+	return PASS;
+}
+
 /* Decide about the request at the head, unless some of it has been sent. */
 static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	int posted = pvr_wq_avail(&qp->sq);
 	const struct pvr_opcode *op;
+	enum decision stalled;
 	uint64_t now;
 
 	if (posted <= 0 || qp->sq_offset || sq->may_pass)
 		return PASS;
+	stalled = stall(qp, sq);
+	if (stalled != PASS)
+		return stalled;
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	op = pvr_opcode(wqe.hdr.opcode);
 	if (op->kind == PVR_OP_LOCAL || !pvr_may_post(qp, op))
@@ -197,13 +235,14 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 		pvr_requester_await(qp, sq->due - now);
 		return STOP;
 	}
+	pvr_fault_downs_port(qp, sq);
 	if (sq->status)
 		return fail_request(qp, sq, &wqe);
 	if (sq->overflows)
 		return overflow_cq(qp, sq);
-	if (sq->nak_by)
+	if (sq->nak_by && !sq->stalled_by)
 		return out_of_sequence(qp, sq, &wqe);
-	if (sq->rnr_by)
+	if (sq->rnr_by && !sq->stalled_by)
 		return not_ready(qp, sq, &wqe);
 	if (has_no_try_left(qp) || pvr_fault_is_lost(sq))
 		return lose(qp, op, &wqe);

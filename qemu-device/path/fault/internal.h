@@ -32,6 +32,7 @@ static inline void pvr_fault_count(uint64_t *counter)
 struct pvr_fault_use {
 	struct pvr_fault *fault; /* valid while @gen is that of the engine's rules */
 	uint32_t id; /* of the fault */
+	bool is_peer; /* the rule stalls this queue pair: it is the peer of those that it matches */
 	struct pvr_fault_state state;
 };
 
@@ -48,6 +49,8 @@ struct pvr_fault_sq {
 	bool overflows; /* its completion finds a full CQ */
 	uint8_t rnr_by; /* 1 + index in uses[]: its next try gets an RNR NAK; 0: it does not */
 	uint8_t nak_by; /* likewise for a NAK for a sequence error */
+	uint8_t stalled_by; /* likewise: the peer does not answer */
+	uint8_t port_by; /* likewise: the port goes down before it */
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
 	/* Of a datagram. */
@@ -56,7 +59,7 @@ struct pvr_fault_sq {
 	struct pvr_ud_treatment treatment; /* if may_pass */
 	struct pvr_ud_held *held; /* overtaken by the datagram at the head; or NULL */
 	bool releases; /* @held is sent before the datagram at the head */
-	uint32_t applies; /* bit i: the rule of uses[i] matches the request at the head */
+	uint64_t applies; /* bit i: the rule of uses[i] matches the request at the head */
 	struct pvr_fault_use uses[];
 };
 
@@ -67,6 +70,8 @@ bool pvr_fault_matches_qp(const struct pvr_qp *qp);
 /* Return: the state with the rules of now, or NULL: out of memory. */
 struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp);
 void pvr_fault_sq_free(struct pvr_qp *qp);
+/* Return: the state of a fault at @qp, or NULL: no request of @qp had it. */
+const struct pvr_fault_state *pvr_fault_state_of(const struct pvr_qp *qp, uint32_t id);
 /* The queue pair does not send any more: forget its request at the head. */
 void pvr_fault_sq_stop(struct pvr_qp *qp);
 
@@ -75,6 +80,8 @@ void pvr_fault_sq_stop(struct pvr_qp *qp);
 /* Decide all but the losses of a request that is new at the head. @posted: from it on */
 void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
 		     uint32_t posted);
+/* Set the port down if a fault of the request at the head does that. Return: whether it did. */
+bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq);
 /* Return: whether this try of the request at the head is lost. */
 bool pvr_fault_is_lost(struct pvr_fault_sq *sq);
 

@@ -38,14 +38,30 @@ static bool matches(const struct pvr_fault_rule *rule, const struct pvr_qp *qp,
 	return pvr_fault_matches(&match, message);
 }
 
-static unsigned int count_matches(const struct pvr_faults *faults, const struct pvr_qp *qp,
-				  const struct pvr_fault_match *message)
+/* Return: whether the rule stalls @qp, because it matches the requests of its peer. */
+static bool stalls(const struct pvr_fault_rule *rule, const struct pvr_qp *qp,
+		   const struct pvr_fault_match *message)
+{
+	struct pvr_fault_match reverse = { .qpn = qp->attr.dest_qp_num };
+
+	if (!(rule->kinds & 1u << PVR_FAULT_STALL) || !pvr_qp_is_connected(qp))
+		return false;
+	memcpy(reverse.fabric, message->fabric, sizeof(reverse.fabric));
+	memcpy(reverse.from, message->to, sizeof(reverse.from));
+	memcpy(reverse.to, message->from, sizeof(reverse.to));
+	return pvr_fault_matches(&rule->match, &reverse);
+}
+
+/* Return: the number of uses[] that the rules need. */
+static unsigned int count_uses(const struct pvr_faults *faults, const struct pvr_qp *qp,
+			       const struct pvr_fault_match *message)
 {
 	unsigned int num = 0;
 	uint32_t i;
 
 	for (i = 0; i < faults->num; i++)
-		num += matches(&faults->list[i]->rule, qp, message);
+		num += matches(&faults->list[i]->rule, qp, message) +
+		       stalls(&faults->list[i]->rule, qp, message);
 	return num;
 }
 
@@ -57,7 +73,7 @@ bool pvr_fault_matches_qp(const struct pvr_qp *qp)
 	if (!engine->paths[qp->path_target]->peer_name)
 		return false;
 	message = message_of(qp);
-	return count_matches(engine->faults, qp, &message);
+	return count_uses(engine->faults, qp, &message);
 }
 
 static size_t sq_bytes(unsigned int slots)
@@ -66,20 +82,28 @@ static size_t sq_bytes(unsigned int slots)
 }
 
 /* The state of a rule that the queue pair had before the rules changed. */
-static const struct pvr_fault_use *find_use(const struct pvr_fault_sq *sq, uint32_t id)
+static const struct pvr_fault_use *find_use(const struct pvr_fault_sq *sq, uint32_t id,
+					    bool is_peer)
 {
 	uint8_t i;
 
 	for (i = 0; sq && i < sq->num; i++)
-		if (sq->uses[i].id == id)
+		if (sq->uses[i].id == id && sq->uses[i].is_peer == is_peer)
 			return &sq->uses[i];
 	return NULL;
 }
 
-static void use_rule(struct pvr_fault_sq *sq, const struct pvr_fault_sq *before,
-		     struct pvr_fault *fault, uint32_t qpn)
+const struct pvr_fault_state *pvr_fault_state_of(const struct pvr_qp *qp, uint32_t id)
 {
-	const struct pvr_fault_use *old = find_use(before, fault->id);
+	const struct pvr_fault_use *use = find_use(qp->fault_sq, id, false);
+
+	return use ? &use->state : NULL;
+}
+
+static void use_rule(struct pvr_fault_sq *sq, const struct pvr_fault_sq *before,
+		     struct pvr_fault *fault, uint32_t qpn, bool is_peer)
+{
+	const struct pvr_fault_use *old = find_use(before, fault->id, is_peer);
 	struct pvr_fault_use *use = &sq->uses[sq->num++];
 
 	if (old)
@@ -87,6 +111,7 @@ static void use_rule(struct pvr_fault_sq *sq, const struct pvr_fault_sq *before,
 	else
 		pvr_fault_state_init(&use->state, &fault->rule, qpn);
 	use->fault = fault;
+	use->is_peer = is_peer;
 	use->id = fault->id;
 }
 
@@ -101,7 +126,7 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	if (before && before->gen == faults->gen)
 		return before;
 	message = message_of(qp);
-	num = count_matches(faults, qp, &message);
+	num = count_uses(faults, qp, &message);
 	sq = pvr_charge_alloc(qp->adapter, sq_bytes(num));
 	if (!sq)
 		return NULL;
@@ -111,14 +136,19 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	sq->num = 0;
 	sq->rnr_by = 0;
 	sq->nak_by = 0;
-	sq->applies = UINT32_MAX;
+	sq->stalled_by = 0;
+	sq->port_by = 0;
+	sq->applies = UINT64_MAX;
 	/* A datagram has its destination, which is compared again. */
 	if (!pvr_qp_is_connected(qp))
 		sq->is_known = false;
 	sq->gen = faults->gen;
-	for (i = 0; i < faults->num; i++)
+	for (i = 0; i < faults->num; i++) {
 		if (matches(&faults->list[i]->rule, qp, &message))
-			use_rule(sq, before, faults->list[i], qp->qpn);
+			use_rule(sq, before, faults->list[i], qp->qpn, false);
+		if (stalls(&faults->list[i]->rule, qp, &message))
+			use_rule(sq, before, faults->list[i], qp->qpn, true);
+	}
 	if (before)
 		pvr_charge_free(qp->adapter, before, sq_bytes(before->slots));
 	qp->fault_sq = sq;
