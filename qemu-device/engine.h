@@ -477,8 +477,8 @@ struct pvr_fault_info {
 	uint32_t id;
 	const char *text; /* the words of the rule */
 	uint64_t messages; /* that the rule matched */
-	uint64_t dropped, delayed, failed, rnr, seq_naks, reordered, duplicated, port_downs,
-		stalled;
+	uint64_t dropped, delayed, failed, rnr, seq_naks, reordered, duplicated, corrupted,
+		port_downs, stalled;
 };
 
 /**

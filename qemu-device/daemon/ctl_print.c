@@ -367,10 +367,19 @@ static void fault_cell(void *opaque, size_t row, size_t column, char *buf)
 	static const struct {
 		const char *title, *key;
 	} columns[] = {
-		{ "ID", "id" },		  { "MESSAGES", "messages" },	{ "DROPPED", "dropped" },
-		{ "DELAYED", "delayed" }, { "FAILED", "failed" },	{ "RNR", "rnr_naks" },
-		{ "SEQ", "seq_naks" },	  { "REORDERED", "reordered" }, { "DOUBLED", "duplicated" },
-		{ "DOWN", "port_downs" }, { "STALLED", "stalled" },	{ "FAULT", "fault" },
+		{ "ID", "id" },
+		{ "MESSAGES", "messages" },
+		{ "DROPPED", "dropped" },
+		{ "DELAYED", "delayed" },
+		{ "FAILED", "failed" },
+		{ "RNR", "rnr_naks" },
+		{ "SEQ", "seq_naks" },
+		{ "REORDERED", "reordered" },
+		{ "DOUBLED", "duplicated" },
+		{ "CORRUPTED", "corrupted" },
+		{ "DOWN", "port_downs" },
+		{ "STALLED", "stalled" },
+		{ "FAULT", "fault" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
@@ -389,7 +398,7 @@ void pvr_print_fault(struct json_object *reply)
 		printf("fault %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
 	list = list_of(reply, "faults", &len);
 	if (len)
-		pvr_print_table(len + 1, 12, fault_cell, list);
+		pvr_print_table(len + 1, 13, fault_cell, list);
 	else if (json_object_object_get_ex(reply, "faults", NULL))
 		printf("there are no faults\n");
 	if (json_object_object_get_ex(reply, "cleared", NULL))

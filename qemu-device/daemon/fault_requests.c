@@ -212,6 +212,7 @@ static void put_fault(void *opaque, const struct pvr_fault_info *info)
 	put_number(obj, "seq_naks", info->seq_naks);
 	put_number(obj, "reordered", info->reordered);
 	put_number(obj, "duplicated", info->duplicated);
+	put_number(obj, "corrupted", info->corrupted);
 	put_number(obj, "port_downs", info->port_downs);
 	put_number(obj, "stalled", info->stalled);
 	json_object_array_add(opaque, obj);

@@ -174,6 +174,7 @@ static void add_fault(void *opaque, const struct pvr_fault_info *info)
 	row->seq_naks = info->seq_naks;
 	row->reordered = info->reordered;
 	row->duplicated = info->duplicated;
+	row->corrupted = info->corrupted;
 	row->port_downs = info->port_downs;
 	row->stalled = info->stalled;
 }

@@ -3,6 +3,7 @@
 #include "fault/rule.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,11 @@
 #define RATE_MIN 1000ull /* bit/s */
 #define RATE_MAX 1000000000000ull
 #define BURST_NS 100000u
-#define KINDS \
-	"drop, delay, reorder, duplicate, rate, rnr, nak, error, port-down, cq-overflow and stall"
+#define KINDS                                                                          \
+	"drop, delay, reorder, duplicate, corrupt, rate, rnr, nak, error, port-down, " \
+	"cq-overflow and stall"
+#define CORRUPT_MIN 1e-15
+#define CORRUPT_MAX 0.01
 #define LENGTH_MAX (1ull << 31) /* of a message */
 /* The kinds with rule->after. */
 #define WITH_AFTER                                                                         \
@@ -324,6 +328,21 @@ static bool set_port_down(struct pvr_fault_rule *rule, const char *value, struct
 			value);
 }
 
+/* A probability as a decimal number, with or without an exponent. */
+static bool set_corrupt(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	char *end;
+
+	rule->corrupt = strtod(value, &end);
+	if (!*value || strspn(value, "0123456789.e-") != strlen(value) || *end ||
+	    !(rule->corrupt >= CORRUPT_MIN && rule->corrupt <= CORRUPT_MAX))
+		return pvr_fail(err,
+				"corrupt '%.64s' is not the probability of a bit error, from 1e-15 "
+				"to 0.01, such as 1e-6",
+				value);
+	return true;
+}
+
 static bool set_stall(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
 {
 	size_t len = strcspn(value, ",");
@@ -353,6 +372,7 @@ static const struct {
 	{ "rate", set_rate, 1u << PVR_FAULT_RATE },
 	{ "reorder", set_reorder, 1u << PVR_FAULT_REORDER },
 	{ "duplicate", set_duplicate, 1u << PVR_FAULT_DUPLICATE },
+	{ "corrupt", set_corrupt, 1u << PVR_FAULT_CORRUPT },
 	{ "port-down", set_port_down, 1u << PVR_FAULT_PORT_DOWN },
 	{ "cq-overflow", set_cq_overflow, 1u << PVR_FAULT_CQ_OVERFLOW },
 	{ "stall", set_stall, 1u << PVR_FAULT_STALL },
@@ -458,6 +478,7 @@ void pvr_fault_state_init(struct pvr_fault_state *state, const struct pvr_fault_
 	state->messages = 0;
 	state->recvs = 0;
 	state->requests = 0;
+	state->intact = 0;
 	state->free_at = 0;
 	(void)next_random(&state->random);
 }
@@ -517,4 +538,37 @@ uint64_t pvr_fault_rate(struct pvr_fault_state *state, const struct pvr_fault_ru
 		length = LENGTH_MAX;
 	state->free_at = start + length * 8 * 1000000000 / rule->rate;
 	return start - now > BURST_NS ? start : 0;
+}
+
+/*
+ * The distance from one inverted bit to the next has a geometric distribution, so the work
+ * depends on their number, not on the length of the message.
+ */
+static uint64_t next_distance(struct pvr_fault_state *state, double probability)
+{
+	/* In (0, 1): 53 random bits and a half. */
+	double uniform = ((double)(next_random(&state->random) >> 11) + 0.5) * 0x1p-53;
+
+	return (uint64_t)(log(uniform) / log1p(-probability));
+}
+
+uint32_t pvr_fault_corrupt(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
+			   uint64_t bits, uint64_t *at, uint32_t max)
+{
+	uint64_t done = 0;
+	uint32_t num = 0;
+
+	if (!rule->corrupt)
+		return 0;
+	/* @intact is 1 more than the distance, so that 0 is a state that has none yet. */
+	if (!state->intact)
+		state->intact = 1 + next_distance(state, rule->corrupt);
+	while (state->intact <= bits - done && num < max) {
+		done += state->intact;
+		at[num++] = done - 1;
+		state->intact = 1 + next_distance(state, rule->corrupt);
+	}
+	if (state->intact > bits - done)
+		state->intact -= bits - done;
+	return num;
 }

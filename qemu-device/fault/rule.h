@@ -29,6 +29,7 @@ enum pvr_fault_kind {
 	PVR_FAULT_DUPLICATE,
 	PVR_FAULT_PORT_DOWN,
 	PVR_FAULT_STALL,
+	PVR_FAULT_CORRUPT,
 	PVR_FAULT_KINDS,
 };
 
@@ -46,6 +47,7 @@ struct pvr_fault_rule {
 	uint64_t seed;
 	uint32_t drop_ppm; /* of a million tries of a message, so many get lost */
 	uint32_t reorder_ppm, duplicate_ppm; /* likewise of a million datagrams */
+	double corrupt; /* the probability that a bit of payload is inverted; 0: none */
 	uint64_t delay_ns, jitter_ns; /* a delay lies between delay - jitter and delay + jitter */
 	uint16_t status; /* enum pvrdma_wc_status of the error */
 	uint64_t after; /* messages of a queue pair before the error, overflow, stall or port-down */
@@ -76,6 +78,7 @@ bool pvr_fault_match_equal(const struct pvr_fault_match *a, const struct pvr_fau
 struct pvr_fault_state {
 	uint64_t random;
 	uint64_t messages, recvs, requests;
+	uint64_t intact; /* bits of payload before the next one that is inverted */
 	uint64_t free_at; /* end of the messages so far at the rate, in ns */
 };
 
@@ -106,5 +109,12 @@ bool pvr_fault_seq_nak(struct pvr_fault_state *state, const struct pvr_fault_rul
  */
 uint64_t pvr_fault_rate(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
 			uint64_t now, uint64_t length);
+
+/*
+ * Count a message of @bits of payload. Set @at to the bits that are inverted, ascending. Return:
+ * their number, at most @max; further ones of the message are not.
+ */
+uint32_t pvr_fault_corrupt(struct pvr_fault_state *state, const struct pvr_fault_rule *rule,
+			   uint64_t bits, uint64_t *at, uint32_t max);
 
 #endif /* PVR_FAULT_RULE_H */

@@ -114,6 +114,8 @@ static const struct fault_column {
 	{ "pvrdma_fault_reordered_total", "Datagrams that the next one overtook.",
 	  FIELD(reordered) },
 	{ "pvrdma_fault_duplicated_total", "Datagrams that were sent twice.", FIELD(duplicated) },
+	{ "pvrdma_fault_corrupted_total", "Messages that arrived with inverted bits.",
+	  FIELD(corrupted) },
 	{ "pvrdma_fault_port_downs_total", "Times that the fault set a port down.",
 	  FIELD(port_downs) },
 	{ "pvrdma_fault_stalled_total", "Messages that a stalled peer did not answer.",

@@ -90,6 +90,8 @@ struct pvr_path_ops {
 	 * or fragments, with MORE.
 	 */
 	enum pvr_quantum (*run_sq)(struct pvr_qp *qp, unsigned int max);
+	/* The same for a request with qp->flips. NULL: run_sq() does that. */
+	enum pvr_quantum (*run_damaged)(struct pvr_qp *qp, unsigned int max);
 	/* The same for UD and GSI queue pairs, see pvr_ud_run(). Only the path of faults has it. */
 	enum pvr_quantum (*run_ud)(struct pvr_qp *qp);
 

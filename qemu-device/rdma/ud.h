@@ -49,6 +49,7 @@ struct pvr_ud_treatment {
 	uint8_t copies; /* still to be sent; 0: it is lost */
 	bool holds; /* none is sent: the function below sets @held */
 	struct pvr_ud_held *held; /* charged to the adapter */
+	const struct pvr_flips *flips; /* damage of its payload, or NULL */
 };
 
 /*

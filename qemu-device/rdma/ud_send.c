@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Sending of unreliable datagrams, including those of the GSI. */
 
+#include <stdlib.h>
+
 #include "rdma/capture.h"
 #include "rdma/cq.h"
+#include "rdma/flips.h"
 #include "rdma/wr.h"
 #include "rdma/completer.h"
 #include "rdma/page_fault.h"
@@ -314,6 +317,27 @@ static pvr_always_inline bool send(struct datagram *dgram, struct pvr_ud_treatme
 	return treatment ? deliver_treated(dgram, treatment) : deliver(dgram);
 }
 
+/* The same with damage. */
+static bool send_damaged(struct datagram *dgram, struct pvr_ud_treatment *treatment)
+{
+	const struct pvr_sg *payload = dgram->as_received.payload;
+	struct pvr_sg damaged;
+	uint8_t *copy;
+	bool done;
+
+	copy = payload->total && payload->total <= 128u << PVR_MAX_MTU
+		       ? pvr_flips_copy(treatment->flips, payload, 0, (uint32_t)payload->total)
+		       : NULL;
+	if (copy) {
+		pvr_flips_build(&damaged, payload, 0, copy);
+		dgram->as_received.payload = &damaged;
+	}
+	done = send(dgram, treatment);
+	dgram->as_received.payload = payload;
+	free(copy);
+	return done;
+}
+
 /* Count the datagram and clear the state of its delivery. */
 static pvr_always_inline void finish(struct datagram *dgram, bool observed)
 {
@@ -373,7 +397,8 @@ static pvr_always_inline enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr
 	}
 	dgram.as_received.payload = &sg;
 	*length = sg.total;
-	done = send(&dgram, treatment);
+	done = treatment && treatment->flips ? send_damaged(&dgram, treatment)
+					     : send(&dgram, treatment);
 	*work = work_of(&dgram);
 	if (!done)
 		return PVR_UD_BUSY;

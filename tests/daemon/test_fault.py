@@ -71,9 +71,9 @@ def test_add_list_and_clear(faulty):
     assert faulty.must("fault", "add", "--from", "node1", "--to=node2", "drop=1%", "delay=5ms±2ms") == "fault 1\n"
     assert faulty.must("fault", "add", "--fabric", "default", "--seed", "7", "error=REM_ACCESS_ERR,after=1000") == "fault 2\n"
     assert [row.split() for row in faulty.must("fault", "list").splitlines()] == [
-        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "REORDERED", "DOUBLED", "DOWN", "STALLED", "FAULT"],
-        ["1", *10 * ["0"], "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
-        ["2", *10 * ["0"], "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
+        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "REORDERED", "DOUBLED", "CORRUPTED", "DOWN", "STALLED", "FAULT"],
+        ["1", *11 * ["0"], "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
+        ["2", *11 * ["0"], "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
     assert faulty.must("fault", "clear", "1") == "1 cleared\n"
     assert [fault["id"] for fault in faults_of(faulty)] == [2]
     assert faulty.must("fault", "add", "drop=2%") == "fault 3\n"
@@ -117,12 +117,13 @@ def test_file_that_is_no_list_of_faults(tmp_path, content, complaint):
 
 
 BAD_FAULTS = [
-    ([], "fault '': no fault is given: there are drop, delay, reorder, duplicate, rate, rnr, nak, error, "
+    ([], "fault '': no fault is given: there are drop, delay, reorder, duplicate, corrupt, rate, rnr, nak, error, "
      "port-down, cq-overflow and stall"),
     (["nak=remote-access", "error=GENERAL_ERR"], "error and this nak both end the connection: give one"),
     (["error=GENERAL_ERR", "stall=peer"], "of error, cq-overflow, port-down and stall a fault has one"),
     (["port-down=2"], "port-down '2' is not TIME or TIME,after=NUMBER"),
     (["stall=me"], "stall 'me' is neither peer nor peer,after=NUMBER"),
+    (["corrupt=1"], "corrupt '1' is not the probability of a bit error, from 1e-15 to 0.01, such as 1e-6"),
     (["reorder=yes"], "reorder 'yes' is not a percentage"),
     (["nak=sequence", "drop=1%"], "nak=sequence leaves no message for the other faults"),
     (["lose=1%"], "unknown word 'lose'"),

@@ -36,6 +36,8 @@ static const struct {
 	  "nak=invalid-request,after=7",
 	  { .status = PVRDMA_WC_REM_INV_REQ_ERR, .after = 7 } },
 	{ "nak_operation", "nak=remote-operational", { .status = PVRDMA_WC_REM_OP_ERR } },
+	{ "corrupt", "corrupt=1e-6", { .corrupt = 1e-6 } },
+	{ "corrupt_decimal", "corrupt=0.001", { .corrupt = 0.001 } },
 	{ "port_down", "port-down=2s", { .port_down_ns = 2000000000 } },
 	{ "port_down_after", "port-down=5ms,after=3", { .port_down_ns = 5000000, .after = 3 } },
 	{ "stall", "stall=peer", { .after = 0 } },
@@ -72,6 +74,7 @@ TEST_CASES(host, test_rule_is_read, good)
 	assert_int_equal(rule.nak_every, expected->nak_every);
 	assert_int_equal(rule.nak_always, expected->nak_always);
 	assert_int_equal(rule.rate, expected->rate);
+	assert_float_equal(rule.corrupt, expected->corrupt, 1e-12);
 	assert_int_equal(rule.port_down_ns, expected->port_down_ns);
 	assert_string_equal(rule.text, row->text);
 }
@@ -80,7 +83,7 @@ static const struct {
 	const char *label, *text, *complaint;
 } bad[] = {
 	{ "empty", "",
-	  "no fault is given: there are drop, delay, reorder, duplicate, rate, "
+	  "no fault is given: there are drop, delay, reorder, duplicate, corrupt, rate, "
 	  "rnr, nak, error, port-down, cq-overflow and stall" },
 	{ "only_match", "from=vm1", "no fault is given" },
 	{ "no_value", "drop", "'drop' is not KEY=VALUE" },
@@ -107,6 +110,14 @@ static const struct {
 	{ "port_down_zero", "port-down=0s", "is not TIME" },
 	{ "port_down_long", "port-down=61s", "is not TIME" },
 	{ "port_down_rest", "port-down=1s,before=2", "is not TIME" },
+	{ "corrupt_zero", "corrupt=0", "corrupt '0' is not the probability of a bit error" },
+	{ "corrupt_one", "corrupt=1", "from 1e-15 to 0.01, such as 1e-6" },
+	{ "corrupt_negative", "corrupt=-1e-6", "is not the probability" },
+	{ "corrupt_small", "corrupt=1e-16", "is not the probability" },
+	{ "corrupt_percent", "corrupt=1%", "is not the probability" },
+	{ "corrupt_hex", "corrupt=0x1p-20", "is not the probability" },
+	{ "corrupt_nan", "corrupt=nan", "is not the probability" },
+	{ "corrupt_empty", "corrupt=", "is not the probability" },
 	{ "stall", "stall=me", "stall 'me' is neither peer nor peer,after=NUMBER" },
 	{ "stall_empty", "stall=", "is neither peer" },
 	{ "stall_rest", "stall=peer,after=x", "is neither peer" },

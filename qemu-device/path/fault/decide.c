@@ -119,6 +119,20 @@ static uint64_t find_rules(const struct pvr_qp *qp, const struct pvr_fault_sq *s
 	return bits;
 }
 
+/* Operations with payload, other than atomics. */
+static void decide_damage(struct pvr_fault_sq *sq, uint8_t i, const struct pvr_opcode *op,
+			  uint64_t length)
+{
+	struct pvr_fault_use *use = &sq->uses[i];
+
+	if (sq->flips.num || op->kind > PVR_OP_READ)
+		return;
+	sq->flips.num = pvr_fault_corrupt(&use->state, &use->fault->rule, 8 * length,
+					  sq->flips.bits, PVR_FLIPS_MAX);
+	if (sq->flips.num)
+		pvr_fault_count(&use->fault->injected[PVR_FAULT_CORRUPT]);
+}
+
 static void decide_datagram(struct pvr_fault_sq *sq, uint8_t i)
 {
 	const struct pvr_fault_rule *rule = &sq->uses[i].fault->rule;
@@ -162,6 +176,7 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	sq->copied_by = 0;
 	sq->has_waited = false;
 	sq->due = 0;
+	sq->flips.num = 0;
 	sq->applies = find_rules(qp, sq);
 	for (i = 0; i < sq->num; i++) {
 		struct pvr_fault_use *use = &sq->uses[i];
@@ -178,9 +193,11 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 			sq->rnr_by = i + 1;
 		if (decide_nak(qp, use) && !sq->nak_by)
 			sq->nak_by = i + 1;
+		decide_damage(sq, i, op, length);
 		if (!pvr_qp_is_connected(qp))
 			decide_datagram(sq, i);
 	}
+	qp->flips = sq->flips.num ? &sq->flips : NULL;
 	if (sq->released)
 		sq->released--;
 	else if (delay)

@@ -269,6 +269,8 @@ static enum pvr_quantum pass(struct pvr_qp *qp, unsigned int max)
 
 	if (path->set_serial)
 		path->set_serial(qp, true);
+	if (qp->flips && path->run_damaged)
+		return path->run_damaged(qp, max);
 	return path->run_sq(qp, max);
 }
 

@@ -4,6 +4,7 @@
 #define PVR_FAULT_INTERNAL_H
 
 #include "path/fault/fault.h"
+#include "rdma/flips.h"
 #include "rdma/ud.h"
 
 /* A rule in use. Each message loops over all rules of its queue pair, so there are few. */
@@ -53,6 +54,7 @@ struct pvr_fault_sq {
 	uint8_t port_by; /* likewise: the port goes down before it */
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
+	struct pvr_flips flips; /* its damage; qp->flips if there is some */
 	/* Of a datagram. */
 	uint8_t overtaken_by, copied_by; /* as rnr_by: the next one overtakes it; it is doubled */
 	bool has_waited; /* for the one that overtakes it */

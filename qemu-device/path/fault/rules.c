@@ -102,6 +102,7 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 			   .seq_naks = pvr_stat_get(&fault->injected[PVR_FAULT_NAK]),
 			   .reordered = pvr_stat_get(&fault->injected[PVR_FAULT_REORDER]),
 			   .duplicated = pvr_stat_get(&fault->injected[PVR_FAULT_DUPLICATE]),
+			   .corrupted = pvr_stat_get(&fault->injected[PVR_FAULT_CORRUPT]),
 			   .port_downs = pvr_stat_get(&fault->injected[PVR_FAULT_PORT_DOWN]),
 			   .stalled = pvr_stat_get(&fault->injected[PVR_FAULT_STALL]),
 		   });

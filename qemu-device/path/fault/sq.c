@@ -149,6 +149,8 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 		if (stalls(&faults->list[i]->rule, qp, &message))
 			use_rule(sq, before, faults->list[i], qp->qpn, true);
 	}
+	if (qp->flips)
+		qp->flips = &sq->flips;
 	if (before)
 		pvr_charge_free(qp->adapter, before, sq_bytes(before->slots));
 	qp->fault_sq = sq;
@@ -174,6 +176,7 @@ void pvr_fault_sq_stop(struct pvr_qp *qp)
 	sq->is_known = false;
 	sq->may_pass = false;
 	sq->released = 0;
+	qp->flips = NULL;
 	drop_held(qp, sq);
 }
 
@@ -182,6 +185,7 @@ void pvr_fault_sq_free(struct pvr_qp *qp)
 	if (!qp->fault_sq)
 		return;
 	drop_held(qp, qp->fault_sq);
+	qp->flips = NULL;
 	pvr_charge_free(qp->adapter, qp->fault_sq, sq_bytes(qp->fault_sq->slots));
 	qp->fault_sq = NULL;
 }

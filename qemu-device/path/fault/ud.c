@@ -22,7 +22,10 @@ static bool awaits_next(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint32_t pos
 static void treat(struct pvr_fault_sq *sq, uint32_t posted)
 {
 	sq->may_pass = true;
-	sq->treatment = (struct pvr_ud_treatment){ .copies = 1 };
+	sq->treatment = (struct pvr_ud_treatment){
+		.copies = 1,
+		.flips = sq->flips.num ? &sq->flips : NULL,
+	};
 	if (pvr_fault_is_lost(sq)) {
 		sq->treatment.copies = 0;
 		return;

@@ -4,5 +4,5 @@
 
 enum pvr_quantum pvr_local_run_captured(struct pvr_qp *qp, unsigned int max)
 {
-	return local_run(qp, max, true);
+	return local_run(qp, max, true, false);
 }

@@ -83,7 +83,7 @@ bool pvr_local_hold(struct pvr_qp *qp)
 
 static enum pvr_quantum local_run_sq(struct pvr_qp *qp, unsigned int max)
 {
-	return local_run(qp, max, false);
+	return local_run(qp, max, false, false);
 }
 
 /* A pending RNR poll timer stays set: the queue pair cannot leave this path before. */
@@ -132,9 +132,10 @@ static const char *gid_name(struct pvr_adapter *from, const uint8_t gid[16])
 	return to ? to->name : NULL;
 }
 
-#define LOCAL_PATH_OPS                                                                 \
-	.name = "local", .resolve = resolve, .detach = detach, .peer_name = peer_name, \
-	.gid_name = gid_name, .lock_peer = pvr_local_peer, .rnr_resume = rnr_resume
+#define LOCAL_PATH_OPS                                                                           \
+	.name = "local", .resolve = resolve, .detach = detach, .peer_name = peer_name,           \
+	.gid_name = gid_name, .run_damaged = pvr_local_run_damaged, .lock_peer = pvr_local_peer, \
+	.rnr_resume = rnr_resume
 
 static const struct pvr_path_ops captured_path_ops = {
 	LOCAL_PATH_OPS,

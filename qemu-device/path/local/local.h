@@ -36,4 +36,7 @@ bool pvr_local_hold(struct pvr_qp *qp);
 /* run_sq() that also captures, see rdma/capture.h. */
 enum pvr_quantum pvr_local_run_captured(struct pvr_qp *qp, unsigned int max);
 
+/* run_sq() of a request with qp->flips. */
+enum pvr_quantum pvr_local_run_damaged(struct pvr_qp *qp, unsigned int max);
+
 #endif /* PVR_LOCAL_H */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The requester of the local path. Compiled twice, so that a message without capture
- * executes no instruction more: local.c has the one without, captured.c the other.
+ * The requester of the local path. Compiled three times, so that a message without capture
+ * and damage executes no instruction more: local.c has the one without, captured.c the one with
+ * captures, damaged.c the one with both.
  */
 #ifndef PVR_LOCAL_STEP_H
 #define PVR_LOCAL_STEP_H
+
+#include <stdlib.h>
 
 #include "path/local/local.h"
 #include "path/local/rnr.h"
 #include "rdma/capture.h"
 #include "rdma/completer.h"
 #include "rdma/cq.h"
+#include "rdma/flips.h"
 #include "rdma/responder.h"
 #include "rdma/worker.h"
 #include "rdma/wr.h"
@@ -85,9 +89,37 @@ static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
 	}
 }
 
+/* Executes a fragment of a request with qp->flips. */
+static pvr_noinline struct pvr_syndrome local_execute_damaged(struct pvr_qp *qp, struct pvr_qp *to,
+							      struct pvr_request *request)
+{
+	bool is_read = request->op->kind == PVR_OP_READ;
+	const struct pvr_sg *payload = request->local;
+	struct pvr_syndrome syndrome;
+	uint8_t *copy = NULL;
+	struct pvr_sg damaged;
+
+	if (!qp->flips)
+		return pvr_responder_execute(to, request);
+	if (!is_read && request->chunk)
+		copy = pvr_flips_copy(qp->flips, payload, request->offset,
+				      (uint32_t)request->chunk);
+	if (copy) {
+		pvr_flips_build(&damaged, payload, request->offset, copy);
+		request->local = &damaged;
+	}
+	syndrome = pvr_responder_execute(to, request);
+	request->local = payload;
+	free(copy);
+	if (is_read && syndrome.kind == PVR_SYN_ACK)
+		pvr_flips_apply(qp->flips, payload, request->offset, request->chunk);
+	return syndrome;
+}
+
 /* Sends the next fragment of the oldest request of an RC or UC queue pair. */
 static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-						     struct local_quantum *quantum, bool captures)
+						     struct local_quantum *quantum, bool captures,
+						     bool damages)
 {
 	struct pvr_syndrome syndrome = { .kind = PVR_SYN_NONE };
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
@@ -109,10 +141,11 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	if (!quantum->met)
 		return PVR_STEP_BUSY;
 	if (pvr_local_can_receive(quantum->peer))
-		syndrome = pvr_responder_execute(quantum->peer, &request);
+		syndrome = damages ? local_execute_damaged(qp, quantum->peer, &request)
+				   : pvr_responder_execute(quantum->peer, &request);
 	else if (!quantum->peer && pvr_local_hold(qp))
 		return PVR_STEP_STOP;
-	if (captures)
+	if (captures && pvr_captures(qp->adapter))
 		pvr_capture_exchange(qp, quantum->peer, &request, syndrome);
 	/* A queue pair that is its own peer may have failed as responder. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
@@ -158,9 +191,12 @@ static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 	pvr_publish(peer->adapter);
 }
 
-/* Run a quantum, see struct pvr_path_ops. @captures: see pvr_captures() */
+/*
+ * Run a quantum, see struct pvr_path_ops. @captures: there may be captures, see pvr_captures();
+ * @damages: there may be qp->flips
+ */
 static pvr_always_inline enum pvr_quantum local_run(struct pvr_qp *qp, unsigned int max,
-						    bool captures)
+						    bool captures, bool damages)
 {
 	struct local_quantum quantum = { .budget.left = max };
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
@@ -173,7 +209,7 @@ static pvr_always_inline enum pvr_quantum local_run(struct pvr_qp *qp, unsigned 
 	}
 	while (pvr_requester_fetch(qp, &quantum.budget, &wqe))
 		if (!pvr_requester_go_on(qp, &quantum.budget,
-					 local_send_wr(qp, &wqe, &quantum, captures)))
+					 local_send_wr(qp, &wqe, &quantum, captures, damages)))
 			break;
 	if (quantum.stats.msgs)
 		count_quantum(qp, &quantum.stats);

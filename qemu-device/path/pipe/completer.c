@@ -17,6 +17,7 @@
 #include <endian.h>
 #include <errno.h>
 
+#include "rdma/flips.h"
 #include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/completer.h"
@@ -570,6 +571,8 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 	if (ret < 0) {
 		not_stored(sq, &wqe, &sg, offset, end - offset);
 	} else {
+		if (sq->qp->adapter->engine->observed && sq->qp->flips)
+			pvr_flips_apply(sq->qp->flips, &sg, offset, end - offset);
 		capture(sq, &(struct pvr_pipe_answer){ .wqe = &wqe,
 						       .target = &sg,
 						       .offset = offset,

@@ -22,10 +22,12 @@
  *   the time of the last progress.
  */
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rdma/capture.h"
 #include "rdma/cq.h"
+#include "rdma/flips.h"
 #include "rdma/completer.h"
 #include "rdma/wr.h"
 #include "rdma/page_fault.h"
@@ -262,6 +264,41 @@ static void capture(const struct pvr_qp *qp, const struct fragment *fragment)
 	pvr_capture_request(qp, true, &request);
 }
 
+/* Of the payload that is sent; @expose_qp as in pvr_link_send(). */
+static enum pvr_sent send_with(struct pvr_pipe_sq *sq, const struct fragment *fragment,
+			       union pvr_any_frame *any, const struct pvr_sg *payload,
+			       const struct pvr_qp *expose_qp)
+{
+	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, any, sizeof(any->request),
+			     expose_qp, payload, payload ? fragment->offset : 0,
+			     payload ? fragment->len : 0);
+}
+
+/* The frame of a request with qp->flips, or with a capture, or both. */
+static pvr_noinline enum pvr_sent
+send_observed(struct pvr_pipe_sq *sq, const struct fragment *fragment, union pvr_any_frame *any,
+	      const struct pvr_sg *payload, const struct pvr_qp *expose_qp)
+{
+	const struct pvr_flips *flips = sq->qp->flips;
+	uint8_t *copy = NULL;
+	struct pvr_sg damaged;
+	enum pvr_sent sent;
+
+	if (flips && payload && fragment->len)
+		copy = pvr_flips_copy(flips, payload, fragment->offset, fragment->len);
+	if (copy) {
+		/* The other host's NIC cannot read the copy. */
+		pvr_flips_build(&damaged, payload, fragment->offset, copy);
+		sent = send_with(sq, fragment, any, &damaged, NULL);
+		free(copy);
+	} else {
+		sent = send_with(sq, fragment, any, payload, expose_qp);
+	}
+	if (sent == PVR_SENT && pvr_captures(sq->qp->adapter))
+		capture(sq->qp, fragment);
+	return sent;
+}
+
 static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *fragment)
 {
 	const struct pvr_sg *payload = fragment->op->local ? NULL : fragment->sg;
@@ -270,16 +307,12 @@ static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *f
 	 */
 	const struct pvr_qp *expose_qp = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
 	union pvr_any_frame any;
-	enum pvr_sent sent;
 
 	if (!fill_request(&any.request, sq->qp, fragment))
 		return PVR_SENT_DOWN;
-	sent = pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request),
-			     expose_qp, payload, payload ? fragment->offset : 0,
-			     payload ? fragment->len : 0);
-	if (sent == PVR_SENT && pvr_captures(sq->qp->adapter))
-		capture(sq->qp, fragment);
-	return sent;
+	if (sq->qp->adapter->engine->observed)
+		return send_observed(sq, fragment, &any, payload, expose_qp);
+	return send_with(sq, fragment, &any, payload, expose_qp);
 }
 
 /* The next fragment of a message, from byte @done on. */
