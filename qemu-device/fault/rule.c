@@ -12,16 +12,16 @@
 #define RATE_MIN 1000ull /* bit/s */
 #define RATE_MAX 1000000000000ull
 #define BURST_NS 100000u
-#define KINDS                                                                          \
-	"drop, delay, reorder, duplicate, corrupt, rate, rnr, nak, error, port-down, " \
-	"cq-overflow and stall"
+#define KINDS                                                                           \
+	"drop, delay, reorder, duplicate, corrupt, rate, rnr, nak, error, recv-error, " \
+	"port-down, cq-overflow and stall"
 #define CORRUPT_MIN 1e-15
 #define CORRUPT_MAX 0.01
 #define LENGTH_MAX (1ull << 31) /* of a message */
 /* The kinds with rule->after. */
-#define WITH_AFTER                                                                         \
-	(1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW | 1u << PVR_FAULT_PORT_DOWN | \
-	 1u << PVR_FAULT_STALL)
+#define WITH_AFTER                                                                          \
+	(1u << PVR_FAULT_ERROR | 1u << PVR_FAULT_RECV_ERROR | 1u << PVR_FAULT_CQ_OVERFLOW | \
+	 1u << PVR_FAULT_PORT_DOWN | 1u << PVR_FAULT_STALL)
 
 /* ------------------------------------------------------------------------- values */
 
@@ -177,21 +177,46 @@ static bool set_delay(struct pvr_fault_rule *rule, const char *value, struct pvr
 	return true;
 }
 
-/* The statuses of a send request that has begun. */
+/* The statuses that a rule can give to a request. Those of the first block have consequences. */
 static const struct {
 	const char *name;
 	uint16_t status;
+	bool recv; /* also of a receive request */
 } statuses[] = {
-	{ "LOC_LEN_ERR", PVRDMA_WC_LOC_LEN_ERR },
-	{ "LOC_QP_OP_ERR", PVRDMA_WC_LOC_QP_OP_ERR },
-	{ "LOC_PROT_ERR", PVRDMA_WC_LOC_PROT_ERR },
-	{ "REM_INV_REQ_ERR", PVRDMA_WC_REM_INV_REQ_ERR },
-	{ "REM_ACCESS_ERR", PVRDMA_WC_REM_ACCESS_ERR },
-	{ "REM_OP_ERR", PVRDMA_WC_REM_OP_ERR },
-	{ "RETRY_EXC_ERR", PVRDMA_WC_RETRY_EXC_ERR },
-	{ "RNR_RETRY_EXC_ERR", PVRDMA_WC_RNR_RETRY_EXC_ERR },
-	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR },
+	{ "LOC_LEN_ERR", PVRDMA_WC_LOC_LEN_ERR, true },
+	{ "LOC_QP_OP_ERR", PVRDMA_WC_LOC_QP_OP_ERR, true },
+	{ "LOC_PROT_ERR", PVRDMA_WC_LOC_PROT_ERR, true },
+	{ "REM_INV_REQ_ERR", PVRDMA_WC_REM_INV_REQ_ERR, false },
+	{ "REM_ACCESS_ERR", PVRDMA_WC_REM_ACCESS_ERR, false },
+	{ "REM_OP_ERR", PVRDMA_WC_REM_OP_ERR, false },
+	{ "RETRY_EXC_ERR", PVRDMA_WC_RETRY_EXC_ERR, false },
+	{ "RNR_RETRY_EXC_ERR", PVRDMA_WC_RNR_RETRY_EXC_ERR, false },
+	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR, true },
+
+	{ "LOC_EEC_OP_ERR", PVRDMA_WC_LOC_EEC_OP_ERR, false },
+	{ "MW_BIND_ERR", PVRDMA_WC_MW_BIND_ERR, false },
+	{ "BAD_RESP_ERR", PVRDMA_WC_BAD_RESP_ERR, false },
+	{ "LOC_ACCESS_ERR", PVRDMA_WC_LOC_ACCESS_ERR, true },
+	{ "LOC_RDD_VIOL_ERR", PVRDMA_WC_LOC_RDD_VIOL_ERR, false },
+	{ "REM_INV_RD_REQ_ERR", PVRDMA_WC_REM_INV_RD_REQ_ERR, false },
+	{ "REM_ABORT_ERR", PVRDMA_WC_REM_ABORT_ERR, false },
+	{ "INV_EECN_ERR", PVRDMA_WC_INV_EECN_ERR, false },
+	{ "INV_EEC_STATE_ERR", PVRDMA_WC_INV_EEC_STATE_ERR, false },
+	{ "FATAL_ERR", PVRDMA_WC_FATAL_ERR, true },
+	{ "RESP_TIMEOUT_ERR", PVRDMA_WC_RESP_TIMEOUT_ERR, false },
 };
+
+/* Return: the status of the first @len characters, or 0. */
+static uint16_t find_status(const char *name, size_t len, bool recv)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		if (strlen(statuses[i].name) == len && !strncmp(name, statuses[i].name, len) &&
+		    (statuses[i].recv || !recv))
+			return statuses[i].status;
+	return 0;
+}
 
 /* "", or ",after=" and a number. */
 static bool read_after(struct pvr_fault_rule *rule, const char *text)
@@ -206,22 +231,32 @@ static bool read_after(struct pvr_fault_rule *rule, const char *text)
 
 static bool set_error(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
 {
-	size_t len = strcspn(value, ","), i;
+	size_t len = strcspn(value, ",");
 
 	if (rule->status)
 		return pvr_fail(err, "error and this nak both end the connection: give one");
-
-	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
-		if (strlen(statuses[i].name) == len && !strncmp(value, statuses[i].name, len))
-			rule->status = statuses[i].status;
+	rule->status = find_status(value, len, false);
 	if (!rule->status)
 		return pvr_fail(err,
-				"error '%.*s' is none of LOC_LEN_ERR, LOC_QP_OP_ERR, LOC_PROT_ERR, "
-				"REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR, RETRY_EXC_ERR, "
-				"RNR_RETRY_EXC_ERR, GENERAL_ERR",
+				"error '%.*s' is no status of a send request, such as "
+				"REM_ACCESS_ERR: pvrdmactl(8) lists them",
 				len < 64 ? (int)len : 64, value);
 	return read_after(rule, value + len) ||
 	       pvr_fail(err, "error '%.64s' is not STATUS or STATUS,after=NUMBER", value);
+}
+
+static bool set_recv_error(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
+{
+	size_t len = strcspn(value, ",");
+
+	rule->recv_status = find_status(value, len, true);
+	if (!rule->recv_status)
+		return pvr_fail(err,
+				"recv-error '%.*s' is none of LOC_LEN_ERR, LOC_QP_OP_ERR, "
+				"LOC_PROT_ERR, LOC_ACCESS_ERR, GENERAL_ERR, FATAL_ERR",
+				len < 64 ? (int)len : 64, value);
+	return read_after(rule, value + len) ||
+	       pvr_fail(err, "recv-error '%.64s' is not STATUS or STATUS,after=NUMBER", value);
 }
 
 static bool set_rnr(struct pvr_fault_rule *rule, const char *value, struct pvr_error *err)
@@ -367,6 +402,7 @@ static const struct {
 	{ "drop", set_drop, 1u << PVR_FAULT_DROP },
 	{ "delay", set_delay, 1u << PVR_FAULT_DELAY },
 	{ "error", set_error, 1u << PVR_FAULT_ERROR },
+	{ "recv-error", set_recv_error, 1u << PVR_FAULT_RECV_ERROR },
 	{ "rnr", set_rnr, 1u << PVR_FAULT_RNR },
 	{ "nak", set_nak, 1u << PVR_FAULT_NAK },
 	{ "rate", set_rate, 1u << PVR_FAULT_RATE },
@@ -415,7 +451,8 @@ static bool check(const struct pvr_fault_rule *rule, struct pvr_error *err)
 		return pvr_fail(err, "nak=sequence leaves no message for the other faults: "
 				     "give nak=sequence,every=NUMBER");
 	if (with_after & (with_after - 1))
-		return pvr_fail(err, "of error, cq-overflow, port-down and stall a fault has one: "
+		return pvr_fail(err, "of error, recv-error, cq-overflow, port-down and stall a "
+				     "fault has one: "
 				     "add another fault");
 	return true;
 }

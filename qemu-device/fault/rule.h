@@ -30,6 +30,7 @@ enum pvr_fault_kind {
 	PVR_FAULT_PORT_DOWN,
 	PVR_FAULT_STALL,
 	PVR_FAULT_CORRUPT,
+	PVR_FAULT_RECV_ERROR,
 	PVR_FAULT_KINDS,
 };
 
@@ -50,6 +51,7 @@ struct pvr_fault_rule {
 	double corrupt; /* the probability that a bit of payload is inverted; 0: none */
 	uint64_t delay_ns, jitter_ns; /* a delay lies between delay - jitter and delay + jitter */
 	uint16_t status; /* enum pvrdma_wc_status of the error */
+	uint16_t recv_status; /* likewise of the responder's receive request */
 	uint64_t after; /* messages of a queue pair before the error, overflow, stall or port-down */
 	uint64_t port_down_ns; /* the requester's port is down so long */
 	uint64_t rnr_every; /* of so many messages with a receive, one gets an RNR NAK; 0: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Damage of payload: bits of a message that arrive inverted. For the path of faults. */
+/* Damage of a request: bits of payload that arrive inverted, a key that the peer refuses. For the path of faults. */
 #ifndef PVR_FLIPS_H
 #define PVR_FLIPS_H
 
@@ -8,6 +8,11 @@
 #define PVR_FLIPS_MAX 64
 
 struct pvr_flips {
+	/*
+	 * REM_INV_REQ_ERR or REM_ACCESS_ERR: to another host a request is sent which the responder
+	 * refuses with this NAK; 0: the request is sent.
+	 */
+	uint16_t nak;
 	uint32_t num;
 	uint64_t bits[PVR_FLIPS_MAX]; /* of the payload, ascending */
 };

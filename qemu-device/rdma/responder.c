@@ -573,3 +573,17 @@ struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbou
 		return execute_xrc(to, &in->request, in, true);
 	return respond_rdma(to, &in->request, in, true);
 }
+
+struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_request *request,
+					    enum pvrdma_wc_status status, const char *why)
+{
+	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
+
+	/* An XRC target has the SRQ of its message only during the execution. */
+	if (to->xrc_target || !in_order(to, request) || pvr_recv_get(to, &wqe))
+		return drop();
+	return fail_recv(to, request, &wqe, status,
+			 status == PVRDMA_WC_LOC_LEN_ERR ? PVRDMA_WC_REM_INV_REQ_ERR
+							 : PVRDMA_WC_REM_OP_ERR,
+			 why);
+}

@@ -22,4 +22,11 @@ uint64_t pvr_rnr_timer_ns(const struct pvr_qp *to);
 /* Reply again to an executed fragment of an RDMA READ. */
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in);
 
+/*
+ * Complete the receive request that @request needs with the error @status, and fail @to. For the
+ * path of faults. Return: the NAK; PVR_SYN_NONE: nothing is done, as no request is posted.
+ */
+struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_request *request,
+					    enum pvrdma_wc_status status, const char *why);
+
 #endif /* PVR_RESPONDER_H */

@@ -117,13 +117,14 @@ def test_file_that_is_no_list_of_faults(tmp_path, content, complaint):
 
 
 BAD_FAULTS = [
-    ([], "fault '': no fault is given: there are drop, delay, reorder, duplicate, corrupt, rate, rnr, nak, error, "
+    ([], "fault '': no fault is given: there are drop, delay, reorder, duplicate, corrupt, rate, rnr, nak, error, recv-error, "
      "port-down, cq-overflow and stall"),
     (["nak=remote-access", "error=GENERAL_ERR"], "error and this nak both end the connection: give one"),
-    (["error=GENERAL_ERR", "stall=peer"], "of error, cq-overflow, port-down and stall a fault has one"),
+    (["error=GENERAL_ERR", "stall=peer"], "of error, recv-error, cq-overflow, port-down and stall a fault has one"),
     (["port-down=2"], "port-down '2' is not TIME or TIME,after=NUMBER"),
     (["stall=me"], "stall 'me' is neither peer nor peer,after=NUMBER"),
     (["corrupt=1"], "corrupt '1' is not the probability of a bit error, from 1e-15 to 0.01, such as 1e-6"),
+    (["recv-error=REM_OP_ERR"], "recv-error 'REM_OP_ERR' is none of LOC_LEN_ERR, LOC_QP_OP_ERR, LOC_PROT_ERR"),
     (["reorder=yes"], "reorder 'yes' is not a percentage"),
     (["nak=sequence", "drop=1%"], "nak=sequence leaves no message for the other faults"),
     (["lose=1%"], "unknown word 'lose'"),

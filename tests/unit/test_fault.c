@@ -27,6 +27,9 @@ static const struct {
 	{ "error_after",
 	  "error=RETRY_EXC_ERR,after=1000",
 	  { .status = PVRDMA_WC_RETRY_EXC_ERR, .after = 1000 } },
+	{ "recv_error",
+	  "recv-error=LOC_PROT_ERR,after=5",
+	  { .recv_status = PVRDMA_WC_LOC_PROT_ERR, .after = 5 } },
 	{ "rnr_every", "rnr=every:100", { .rnr_every = 100 } },
 	{ "rnr_always", "rnr=always", { .rnr_always = true } },
 	{ "nak_every", "nak=sequence,every=3", { .nak_every = 3 } },
@@ -68,6 +71,7 @@ TEST_CASES(host, test_rule_is_read, good)
 	assert_int_equal(rule.delay_ns, expected->delay_ns);
 	assert_int_equal(rule.jitter_ns, expected->jitter_ns);
 	assert_int_equal(rule.status, expected->status);
+	assert_int_equal(rule.recv_status, expected->recv_status);
 	assert_int_equal(rule.after, expected->after);
 	assert_int_equal(rule.rnr_every, expected->rnr_every);
 	assert_int_equal(rule.rnr_always, expected->rnr_always);
@@ -84,7 +88,7 @@ static const struct {
 } bad[] = {
 	{ "empty", "",
 	  "no fault is given: there are drop, delay, reorder, duplicate, corrupt, rate, "
-	  "rnr, nak, error, port-down, cq-overflow and stall" },
+	  "rnr, nak, error, recv-error, port-down, cq-overflow and stall" },
 	{ "only_match", "from=vm1", "no fault is given" },
 	{ "no_value", "drop", "'drop' is not KEY=VALUE" },
 	{ "unknown", "lose=1%", "unknown word 'lose': there are fabric, from, to, qp, seed, drop" },
@@ -160,8 +164,12 @@ static const struct {
 	{ "delay_rest", "delay=5msx", "is not a time" },
 	{ "delay_sign", "delay=5ms-2ms", "is not a time" },
 	{ "delay_jitter", "delay=1ms+-2ms", "the variation is longer than the delay" },
-	{ "status", "error=BAD_LUCK", "error 'BAD_LUCK' is none of LOC_LEN_ERR" },
-	{ "status_success", "error=SUCCESS", "is none of" },
+	{ "status", "error=BAD_LUCK", "error 'BAD_LUCK' is no status of a send request" },
+	{ "status_success", "error=SUCCESS", "is no status" },
+	{ "recv_status", "recv-error=REM_ACCESS_ERR",
+	  "recv-error 'REM_ACCESS_ERR' is none of LOC_" },
+	{ "recv_after", "recv-error=LOC_LEN_ERR,every=2", "is not STATUS or STATUS,after=NUMBER" },
+	{ "recv_and_error", "recv-error=LOC_LEN_ERR error=GENERAL_ERR", "stall a fault has one" },
 	{ "after", "error=REM_OP_ERR,after=", "is not STATUS or STATUS,after=NUMBER" },
 	{ "after_text", "error=REM_OP_ERR,before=1", "is not STATUS or STATUS,after=NUMBER" },
 	{ "after_rest", "error=REM_OP_ERR,after=1x", "is not STATUS or STATUS,after=NUMBER" },
@@ -369,6 +377,17 @@ static const struct {
 	{ "RETRY_EXC_ERR", PVRDMA_WC_RETRY_EXC_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
 	{ "RNR_RETRY_EXC_ERR", PVRDMA_WC_RNR_RETRY_EXC_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
 	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "LOC_EEC_OP_ERR", PVRDMA_WC_LOC_EEC_OP_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "MW_BIND_ERR", PVRDMA_WC_MW_BIND_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "BAD_RESP_ERR", PVRDMA_WC_BAD_RESP_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "LOC_ACCESS_ERR", PVRDMA_WC_LOC_ACCESS_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "LOC_RDD_VIOL_ERR", PVRDMA_WC_LOC_RDD_VIOL_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "REM_INV_RD_REQ_ERR", PVRDMA_WC_REM_INV_RD_REQ_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "REM_ABORT_ERR", PVRDMA_WC_REM_ABORT_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "INV_EECN_ERR", PVRDMA_WC_INV_EECN_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "INV_EEC_STATE_ERR", PVRDMA_WC_INV_EEC_STATE_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "FATAL_ERR", PVRDMA_WC_FATAL_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
+	{ "RESP_TIMEOUT_ERR", PVRDMA_WC_RESP_TIMEOUT_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
 };
 
 TEST_CASES(connected, test_error_after_two_messages, errors)
@@ -851,16 +870,16 @@ TEST(hosts, test_delay_to_another_host_keeps_order)
 	assert_int_equal(last(env).delayed, MESSAGES);
 }
 
-/* The responder does not exist for this host, so only the requester fails. */
-TEST(hosts, test_error_to_another_host_fails_the_requester)
+/* No request to another host has it as result, so only the requester fails. */
+TEST(hosts, test_error_of_the_responder_at_another_host_fails_the_requester)
 {
-	add(env, "error=REM_ACCESS_ERR,after=2");
+	add(env, "error=REM_OP_ERR,after=2");
 	for (uint32_t i = 0; i < 4; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
 	fg_settle(env->host, FG_SEC);
 	expect_written(&env->a, 0);
 	expect_written(&env->a, 1);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_OP_ERR);
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
 }

@@ -48,6 +48,71 @@ TEST_CASES(rc_connected, test_fatal_nak_ends_the_connection_at_both_ends, naks)
 	assert_int_equal(last(env).failed, 1);
 }
 
+/* ----------------------------------------------------------- errors of receive requests */
+
+static const struct {
+	const char *label;
+	uint32_t status, nak;
+} recv_errors[] = {
+	{ "LOC_LEN_ERR", PVRDMA_WC_LOC_LEN_ERR, PVRDMA_WC_REM_INV_REQ_ERR },
+	{ "LOC_QP_OP_ERR", PVRDMA_WC_LOC_QP_OP_ERR, PVRDMA_WC_REM_OP_ERR },
+	{ "LOC_PROT_ERR", PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR },
+	{ "LOC_ACCESS_ERR", PVRDMA_WC_LOC_ACCESS_ERR, PVRDMA_WC_REM_OP_ERR },
+	{ "GENERAL_ERR", PVRDMA_WC_GENERAL_ERR, PVRDMA_WC_REM_OP_ERR },
+	{ "FATAL_ERR", PVRDMA_WC_FATAL_ERR, PVRDMA_WC_REM_OP_ERR },
+};
+
+TEST_CASES(rc_connected, test_error_of_a_receive_request_ends_the_connection, recv_errors)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "from=vm1 recv-error=%s,after=1", row->label);
+	add(env, text);
+	for (uint32_t i = 0; i < 3; i++) {
+		t_recv(&env->b, i, 0, SIZE);
+		t_send(&env->a, i, 0, SIZE);
+	}
+	fg_settle(env->host, FG_SEC);
+	expect_sent(&env->a, 0);
+	expect_cqe(&env->a.scq, 1, row->nak);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_recv(&env->b.rcq, 0, SIZE);
+	expect_cqe(&env->b.rcq, 1, row->status);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_int_equal(last(env).failed, 1);
+}
+
+/* A write needs no receive request, and a missing one is an RNR NAK as ever. */
+TEST(rc_connected, test_error_of_a_receive_request_needs_one)
+{
+	add(env, "from=vm1 recv-error=LOC_PROT_ERR");
+	write_b(env, 1);
+	fg_run(env->host);
+	expect_written(&env->a, 1);
+	t_send(&env->a, 2, 0, SIZE);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	t_recv(&env->b, 2, 0, SIZE);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_OP_ERR);
+}
+
+TEST(uc, test_error_of_a_receive_request_of_uc_fails_the_responder_alone)
+{
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+	add(env, "recv-error=LOC_PROT_ERR");
+	t_message(env, PVR_SEND_SIGNALED);
+	fg_settle(env->host, FG_SEC);
+	expect_sent(&env->a, 7);
+	expect_cqe(&env->b.rcq, 7, PVRDMA_WC_LOC_PROT_ERR);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_ERR);
+}
+
 /* ----------------------------------------------------------------------------- port-down */
 
 /* The port is up again before the retries of the queue pair are used up. */
@@ -242,6 +307,64 @@ TEST(uc, test_stalled_peer_receives_nothing_by_uc)
 T_SETUP_HOSTS(hosts, 2)
 {
 	hosts_connect(env, &env->a, &env->b, FG_END_PAGES);
+}
+
+enum request {
+	SEND,
+	WRITE,
+	READ,
+	EMPTY_WRITE,
+};
+
+static const struct {
+	const char *label, *text;
+	enum request request;
+	uint32_t status;
+	enum pvr_eqe_type event; /* of the responder, or PVR_EVENT_NUM: it notices nothing */
+} far_errors[] = {
+	{ "access_send", "error=REM_ACCESS_ERR,after=1", SEND, PVRDMA_WC_REM_ACCESS_ERR,
+	  PVR_EVENT_QP_ACCESS_ERR },
+	{ "access_write", "error=REM_ACCESS_ERR,after=1", WRITE, PVRDMA_WC_REM_ACCESS_ERR,
+	  PVR_EVENT_QP_ACCESS_ERR },
+	{ "access_read", "nak=remote-access,after=1", READ, PVRDMA_WC_REM_ACCESS_ERR,
+	  PVR_EVENT_QP_ACCESS_ERR },
+	{ "access_empty", "error=REM_ACCESS_ERR,after=1", EMPTY_WRITE, PVRDMA_WC_REM_ACCESS_ERR,
+	  PVR_EVENT_NUM },
+	{ "request_send", "error=REM_INV_REQ_ERR,after=1", SEND, PVRDMA_WC_REM_INV_REQ_ERR,
+	  PVR_EVENT_QP_REQ_ERR },
+	{ "request_write", "nak=invalid-request,after=1", WRITE, PVRDMA_WC_REM_INV_REQ_ERR,
+	  PVR_EVENT_QP_REQ_ERR },
+	{ "request_read", "error=REM_INV_REQ_ERR,after=1", READ, PVRDMA_WC_REM_INV_REQ_ERR,
+	  PVR_EVENT_QP_REQ_ERR },
+};
+
+static void post_request(struct t_env *env, uint32_t wr_id, enum request request)
+{
+	if (request == SEND)
+		t_send(&env->a, wr_id, 0, SIZE);
+	else
+		t_rdma(&env->a, request == READ ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE, wr_id,
+		       0, &env->b.mr, 0, request == EMPTY_WRITE ? 0 : SIZE);
+}
+
+/* The responder's own host refuses the request, so it fails as for a wrong request. */
+TEST_CASES(hosts, test_error_fails_the_responder_at_another_host_too, far_errors)
+{
+	add(env, row->text);
+	t_recv(&env->b, 1, 0, SIZE);
+	t_recv(&env->b, 2, 0, SIZE);
+	t_recv(&env->b, 3, 0, SIZE);
+	for (uint32_t i = 1; i < 4; i++)
+		post_request(env, i, row->request);
+	fg_settle(env->host, 10 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	expect_cqe(&env->a.scq, 2, row->status);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, row->event == PVR_EVENT_NUM ? PVR_QPS_RTS : PVR_QPS_ERR);
+	if (row->event != PVR_EVENT_NUM)
+		expect_one_event(env->g[1], row->event, env->b.qp.handle);
+	assert_int_equal(last(env).failed, 1);
 }
 
 TEST(hosts, test_port_down_before_a_request_to_another_host)

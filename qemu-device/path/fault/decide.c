@@ -30,6 +30,8 @@ static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint8_t i)
 	} else if (rule->kinds & 1u << PVR_FAULT_CQ_OVERFLOW) {
 		sq->overflows = true;
 		pvr_fault_count(&use->fault->injected[PVR_FAULT_CQ_OVERFLOW]);
+	} else if (rule->kinds & 1u << PVR_FAULT_RECV_ERROR) {
+		sq->recv_by = i + 1;
 	} else if (has_status(qp, rule->status)) {
 		sq->status = rule->status;
 		pvr_fault_count(&use->fault->injected[PVR_FAULT_ERROR]);
@@ -70,8 +72,7 @@ static bool decide_nak(const struct pvr_qp *qp, struct pvr_fault_use *use)
 	return qp->type == PVR_QPT_RC && pvr_fault_seq_nak(&use->state, &use->fault->rule);
 }
 
-/* Return: bytes of the request at the head. The path behind refuses it if they are too many. */
-static uint64_t length_of(const struct pvr_qp *qp)
+uint64_t pvr_fault_length(const struct pvr_qp *qp)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	uint64_t length = 0;
@@ -159,7 +160,7 @@ bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
 		     uint32_t posted)
 {
-	uint64_t now = pvr_now(qp->adapter->engine), length = length_of(qp);
+	uint64_t now = pvr_now(qp->adapter->engine), length = pvr_fault_length(qp);
 	uint64_t delay = 0, due;
 	uint8_t i;
 
@@ -168,6 +169,8 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	sq->head = qp->sq.head;
 	sq->status = PVRDMA_WC_SUCCESS;
 	sq->overflows = false;
+	sq->recv_by = 0;
+	sq->flips.nak = 0;
 	sq->rnr_by = 0;
 	sq->nak_by = 0;
 	sq->stalled_by = 0;

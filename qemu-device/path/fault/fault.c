@@ -74,9 +74,30 @@ static bool fail_peer(struct pvr_qp *qp, uint16_t status)
 	return true;
 }
 
+/*
+ * To another host, a request that the responder refuses stands for this one, so the responder
+ * fails too. A key is not checked for an empty RDMA WRITE or READ, and no request has a REM_OP_ERR.
+ */
+static bool is_refused_there(const struct pvr_qp *qp, uint16_t status, const struct pvr_opcode *op)
+{
+	if (behind(qp)->lock_peer)
+		return false;
+	if (status == PVRDMA_WC_REM_ACCESS_ERR)
+		return op->kind == PVR_OP_SEND || op->kind == PVR_OP_ATOMIC ||
+		       ((op->kind == PVR_OP_WRITE || op->kind == PVR_OP_READ) &&
+			pvr_fault_length(qp));
+	return status == PVRDMA_WC_REM_INV_REQ_ERR;
+}
+
 static enum decision fail_request(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 				  const struct pvr_send_wqe *wqe)
 {
+	if (is_refused_there(qp, sq->status, pvr_opcode(wqe->hdr.opcode))) {
+		sq->flips.nak = sq->status;
+		qp->flips = &sq->flips;
+		sq->may_pass = true;
+		return PASS;
+	}
 	if (!fail_peer(qp, sq->status))
 		return BUSY;
 	sq->is_known = false;
@@ -85,6 +106,65 @@ static enum decision fail_request(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	/* A queue pair that is its own peer has failed already. */
 	if (pvr_fault_is_sending(qp))
 		pvr_requester_fail(qp, wqe, sq->status, why_failed);
+	return STOP;
+}
+
+/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
+static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
+{
+	struct pvr_quantum_budget budget = { .batch = 1 };
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	struct pvr_request request;
+
+	pvr_wq_fetch_send(&qp->sq, &wqe);
+	/* The guest may have changed it. The path behind fails a bad request. */
+	if (pvr_opcode(wqe.hdr.opcode) != op ||
+	    pvr_prepare(&sg, qp, &wqe, op, 0) != PVRDMA_WC_SUCCESS)
+		return PASS;
+	request = pvr_requester_fragment(qp, &wqe, op, &sg);
+	request.chunk = request.length;
+	request.last = true;
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, request.length);
+	return pvr_requester_go_on(qp, &budget, pvr_requester_ack(qp, &request, &budget)) ? SKIP
+											  : STOP;
+}
+
+/* Return: PASS if there is no responder here that has a receive request. */
+static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
+			       const struct pvr_opcode *op)
+{
+	struct pvr_fault *fault = sq->uses[sq->recv_by - 1].fault;
+	const struct pvr_path_ops *path = behind(qp);
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
+	struct pvr_syndrome syndrome;
+	struct pvr_request request;
+	struct pvr_qp *peer;
+
+	if (!op->recv || !path->lock_peer)
+		return PASS;
+	if (!path->lock_peer(qp, &peer))
+		return BUSY;
+	pvr_wq_fetch_send(&qp->sq, &wqe);
+	if (!peer || peer->state < PVR_QPS_RTR || peer->state > PVR_QPS_SQE ||
+	    pvr_opcode(wqe.hdr.opcode) != op ||
+	    pvr_prepare(&sg, qp, &wqe, op, 0) != PVRDMA_WC_SUCCESS)
+		return PASS;
+	request = pvr_requester_fragment(qp, &wqe, op, &sg);
+	syndrome = pvr_responder_fail_recv(
+		peer, &request, (enum pvrdma_wc_status)fault->rule.recv_status, why_failed);
+	if (syndrome.kind == PVR_SYN_NONE)
+		return PASS;
+	pvr_publish(peer->adapter);
+	pvr_fault_count(&fault->injected[PVR_FAULT_RECV_ERROR]);
+	sq->is_known = false;
+	if (qp->type == PVR_QPT_UC)
+		return lose_uc(qp, op);
+	/* A queue pair that is its own peer has failed already. */
+	if (pvr_fault_is_sending(qp))
+		pvr_requester_fail(qp, &wqe, syndrome.status, why_failed);
 	return STOP;
 }
 
@@ -137,28 +217,6 @@ static enum decision out_of_sequence(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	if (!fault->rule.nak_always)
 		sq->nak_by = 0;
 	return pvr_requester_seq_nak(qp, wqe) ? SKIP : STOP;
-}
-
-/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
-static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
-{
-	struct pvr_quantum_budget budget = { .batch = 1 };
-	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
-	struct pvr_sg sg PVR_UNINITIALIZED;
-	struct pvr_request request;
-
-	pvr_wq_fetch_send(&qp->sq, &wqe);
-	/* The guest may have changed it. The path behind fails a bad request. */
-	if (pvr_opcode(wqe.hdr.opcode) != op ||
-	    pvr_prepare(&sg, qp, &wqe, op, 0) != PVRDMA_WC_SUCCESS)
-		return PASS;
-	request = pvr_requester_fragment(qp, &wqe, op, &sg);
-	request.chunk = request.length;
-	request.last = true;
-	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
-	pvr_count(qp, PVR_STAT_TX_BYTES, request.length);
-	return pvr_requester_go_on(qp, &budget, pvr_requester_ack(qp, &request, &budget)) ? SKIP
-											  : STOP;
 }
 
 static enum decision lose(struct pvr_qp *qp, const struct pvr_opcode *op,
@@ -216,7 +274,7 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	int posted = pvr_wq_avail(&qp->sq);
 	const struct pvr_opcode *op;
-	enum decision stalled;
+	enum decision stalled, failed;
 	uint64_t now;
 
 	if (posted <= 0 || qp->sq_offset || sq->may_pass)
@@ -240,6 +298,11 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 		return fail_request(qp, sq, &wqe);
 	if (sq->overflows)
 		return overflow_cq(qp, sq);
+	if (sq->recv_by && !sq->stalled_by) {
+		failed = fail_recv(qp, sq, op);
+		if (failed != PASS)
+			return failed;
+	}
 	if (sq->nak_by && !sq->stalled_by)
 		return out_of_sequence(qp, sq, &wqe);
 	if (sq->rnr_by && !sq->stalled_by)

@@ -47,6 +47,7 @@ struct pvr_fault_sq {
 	bool may_pass; /* this try of it is not lost */
 	uint32_t head; /* sq.head of the request */
 	uint16_t status; /* of its failure, or PVRDMA_WC_SUCCESS */
+	uint8_t recv_by; /* 1 + index in uses[]: the responder's receive request fails; 0: not */
 	bool overflows; /* its completion finds a full CQ */
 	uint8_t rnr_by; /* 1 + index in uses[]: its next try gets an RNR NAK; 0: it does not */
 	uint8_t nak_by; /* likewise for a NAK for a sequence error */
@@ -82,6 +83,8 @@ void pvr_fault_sq_stop(struct pvr_qp *qp);
 /* Decide all but the losses of a request that is new at the head. @posted: from it on */
 void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,
 		     uint32_t posted);
+/* Return: bytes of the request at the head; the path behind refuses it if they are too many. */
+uint64_t pvr_fault_length(const struct pvr_qp *qp);
 /* Set the port down if a fault of the request at the head does that. Return: whether it did. */
 bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq);
 /* Return: whether this try of the request at the head is lost. */

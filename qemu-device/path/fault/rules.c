@@ -97,6 +97,7 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 			   .delayed = pvr_stat_get(&fault->injected[PVR_FAULT_DELAY]) +
 				      pvr_stat_get(&fault->injected[PVR_FAULT_RATE]),
 			   .failed = pvr_stat_get(&fault->injected[PVR_FAULT_ERROR]) +
+				     pvr_stat_get(&fault->injected[PVR_FAULT_RECV_ERROR]) +
 				     pvr_stat_get(&fault->injected[PVR_FAULT_CQ_OVERFLOW]),
 			   .rnr = pvr_stat_get(&fault->injected[PVR_FAULT_RNR]),
 			   .seq_naks = pvr_stat_get(&fault->injected[PVR_FAULT_NAK]),

@@ -137,6 +137,7 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	sq->rnr_by = 0;
 	sq->nak_by = 0;
 	sq->stalled_by = 0;
+	sq->recv_by = 0;
 	sq->port_by = 0;
 	sq->applies = UINT64_MAX;
 	/* A datagram has its destination, which is compared again. */

@@ -274,6 +274,32 @@ static enum pvr_sent send_with(struct pvr_pipe_sq *sq, const struct fragment *fr
 			     payload ? fragment->len : 0);
 }
 
+/*
+ * Make the request one that the responder refuses with @nak: by a key that is not the region's, or
+ * by an atomic at an address that is not a multiple of 8, whether or not it permits atomics.
+ */
+static void forge(struct pvr_frame_request *frame, uint16_t nak)
+{
+	static const uint8_t other_key[4] = { 0xff, 0xff, 0xff, 0xff };
+
+	if (nak == PVRDMA_WC_REM_ACCESS_ERR) {
+		frame->rkey ^= htole32(0xff);
+		memcpy(frame->imm, other_key, sizeof(frame->imm));
+		if (frame->op == PVR_FRAME_OP_SEND || frame->op == PVR_FRAME_OP_SEND_IMM)
+			frame->op = PVR_FRAME_OP_SEND_INV;
+		return;
+	}
+	frame->op = PVR_FRAME_OP_FETCH_ADD;
+	frame->frame.flags |= PVR_REQUEST_F_LAST;
+	frame->length = htole64(sizeof(uint64_t));
+	frame->offset = 0;
+	frame->chunk = 0;
+	frame->addr = htole64(1);
+	frame->compare_add = 0;
+	frame->swap = 0;
+	memset(frame->imm, 0, sizeof(frame->imm));
+}
+
 /* The frame of a request with qp->flips, or with a capture, or both. */
 static pvr_noinline enum pvr_sent
 send_observed(struct pvr_pipe_sq *sq, const struct fragment *fragment, union pvr_any_frame *any,
@@ -284,6 +310,10 @@ send_observed(struct pvr_pipe_sq *sq, const struct fragment *fragment, union pvr
 	struct pvr_sg damaged;
 	enum pvr_sent sent;
 
+	if (flips && flips->nak) {
+		forge(&any->request, flips->nak);
+		return send_with(sq, fragment, any, any->request.chunk ? payload : NULL, NULL);
+	}
 	if (flips && payload && fragment->len)
 		copy = pvr_flips_copy(flips, payload, fragment->offset, fragment->len);
 	if (copy) {
