@@ -17,6 +17,8 @@ struct pvr_datagram {
 	uint32_t src_qpn, qkey;
 	__be32 imm; /* if has_imm */
 	bool has_imm, solicited, multicast;
+	/* Not 0: the receive request completes with this error. For the path of faults. */
+	uint16_t recv_status;
 	const struct pvr_sg *payload;
 };
 
@@ -50,6 +52,7 @@ struct pvr_ud_treatment {
 	bool holds; /* none is sent: the function below sets @held */
 	struct pvr_ud_held *held; /* charged to the adapter */
 	const struct pvr_flips *flips; /* damage of its payload, or NULL */
+	uint16_t recv_status; /* see struct pvr_datagram */
 };
 
 /*

@@ -120,12 +120,37 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 	return true;
 }
 
+/* As if the receive request named memory that it may not. */
+static void fail_receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
+{
+	struct pvr_recv_wqe recv PVR_UNINITIALIZED;
+
+	if (!can_receive(to, dgram->qkey) || pvr_recv_get(to, &recv))
+		return;
+	complete(to, dgram, &recv, (enum pvrdma_wc_status)dgram->recv_status);
+	pvr_qp_fail(to, PVR_EVENT_NUM, "a fault of the operator (pvrdmactl fault)");
+	pvr_publish(to->adapter);
+}
+
+/* While there are captures or faults. Return: whether the datagram can be received. */
+static pvr_noinline bool observe(struct pvr_adapter *to, struct pvr_qp *qp,
+				 const struct pvr_datagram *dgram)
+{
+	if (pvr_captures(to))
+		pvr_capture_received_datagram(to, qp, dgram);
+	if (!qp || !dgram->recv_status)
+		return true;
+	fail_receive(qp, dgram);
+	pvr_count(qp, PVR_STAT_UD_DROPPED, 1);
+	return false;
+}
+
 bool pvr_ud_receive(struct pvr_adapter *to, struct pvr_qp *qp, const struct pvr_datagram *dgram)
 {
 	bool taken;
 
-	if (pvr_captures(to))
-		pvr_capture_received_datagram(to, qp, dgram);
+	if (to->engine->observed && !observe(to, qp, dgram))
+		return false;
 	if (!qp) {
 		to->stat[PVR_STAT_UD_DROPPED]++;
 		return false;

@@ -299,6 +299,7 @@ static bool deliver_treated(struct datagram *dgram, struct pvr_ud_treatment *tre
 			return true;
 		treatment->holds = false;
 	}
+	dgram->as_received.recv_status = treatment->recv_status;
 	for (; treatment->copies; treatment->copies--) {
 		if (!deliver(dgram))
 			return false;

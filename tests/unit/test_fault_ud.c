@@ -212,6 +212,21 @@ TEST_CASES(ud_ready, test_local_error_of_a_datagram_leads_to_sqe, local_errors)
 	assert_int_equal(last(env).failed, 1);
 }
 
+/* The sender notices nothing. */
+TEST(ud_ready, test_error_of_a_receive_request_fails_the_receiver_alone)
+{
+	add(env, "from=vm1 recv-error=LOC_PROT_ERR,after=1");
+	post(env, 2, 1);
+	t_run_ud(env->host);
+	expect_all_sent(env, 2);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_recv(&env->b.rcq, 0, GRH + LEN);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_int_equal(last(env).failed, 1);
+}
+
 static const struct {
 	const char *label, *text;
 } without_effect[] = {

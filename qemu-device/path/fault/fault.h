@@ -16,6 +16,12 @@
  *   oldest one, as on one host.
  * - A lost request is one without a response: the requester's ACK timeout, retries and
  *   failure are those of any path.
+ * - pvr_ud_run() calls this path for datagrams of all queue pairs while there are rules. A
+ *   datagram has a destination of its own, so its rules are found when it is at the head.
+ * - Damage (qp->flips) is done by the path behind: to a copy of the payload, or to what has
+ *   arrived by an RDMA READ.
+ * - A responder at this host fails with the requester, under its lock. To another host the
+ *   path behind sends a request that the responder refuses, in place of the one at the head.
  * - The state of a queue pair is charged to its adapter.
  */
 #ifndef PVR_PATH_FAULT_H

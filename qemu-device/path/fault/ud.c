@@ -21,6 +21,8 @@ static bool awaits_next(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint32_t pos
 /* Decided once, when nothing holds the datagram any more. */
 static void treat(struct pvr_fault_sq *sq, uint32_t posted)
 {
+	struct pvr_fault *fault;
+
 	sq->may_pass = true;
 	sq->treatment = (struct pvr_ud_treatment){
 		.copies = 1,
@@ -29,6 +31,11 @@ static void treat(struct pvr_fault_sq *sq, uint32_t posted)
 	if (pvr_fault_is_lost(sq)) {
 		sq->treatment.copies = 0;
 		return;
+	}
+	if (sq->recv_by) {
+		fault = sq->uses[sq->recv_by - 1].fault;
+		sq->treatment.recv_status = fault->rule.recv_status;
+		pvr_fault_count(&fault->injected[PVR_FAULT_RECV_ERROR]);
 	}
 	if (sq->copied_by) {
 		sq->treatment.copies = 2;
