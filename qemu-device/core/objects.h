@@ -321,7 +321,7 @@ struct pvr_qp {
 
 	struct pvr_mcast_qps groups; /* multicast */
 	uint64_t mcast_next; /* sending: adapters from this number on have it; 0: none yet */
-	uint32_t ud_wait_since; /* ms; when ud_waits was set or cleared, see rdma/ud_send.c */
+	uint32_t ud_wait_since; /* ms; when ud_waits was set or cleared, see rdma/ud_step.h */
 	bool ud_waits;
 	bool ud_closing; /* it is being destroyed */
 	uint8_t ud_failed_waits; /* recent waits without success */

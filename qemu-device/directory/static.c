@@ -14,7 +14,7 @@
  * host that has the GID becomes the owner.
  *
  * The members of a group are reported together, when all hosts have responded or a round
- * is over. Senders to the group wait a little longer than a round (rdma/ud_send.c). The
+ * is over. Senders to the group wait a little longer than a round (rdma/ud_step.h). The
  * members are queried repeatedly, because a host does not announce a new member. The
  * group is dropped after a minute, and looked up again if it is in use.
  */
