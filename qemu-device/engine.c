@@ -333,16 +333,19 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 int pvr_adapter_start(struct pvr_adapter *adapter)
 {
 	const char *fabric = adapter->fabric->name;
-	bool started;
+	uint64_t stops;
+	int err;
 
 	pvr_adapter_lock(adapter);
-	started = pvr_adapter_do_start(adapter);
+	stops = adapter->stops;
+	err = pvr_adapter_do_start(adapter);
+	stops = adapter->stops - stops;
 	pvr_adapter_unlock(adapter);
-	if (started) {
+	if (stops) {
 		pvr_fabric_changed(adapter->engine, fabric);
 		pvr_host_resume_fabric(adapter->engine, fabric);
 	}
-	return 0;
+	return err;
 }
 
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

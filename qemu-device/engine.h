@@ -43,6 +43,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "pvrdma_abi_cmd.h"
 
@@ -328,20 +329,71 @@ void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on);
 enum pvr_run_state {
 	PVR_RUN_RUNNING,
 	PVR_RUN_STOPPED,
+	PVR_RUN_LOADING, /* bytes of a state were pushed */
+	PVR_RUN_LOADED, /* stopped, with all objects of the state */
 };
 
 #define PVR_HOLD_NS 60000000000ull
 
 /*
- * Stop the adapter. Return: 0, also if it is stopped already; -EINPROGRESS: a command or a reset
- * is in progress: call again when pvr_adapter_busy() returns false.
+ * Stop the adapter. Return: 0, also if it is STOPPED or LOADED already; -EINPROGRESS: a command or a reset
+ * is in progress: call again when pvr_adapter_busy() returns false; -EINVAL: it is LOADING.
  */
 int pvr_adapter_stop(struct pvr_adapter *adapter);
-/* Start the adapter after pvr_adapter_stop(). A reset starts it, too. Return: 0. */
+/*
+ * Start an adapter that is STOPPED or LOADED. A reset ends both states, too. Return: 0, also if it
+ * runs; -EINPROGRESS: as above, also if RAM was unmapped from a LOADED adapter: its state is loaded
+ * again; -EINVAL: it is LOADING. Another value: what was loaded does not fit any more, see
+ * pvr_adapter_load_error(): the adapter has no driver, or is FAILED.
+ */
 int pvr_adapter_start(struct pvr_adapter *adapter);
 
 enum pvr_run_state pvr_adapter_run_state(const struct pvr_adapter *adapter);
 const char *pvr_run_state_name(enum pvr_run_state state);
+
+/*
+ * DOC: the state of an adapter
+ *
+ * - It has all that the guest and its peers can observe, without RAM: it can be loaded by another
+ *   adapter with the same MAC, fabric and hardware version, here or in another process, whose
+ *   RAM has the same content at the same bus addresses.
+ * - Not part of it, and set by the embedder: the PCI configuration, bus mastering, link state,
+ *   RAM, and memory of mapped doorbells, which begins with zeros.
+ * - The loader trusts no byte of it.
+ */
+struct pvr_save;
+
+/*
+ * Begin to read the state of a STOPPED or LOADED adapter. Several may read it. Return: 0, -EINVAL
+ * (it is neither), -EOPNOTSUPP (it has a port: queue pairs on the segment cannot move) or -ENOMEM.
+ */
+int pvr_adapter_save_begin(struct pvr_adapter *adapter, struct pvr_save **save);
+/*
+ * Return: bytes that were stored to @buf; 0: the end; -ESTALE: the adapter is not stopped any more;
+ * -EFAULT (an object lies in no RAM) or -ENOMEM. 64 KiB take less than a millisecond.
+ */
+ssize_t pvr_save_read(struct pvr_save *save, void *buf, size_t size);
+/* Before the adapter is destroyed. @save may be NULL. */
+void pvr_save_end(struct pvr_save *save);
+/*
+ * Empty a STOPPED or LOADED adapter whose state goes on elsewhere, or will be loaded here again. This is a
+ * reset of which peers hear nothing. Busy until its end. Return: 0, or -EINVAL (it is neither).
+ */
+int pvr_adapter_drop(struct pvr_adapter *adapter);
+
+/*
+ * Push bytes of a state to an adapter without driver, which is LOADING from then on. They are only
+ * stored. Return: 0, -EBUSY (it has a driver, is busy, STOPPED or LOADED), -E2BIG or -ENOMEM.
+ */
+int pvr_adapter_load_push(struct pvr_adapter *adapter, const void *data, size_t size);
+/*
+ * All bytes were pushed: check and apply them. Return: 0: LOADED; -EINPROGRESS: in steps: call again
+ * when pvr_adapter_busy() returns false; another value: refused, and the adapter is RUNNING without
+ * driver again.
+ */
+int pvr_adapter_load_finish(struct pvr_adapter *adapter);
+/* Get the reason for the last refusal, a line with record and field; "": there was none. */
+void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size);
 
 /* Set the link state. A change causes event PORT_ACTIVE or PORT_ERR. Initially up. */
 void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up);

@@ -54,6 +54,7 @@ struct pvr_fabric;
 struct pvr_fabrics;
 struct pvr_faults;
 struct pvr_flow;
+struct pvr_load;
 struct pvr_pipe;
 struct pvr_port;
 struct pvr_eth_adapter;
@@ -232,6 +233,7 @@ struct pvr_job {
 	uint32_t handle;
 	/* Reset */
 	bool keeps_regs; /* of pvr_adapter_prepare_reset() */
+	bool is_silent, reloads; /* of pvr_adapter_empty() */
 	bool has_notified; /* the peers at other hosts */
 	/* Removal of RAM */
 	struct pvr_ram_region region; /* not in adapter->ram any more */
@@ -347,6 +349,10 @@ struct pvr_adapter {
 	bool dma_on; /* bus_master, not suspended, and running */
 	enum pvr_run_state run_state;
 	uint64_t stopped_at; /* ns, unless it runs */
+	uint64_t stops; /* number of this stop; changes at its end, too */
+	struct pvr_load *load; /* ctrl/migrate.c; NULL: no bytes of a state are kept */
+	int load_err; /* of the last load, until a reset; 0: it succeeded, or there was none */
+	char load_why[200];
 
 	/* Registers and the driver's handshake. */
 	enum pvr_adapter_state state;
@@ -417,10 +423,16 @@ static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 	       (adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE);
 }
 
+/* Return: whether it has a state that can be saved. */
+static inline bool pvr_adapter_is_stopped(const struct pvr_adapter *adapter)
+{
+	return adapter->run_state == PVR_RUN_STOPPED || adapter->run_state == PVR_RUN_LOADED;
+}
+
 /* Return: whether requests to this adapter wait for its start. */
 static inline bool pvr_adapter_is_held(const struct pvr_adapter *adapter)
 {
-	return adapter->run_state == PVR_RUN_STOPPED &&
+	return pvr_adapter_is_stopped(adapter) &&
 	       adapter->engine->ops->now(adapter->engine->opaque) - adapter->stopped_at <
 		       PVR_HOLD_NS;
 }

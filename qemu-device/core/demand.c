@@ -186,6 +186,19 @@ bool pvr_demand_check(struct pvr_pages *pages, const struct pvr_ram_region *regi
 	return true;
 }
 
+uint64_t pvr_demand_next(const struct pvr_demand *demand, uint64_t page, uint64_t end)
+{
+	while (page < end && !page_va(demand, page)) {
+		if (!branch_of(demand, page))
+			page = (page / BRANCH_PAGES + 1) * BRANCH_PAGES;
+		else if (!leaf_of(demand, page))
+			page = next_leaf(page);
+		else
+			page++;
+	}
+	return page < end ? page : end;
+}
+
 static bool find_absent(const struct pvr_demand *demand, uint64_t offset, uint64_t len,
 			struct pvr_page_range *range)
 {

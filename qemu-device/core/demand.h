@@ -66,6 +66,9 @@ uint8_t *pvr_demand_run(const struct pvr_demand *demand, uint64_t offset, uint64
 bool pvr_demand_check(struct pvr_pages *pages, const struct pvr_ram_region *region, uint64_t *at,
 		      uint32_t *budget);
 
+/* Return: the first page from @page on that is present; @end: none below @end. */
+uint64_t pvr_demand_next(const struct pvr_demand *demand, uint64_t page, uint64_t end);
+
 /*
  * Find the first absent page of @len bytes from @offset on, and the absent pages behind it that
  * belong to the same bytes and region, at most PVR_SET_PAGES_MAX. Return: the region, or NULL if

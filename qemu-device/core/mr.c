@@ -138,7 +138,7 @@ static int check_access(const struct pvr_mr *region, uint32_t access)
 		       : -EINVAL;
 }
 
-static void attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *qp)
+void pvr_mw_attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *qp)
 {
 	window->where = &region->pages;
 	LIST_INSERT_HEAD(&region->windows, window, region_link);
@@ -182,6 +182,6 @@ int pvr_mw_bind(struct pvr_qp *qp, const struct pvr_wqe_bind_mw *bind)
 	window->length = bind->length;
 	window->offset = region->offset + (bind->addr - region->start);
 	window->access = (bind->access_flags & PVR_MR_REMOTE) | PVR_MR_VALID;
-	attach(window, region, qp);
+	pvr_mw_attach(window, region, qp);
 	return 0;
 }

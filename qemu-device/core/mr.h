@@ -52,6 +52,8 @@ static inline struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const st
 	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
+/* Bind an unbound window to @region, and one of type 2 to @qp. Its range and rights are set. */
+void pvr_mw_attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *qp);
 /* Unbind a window. No effect on a region or an unbound window. */
 void pvr_mw_unbind(struct pvr_mr *window);
 

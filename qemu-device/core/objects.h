@@ -96,6 +96,8 @@ enum pvr_cq_arm {
 	PVR_CQ_ARMED_ANY,
 };
 
+#define PVR_CQ_BACKOFF_MAX 14 /* 0.8 s */
+
 /* A CQ's state in rdma/cq_lost_arm.c. */
 struct pvr_cq_lost_arm {
 	struct pvr_timer timer;

@@ -352,6 +352,42 @@ int pvr_walk_run(struct pvr_walk *walk)
 	return err;
 }
 
+int pvr_walk_begin_runs(struct pvr_walk *walk, struct pvr_adapter *adapter, uint64_t size,
+			bool write, struct pvr_pages *pages)
+{
+	const struct pvr_pdir pdir = { .size = size };
+	uint64_t total = size / PVR_PAGE_SIZE;
+
+	if (!pages->page)
+		*pages = (struct pvr_pages){ 0 };
+	pages->size = 0;
+	walk_init(walk, adapter, &pdir, write, pages);
+	walk->max_extents = total / PAGES_PER_EXTENT;
+	walk->budget = UINT32_MAX;
+	return check_length(adapter, total);
+}
+
+int pvr_walk_add(struct pvr_walk *walk, uint64_t gpa, uint64_t len)
+{
+	int err;
+
+	if (len > walk->left || gpa + len < gpa)
+		return -EINVAL;
+	walk->left -= len;
+	err = add_page(walk, gpa, len, walk->write);
+	walk->budget = UINT32_MAX;
+	if (!err && !is_entered(walk))
+		enter_some(walk);
+	return err;
+}
+
+int pvr_walk_end_runs(struct pvr_walk *walk)
+{
+	struct pvr_pages *pages = walk->pages;
+
+	return pages->extents ? resize_extents(walk, pages->extents) : 0;
+}
+
 struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count)
 {
 	return (struct pvr_pdir){

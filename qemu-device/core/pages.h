@@ -105,6 +105,16 @@ int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const str
  */
 int pvr_walk_run(struct pvr_walk *walk);
 
+/*
+ * The same without a directory: pvr_walk_begin_runs() for @size bytes, pvr_walk_add() for each run of
+ * whole pages, pvr_walk_end_runs(). @pages may be reserved by pvr_pages_reserve(). Return: 0,
+ * -EINVAL (more than @size bytes), -EFAULT, -ENOSPC or -ENOMEM; then pvr_pages_unmap() must follow.
+ */
+int pvr_walk_begin_runs(struct pvr_walk *walk, struct pvr_adapter *adapter, uint64_t size,
+			bool write, struct pvr_pages *pages);
+int pvr_walk_add(struct pvr_walk *walk, uint64_t gpa, uint64_t len);
+int pvr_walk_end_runs(struct pvr_walk *walk);
+
 /* The usual directory: two levels, @count whole pages of 4 KiB. */
 struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count);
 /* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. For counts that a limit of the device bounds. */

@@ -136,6 +136,24 @@ uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write
 	return region->va + (gpa - region->gpa);
 }
 
+bool pvr_ram_gpa(const struct pvr_ram *ram, const void *va, uint64_t *gpa, uint64_t *contig)
+{
+	const struct pvr_ram_region *region;
+	unsigned int i;
+	uint64_t offset;
+
+	for (i = 0; i < ram->count; i++) {
+		region = &ram->region[i];
+		if (!pvr_ram_contains(region, va))
+			continue;
+		offset = (const uint8_t *)va - region->va;
+		*gpa = region->gpa + offset;
+		*contig = region->size - offset;
+		return true;
+	}
+	return false;
+}
+
 bool pvr_ram_covers(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write)
 {
 	uint64_t contig;

@@ -55,6 +55,12 @@ uint64_t pvr_ram_size(const struct pvr_ram *ram);
  */
 uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write, uint64_t *contig);
 
+/*
+ * The reverse: find the bus address of @va, and the length of the contiguous RAM there. Return:
+ * false if it is not RAM.
+ */
+bool pvr_ram_gpa(const struct pvr_ram *ram, const void *va, uint64_t *gpa, uint64_t *contig);
+
 /* Return: whether all of [gpa, gpa + len) is RAM, in one region or in adjacent ones. */
 bool pvr_ram_covers(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write);
 

@@ -132,6 +132,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 
 static void adapter_free(struct pvr_adapter *adapter)
 {
+	pvr_load_free(adapter);
 	pvr_path_adapter_exit(adapter);
 	pvr_timers_exit(&adapter->timers);
 	tables_exit(adapter);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/charge.h"
+#include "core/state.h"
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
 #include "ctrl/uar_poll.h"
@@ -165,4 +166,127 @@ void pvr_uc_destroy_all(struct pvr_adapter *adapter)
 
 	PVR_TABLE_FOR_EACH(&adapter->ucs, i, uc)
 		uc_destroy(adapter, uc);
+}
+
+/* --------------------------------------------------------------------------- state */
+
+void *pvr_state_alloc(struct pvr_codec *codec, size_t size)
+{
+	void *object = codec->err ? NULL : pvr_charge_alloc(codec->adapter, size);
+
+	if (!object)
+		pvr_codec_fault(codec, -ENOMEM, "the guest needs more memory than its limit");
+	return object;
+}
+
+void pvr_state_enter(struct pvr_codec *codec, struct pvr_table *table, void *object,
+		     uint32_t handle)
+{
+	int err = handle < table->min ? -EINVAL : pvr_table_add_at(table, object, handle);
+
+	if (err)
+		pvr_codec_fault(codec, err, "handle %u %s", handle,
+				err == -EBUSY	 ? "exists already"
+				: err == -ENOMEM ? "needs more memory than there is"
+						 : "is out of range");
+}
+
+static void uc_fields(struct pvr_codec *codec, struct pvr_uc *uc)
+{
+	pvr_codec_u32_max(codec, "handle", &uc->handle, PVR_MAX_UAR - 1);
+	pvr_codec_u32_max(codec, "doorbell page", &uc->uar, PVR_MAX_UAR - 1);
+	pvr_codec_u64(codec, "doorbells", &uc->cq_doorbells);
+}
+
+void pvr_uc_save(struct pvr_codec *codec, void *object)
+{
+	uc_fields(codec, object);
+}
+
+/* Handle 0: the context of the guest driver, which exists. */
+static void load_kernel_uc(struct pvr_codec *codec, const struct pvr_uc *from)
+{
+	codec->adapter->kernel_uc.cq_doorbells = from->cq_doorbells;
+}
+
+void pvr_uc_load(struct pvr_codec *codec)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+	struct pvr_uc fields = { 0 }, *uc;
+
+	uc_fields(codec, &fields);
+	if (!codec->err && !fields.handle) {
+		load_kernel_uc(codec, &fields);
+		return;
+	}
+	if (!codec->err && (!fields.uar || adapter->uar[fields.uar]))
+		pvr_codec_fault(codec, -EINVAL, "doorbell page %u has an owner", fields.uar);
+	uc = pvr_state_alloc(codec, sizeof(*uc));
+	if (!uc)
+		return;
+	*uc = fields;
+	pvr_state_enter(codec, &adapter->ucs, uc, uc->handle);
+	if (codec->err)
+		pvr_charge_free(adapter, uc, sizeof(*uc));
+	else
+		pvr_uc_init(adapter, uc, uc->uar);
+}
+
+static void pd_fields(struct pvr_codec *codec, struct pvr_pd *pd, uint32_t *context)
+{
+	pvr_codec_u32(codec, "handle", &pd->handle);
+	pvr_codec_u32(codec, "context", context);
+}
+
+void pvr_pd_save(struct pvr_codec *codec, void *object)
+{
+	struct pvr_pd *pd = object;
+	uint32_t context = pd->uc->handle;
+
+	pd_fields(codec, pd, &context);
+}
+
+void pvr_pd_load(struct pvr_codec *codec)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+	struct pvr_pd fields = { 0 }, *pd;
+	uint32_t context;
+
+	pd_fields(codec, &fields, &context);
+	fields.uc = pvr_uc_get(adapter, context);
+	if (!fields.uc)
+		pvr_codec_fault(codec, -EINVAL, "context %u does not exist", context);
+	pd = pvr_state_alloc(codec, sizeof(*pd));
+	if (!pd)
+		return;
+	*pd = fields;
+	pvr_state_enter(codec, &adapter->pds, pd, pd->handle);
+	if (codec->err)
+		pvr_charge_free(adapter, pd, sizeof(*pd));
+}
+
+void pvr_xrcd_save(struct pvr_codec *codec, void *object)
+{
+	struct pvr_xrcd *xrcd = object;
+
+	pvr_codec_u32(codec, "handle", &xrcd->handle);
+}
+
+void pvr_xrcd_load(struct pvr_codec *codec)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+	struct pvr_xrcd *xrcd;
+	uint32_t handle;
+
+	pvr_codec_u32(codec, "handle", &handle);
+	if (!(adapter->features & PVR_EXT_XRC))
+		pvr_codec_fault(codec, -EINVAL, "the driver does not use XRC");
+	xrcd = pvr_state_alloc(codec, sizeof(*xrcd));
+	if (!xrcd)
+		return;
+	xrcd->handle = handle;
+	xrcd->pd.uc = &adapter->kernel_uc;
+	pvr_state_enter(codec, &adapter->xrcds, xrcd, handle);
+	if (codec->err)
+		pvr_charge_free(adapter, xrcd, sizeof(*xrcd));
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/charge.h"
+#include "core/state.h"
 #include "ctrl/uar_poll.h"
 #include "core/wq.h"
 #include "rdma/cq.h"
@@ -214,4 +215,133 @@ int pvr_cmd_set_cq_ring(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	if (pvr_events_have_vector(adapter, cmd->comp_vector))
 		return -EBUSY;
 	return pvr_events_attach_vector(adapter, cmd->comp_vector, &cmd->ring);
+}
+
+/* --------------------------------------------------------------------------- state */
+
+static void counters_fields(struct pvr_codec *codec, struct pvr_cq *cq)
+{
+	uint8_t armed = cq->armed;
+
+	pvr_codec_u64(codec, "produced", &cq->produced);
+	pvr_codec_u64_max(codec, "notified", &cq->notified, cq->produced);
+	pvr_codec_u64_max(codec, "solicited", &cq->solicited, cq->produced);
+	pvr_codec_u8_max(codec, "armed", &armed, PVR_CQ_ARMED_ANY);
+	pvr_codec_u32(codec, "arm_seen", &cq->arm_seen);
+	pvr_codec_bool(codec, "arm_notified", &cq->arm_notified);
+	cq->armed = armed;
+	cq->published = cq->produced;
+}
+
+/* The timers exist. */
+static void notice_fields(struct pvr_codec *codec, struct pvr_cq *cq)
+{
+	struct pvr_cq_moderation *moderation = &cq->moderation;
+	uint16_t count = moderation->count, period_us = moderation->period_us;
+	uint64_t none = 0;
+
+	pvr_codec_u64_max(codec, "watched", &cq->late.watched, cq->produced);
+	pvr_codec_u64(codec, "doorbells", &cq->late.doorbells);
+	pvr_codec_u8_max(codec, "backoff", &cq->late.backoff, PVR_CQ_BACKOFF_MAX);
+	pvr_codec_bool(codec, "late notification", &cq->late.notified);
+	pvr_codec_timer(codec, "late timer", &cq->late.timer);
+	pvr_codec_u16(codec, "moderation count", &count);
+	pvr_codec_u16(codec, "moderation period", &period_us);
+	if (count > 1 && !period_us)
+		pvr_codec_fault(codec, -EINVAL, "moderation of %u completions has no period",
+				count);
+	if (codec->loads && !codec->err && pvr_cq_moderation_set(cq, count, period_us))
+		pvr_codec_fault(codec, -ENOMEM, "out of memory");
+	if (moderation->has_timer)
+		pvr_codec_timer(codec, "moderation timer", &moderation->timer);
+	else
+		pvr_codec_u64_max(codec, "moderation timer", &none, 0);
+}
+
+static void cq_fields(struct pvr_codec *codec, struct pvr_cq *cq)
+{
+	pvr_codec_u32_max(codec, "vector", &cq->comp_vector, PVR_CQ_VECTORS_MAX - 1);
+	pvr_codec_bool(codec, "timestamps", &cq->has_timestamps);
+	pvr_codec_bool(codec, "error", &cq->error);
+	counters_fields(codec, cq);
+	notice_fields(codec, cq);
+	pvr_codec_u32(codec, "entries", &cq->cqe);
+	if (ring_check(cq->cqe, cq->cqe ? ring_pages(cq->cqe) : 0))
+		pvr_codec_fault(codec, -EINVAL, "%u entries, expected a power of two up to %u",
+				cq->cqe, PVR_MAX_CQE);
+	else
+		pvr_codec_ring_pages(codec, &cq->pages, ring_pages(cq->cqe));
+}
+
+static void cq_refs(struct pvr_codec *codec, struct pvr_cq *cq, uint32_t *context)
+{
+	pvr_codec_u32(codec, "handle", &cq->handle);
+	pvr_codec_u32(codec, "context", context);
+}
+
+void pvr_cq_save(struct pvr_codec *codec, void *object)
+{
+	struct pvr_cq *cq = object;
+	uint32_t context = cq->uc->handle;
+
+	cq_refs(codec, cq, &context);
+	cq_fields(codec, cq);
+}
+
+static void cq_check(struct pvr_codec *codec, const struct pvr_cq *cq)
+{
+	const struct pvr_adapter *adapter = codec->adapter;
+
+	if (adapter->state == PVR_ADAPTER_ACTIVE &&
+	    !pvr_events_have_vector(adapter, cq->comp_vector))
+		pvr_codec_fault(codec, -EINVAL, "vector %u has no ring", cq->comp_vector);
+	if (cq->has_timestamps && !(adapter->features & PVR_EXT_CQ_TIMESTAMP))
+		pvr_codec_fault(codec, -EINVAL, "the driver does not use timestamps");
+	if (cq->pages.broken && !cq->error)
+		pvr_codec_fault(codec, -EINVAL, "its pages are broken, and it is not in error");
+}
+
+/* Its context is set, and all else is zero. */
+static void cq_load(struct pvr_codec *codec, struct pvr_cq *cq)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+	uint32_t arm_seen;
+
+	if (pvr_cq_lost_arm_init(cq)) {
+		pvr_codec_fault(codec, -ENOMEM, "out of memory");
+		pvr_charge_free(adapter, cq, sizeof(*cq));
+		return;
+	}
+	cq_fields(codec, cq);
+	cq_check(codec, cq);
+	if (!codec->err)
+		pvr_state_enter(codec, &adapter->cqs, cq, cq->handle);
+	if (codec->err) {
+		pvr_cq_lost_arm_exit(cq);
+		pvr_cq_moderation_exit(cq);
+		pvr_pages_unmap(adapter, &cq->pages);
+		pvr_charge_free(adapter, cq, sizeof(*cq));
+		return;
+	}
+	arm_seen = cq->arm_seen;
+	pvr_cq_use_ring(adapter, cq);
+	cq->arm_seen = arm_seen;
+	pvr_uc_own(cq->uc, PVR_OWNED_CQ, &cq->owned);
+}
+
+void pvr_cq_load(struct pvr_codec *codec)
+{
+	struct pvr_cq *cq = pvr_state_alloc(codec, sizeof(*cq));
+	uint32_t context;
+
+	if (!cq)
+		return;
+	cq_refs(codec, cq, &context);
+	cq->uc = pvr_uc_get(codec->adapter, context);
+	if (!cq->uc)
+		pvr_codec_fault(codec, -EINVAL, "context %u does not exist", context);
+	if (codec->err)
+		pvr_charge_free(codec->adapter, cq, sizeof(*cq));
+	else
+		cq_load(codec, cq);
 }

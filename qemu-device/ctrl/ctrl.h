@@ -6,6 +6,7 @@
 #define PVR_CTRL_H
 
 #include "core/objects.h"
+#include "core/state_pages.h"
 
 /* --------------------------------------------------------------- commands */
 
@@ -79,8 +80,23 @@ void pvr_qp_destroy(struct pvr_qp *qp);
 void pvr_adapter_do_reset(struct pvr_adapter *adapter);
 void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
 
-/* ctrl/run_state.c. Return: false if it runs already. */
-bool pvr_adapter_do_start(struct pvr_adapter *adapter);
+/*
+ * A reset of which peers are told nothing: its state goes on elsewhere, or in this adapter if
+ * @reloads: then the kept bytes are loaded at its end.
+ */
+void pvr_adapter_empty(struct pvr_adapter *adapter, bool reloads);
+
+/* ctrl/run_state.c. Return: as pvr_adapter_start(). */
+int pvr_adapter_do_start(struct pvr_adapter *adapter);
+void pvr_adapter_set_run_state(struct pvr_adapter *adapter, enum pvr_run_state state);
+
+/* ctrl/migrate.c: begin to apply the pushed bytes to an empty adapter. */
+void pvr_load_begin(struct pvr_adapter *adapter);
+/* RAM was unmapped from a LOADED adapter. */
+void pvr_load_ram_gone(struct pvr_adapter *adapter);
+/* The start of a LOADED adapter. Return: 0, -EINPROGRESS, or why its GIDs cannot be bound. */
+int pvr_load_start(struct pvr_adapter *adapter);
+void pvr_load_free(struct pvr_adapter *adapter);
 
 /*
  * ctrl/reset.c: destroy objects of context @uc, or of all contexts if NULL, as many as
@@ -94,6 +110,70 @@ void pvr_adapter_suspend(struct pvr_adapter *adapter, bool suspended);
 /* Return: whether the job is a removal of RAM. Only a reset cancels it. */
 bool pvr_adapter_is_unmapping(const struct pvr_adapter *adapter);
 
+/* --------------------------------------------------------------------- state */
+
+struct pvr_codec;
+
+/*
+ * Write an object to its record, or create the object that a record describes. A fault is
+ * that of the codec; then nothing is created. Loading touches no guest memory.
+ */
+typedef void pvr_state_save_fn(struct pvr_codec *codec, void *object);
+typedef void pvr_state_load_fn(struct pvr_codec *codec);
+pvr_state_save_fn pvr_uc_save, pvr_pd_save, pvr_xrcd_save, pvr_cq_save, pvr_srq_save, pvr_mr_save;
+pvr_state_save_fn pvr_qp_save;
+pvr_state_load_fn pvr_uc_load, pvr_pd_load, pvr_xrcd_load, pvr_cq_load, pvr_srq_load;
+pvr_state_load_fn pvr_qp_load;
+
+/* ctrl/regs_state.c. Those that write and read one record. */
+void pvr_head_state(struct pvr_codec *codec);
+void pvr_regs_state(struct pvr_codec *codec);
+/* Each writes the records of one index or object. Return: false if the index is out of range. */
+bool pvr_ring_save(struct pvr_codec *codec, uint32_t i);
+bool pvr_gid_save(struct pvr_codec *codec, uint32_t i);
+bool pvr_cq_events_save(struct pvr_codec *codec, uint32_t vector);
+void pvr_eqes_save(struct pvr_codec *codec);
+void pvr_mcast_save(struct pvr_codec *codec, struct pvr_qp *qp);
+pvr_state_load_fn pvr_ring_load, pvr_gid_load, pvr_cq_event_load, pvr_eqes_load, pvr_mcast_load;
+
+/* Return: charged and zeroed memory; NULL: a fault. */
+void *pvr_state_alloc(struct pvr_codec *codec, size_t size);
+/* Enter a loaded object at its handle. */
+void pvr_state_enter(struct pvr_codec *codec, struct pvr_table *table, void *object,
+		     uint32_t handle);
+
+/*
+ * Regions, whose pages are in records of their own. @at is the position, initially 0.
+ * pvr_mr_save_pages() returns whether a record was written: there are no more otherwise.
+ */
+bool pvr_mr_save_pages(struct pvr_codec *codec, const struct pvr_mr *mr, struct pvr_run_cursor *at);
+/* A region whose pages are being loaded, and its position. Initially all zero. */
+struct pvr_mr_load {
+	struct pvr_mr *mr; /* NULL: none */
+	struct pvr_walk walk;
+	struct pvr_run_cursor at;
+};
+void pvr_mr_load(struct pvr_codec *codec, struct pvr_mr_load *load);
+void pvr_mr_load_pages(struct pvr_codec *codec, struct pvr_mr_load *load);
+/* The next record is of another kind or region: all pages of the last one must be there. */
+void pvr_mr_load_end(struct pvr_codec *codec, struct pvr_mr_load *load);
+/* The binding of a window, if it has one. Return: whether a record was written. */
+bool pvr_mw_save_bind(struct pvr_codec *codec, const struct pvr_mr *mr);
+void pvr_mw_load_bind(struct pvr_codec *codec);
+/* ctrl/mr_cmd.c: the rights that a registration may request of this adapter */
+uint32_t pvr_mr_known_access(const struct pvr_adapter *adapter);
+
+/* ctrl/qp_cmd.c: the parts of CREATE_QP, for a queue pair that is loaded */
+int pvr_qp_check_create(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd);
+void pvr_qp_set_type(struct pvr_qp *qp, uint8_t type);
+int pvr_qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		   struct pvr_qp *qp);
+void pvr_qp_use_rings(struct pvr_qp *qp, const struct pvr_cmd_create_qp *cmd);
+void pvr_qp_link(struct pvr_qp *qp);
+void pvr_qp_free(struct pvr_qp *qp);
+/* Return: the first attribute that MODIFY_QP would have refused, or NULL. */
+const char *pvr_qp_bad_attr(const struct pvr_qp *qp);
+
 /* ------------------------------------------------------- contexts, GIDs, registers */
 
 void pvr_uc_destroy_all(struct pvr_adapter *adapter);
@@ -104,6 +184,8 @@ void pvr_uc_destroy_all(struct pvr_adapter *adapter);
 void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value);
 
 /* ctrl/gid_cmd.c */
+/* Return: whether it may be the address of an adapter. */
+bool pvr_gid_is_usable(const uint8_t gid[16]);
 void pvr_gid_unbind_all(struct pvr_adapter *adapter);
 /* Clear GIDs that the fabric has given to their owners, and send the guest GID_CHANGE. */
 void pvr_gid_forget_lost(struct pvr_adapter *adapter);

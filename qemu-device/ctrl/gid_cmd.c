@@ -24,8 +24,7 @@ static bool ipv4_usable(const uint8_t ip[4])
 	return memcmp(ip, any, sizeof(any)) && ip[0] < 224 && ip[0] != 127;
 }
 
-/* True for a GID that may be the address of an adapter. */
-static bool gid_usable(const uint8_t gid[16])
+bool pvr_gid_is_usable(const uint8_t gid[16])
 {
 	static const uint8_t any[16], loopback[16] = { [15] = 1 };
 
@@ -49,7 +48,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	struct pvr_adapter *loser;
 	int err;
 
-	if (cmd->index >= PVR_GID_TABLE_LEN || !gid_usable(cmd->new_gid) ||
+	if (cmd->index >= PVR_GID_TABLE_LEN || !pvr_gid_is_usable(cmd->new_gid) ||
 	    cmd->gid_type != adapter->gid_type || vlan_of(adapter, cmd) > PVR_VLAN_NONE)
 		return -EINVAL;
 	pvr_gid_forget_lost(adapter);

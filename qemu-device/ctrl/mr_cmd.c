@@ -17,7 +17,7 @@
 /* ---------------------------------------------------------------- kinds */
 
 /* The rights that a registration may request of this adapter. */
-static uint32_t known_access(const struct pvr_adapter *adapter)
+uint32_t pvr_mr_known_access(const struct pvr_adapter *adapter)
 {
 	return PVR_MR_ACCESS | (adapter->features & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0) |
 	       (adapter->features & PVR_EXT_FLUSH_PERSISTENT ? PVR_ACCESS_FLUSH_PERSISTENT : 0);
@@ -27,7 +27,7 @@ static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 {
 	uint32_t access = cmd->access_flags & ~PVR_ACCESS_OPTIONAL;
 
-	if (access & ~known_access(adapter))
+	if (access & ~pvr_mr_known_access(adapter))
 		return -EOPNOTSUPP;
 	if (!pvr_mr_access_ok(access) || !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
 		return -EINVAL;
@@ -39,7 +39,7 @@ static int check_layout(const struct pvr_adapter *adapter, const struct pvr_cmd_
 {
 	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
 
-	if (access & ~known_access(adapter))
+	if (access & ~pvr_mr_known_access(adapter))
 		return -EOPNOTSUPP;
 	if (!cmd->length)
 		return cmd->nchunks || !pvr_mr_access_ok(access) ? -EINVAL : 0;
@@ -56,7 +56,8 @@ static int check_on_demand(const struct pvr_adapter *adapter, const struct pvr_c
 {
 	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
 
-	if (access & (~known_access(adapter) | PVR_ACCESS_MW_BIND | PVR_ACCESS_FLUSH_PERSISTENT))
+	if (access &
+	    (~pvr_mr_known_access(adapter) | PVR_ACCESS_MW_BIND | PVR_ACCESS_FLUSH_PERSISTENT))
 		return -EOPNOTSUPP;
 	if (!pvr_mr_access_ok(access) || cmd->nchunks || cmd->page_shift != PVR_PAGE_SHIFT ||
 	    cmd->offset >= PVR_PAGE_SIZE ||
@@ -200,7 +201,7 @@ static struct pvr_mr *mr_new(struct pvr_adapter *adapter, const struct mr_type *
 	mr->where = mr_type->map == map_nothing ? NULL : &mr->pages;
 	if (pvr_mr_is_window(mr))
 		return mr;
-	mr->access = cmd->access_flags & known_access(adapter);
+	mr->access = cmd->access_flags & pvr_mr_known_access(adapter);
 	if (mr->kind != PVR_MR_FAST)
 		mr->access |= PVR_MR_VALID;
 	mr->start = cmd->start;

@@ -163,6 +163,19 @@ static const char *bad_value(const struct pvr_qp *qp, uint32_t mask, const struc
 	return NULL;
 }
 
+/* Those that no transition has set are zero. Its source GID may have gone since. */
+const char *pvr_qp_bad_attr(const struct pvr_qp *qp)
+{
+	uint32_t mask = PVR_QPA_DEST_QPN | PVR_QPA_MIN_RNR_TIMER | PVR_QPA_TIMEOUT |
+			PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY | PVR_QPA_MAX_RD_ATOMIC |
+			PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_PKEY_INDEX;
+
+	if (qp->attr.path_mtu > PVR_MAX_MTU ||
+	    (pvr_qp_is_connected(qp) && qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE))
+		mask |= PVR_QPA_PATH_MTU;
+	return bad_value(qp, mask, &qp->attr);
+}
+
 static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask, enum pvr_qp_state from,
 			    enum pvr_qp_state to)
 {

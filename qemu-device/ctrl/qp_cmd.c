@@ -68,7 +68,7 @@ static bool type_ok(const struct pvr_adapter *adapter, uint8_t type)
 	return type == PVR_QPT_RC || type == PVR_QPT_UD || type == PVR_QPT_GSI;
 }
 
-static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd)
+int pvr_qp_check_create(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd)
 {
 	if (!type_ok(adapter, cmd->qp_type))
 		return -EOPNOTSUPP;
@@ -114,8 +114,8 @@ static int target_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_crea
 }
 
 /* Find the objects that the command names; all must have the same context. */
-static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
-		      struct pvr_qp *qp)
+int pvr_qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		   struct pvr_qp *qp)
 {
 	if (qp->xrc_role == PVR_XRC_TGT)
 		return target_resolve(adapter, cmd, qp);
@@ -139,16 +139,10 @@ static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_q
 	return qp->held ? 0 : -ENOMEM;
 }
 
-static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
-		     struct pvr_qp *qp)
+void pvr_qp_use_rings(struct pvr_qp *qp, const struct pvr_cmd_create_qp *cmd)
 {
 	struct pvr_ring_state *state_shm;
-	int err;
 
-	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->total_chunks, true, &qp->pages);
-	if (err)
-		return err;
-	pvr_db_init_qp(qp);
 	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&qp->pages, 0);
 	pvr_wq_init(&qp->sq, &qp->pages, &state_shm->tx, 1, cmd->max_send_wr,
 		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data), cmd->max_send_sge);
@@ -156,6 +150,18 @@ static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp
 	pvr_wq_init(&qp->rq, &qp->pages, &state_shm->rx, 1 + cmd->send_chunks,
 		    cmd->is_srq ? 0 : cmd->max_recv_wr, pvr_rq_stride(cmd->max_recv_sge),
 		    cmd->max_recv_sge);
+}
+
+static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		     struct pvr_qp *qp)
+{
+	int err;
+
+	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->total_chunks, true, &qp->pages);
+	if (err)
+		return err;
+	pvr_db_init_qp(qp);
+	pvr_qp_use_rings(qp, cmd);
 	return 0;
 }
 
@@ -188,7 +194,7 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 }
 
 /* Count the uses of objects, so that they cannot be destroyed before the queue pair. */
-static void qp_link(struct pvr_qp *qp)
+void pvr_qp_link(struct pvr_qp *qp)
 {
 	pvr_uc_own(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
 	if (qp->xrc_target) {
@@ -241,7 +247,7 @@ static void qp_answer(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 	resp->create_qp.max_inline_data = cmd->max_inline_data;
 }
 
-static void qp_free(struct pvr_qp *qp)
+void pvr_qp_free(struct pvr_qp *qp)
 {
 	pvr_path_close(qp);
 	pvr_responder_state_free(qp);
@@ -257,7 +263,7 @@ static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 {
 	int err;
 
-	err = qp_resolve(adapter, cmd, qp);
+	err = pvr_qp_resolve(adapter, cmd, qp);
 	if (err)
 		return err;
 	err = qp_attach(adapter, cmd, qp);
@@ -269,7 +275,7 @@ static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	err = qp_number(adapter, qp);
 	if (err)
 		goto err_timer;
-	qp_link(qp);
+	pvr_qp_link(qp);
 	return 0;
 
 err_timer:
@@ -279,7 +285,7 @@ err_unmap:
 	return err;
 }
 
-static void set_type(struct pvr_qp *qp, uint8_t type)
+void pvr_qp_set_type(struct pvr_qp *qp, uint8_t type)
 {
 	qp->type = type;
 	if (type == PVR_QPT_XRC_INI)
@@ -298,7 +304,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	struct pvr_qp *qp;
 	int err;
 
-	err = qp_check(adapter, cmd);
+	err = pvr_qp_check_create(adapter, cmd);
 	if (err)
 		return err;
 	qp = pvr_charge_alloc(adapter, sizeof(*qp));
@@ -306,12 +312,12 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		return -ENOMEM;
 	qp->adapter = adapter;
 	LIST_INIT(&qp->groups);
-	set_type(qp, cmd->qp_type);
+	pvr_qp_set_type(qp, cmd->qp_type);
 	qp->sq_sig_all = cmd->sq_sig_all;
 	qp->user_ops = adapter->features & PVR_EXT_USER_OPS && cmd->flags & PVR_QP_USER_OPS;
 	err = qp_build(adapter, cmd, qp);
 	if (err) {
-		qp_free(qp);
+		pvr_qp_free(qp);
 		return err;
 	}
 	qp_answer(adapter, cmd, qp, resp);
@@ -337,7 +343,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 		adapter->gsi = NULL;
 	qp_unlink(qp);
 	pvr_pages_unmap(adapter, &qp->pages);
-	qp_free(qp);
+	pvr_qp_free(qp);
 }
 
 /* Only commands destroy a QP, and none runs before this one ends. */

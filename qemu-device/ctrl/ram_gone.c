@@ -181,6 +181,11 @@ static void begin(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
 
 	if (pvr_ram_del(&adapter->ram, gpa, size, &job->region))
 		return;
+	/* Nothing uses its objects until the start, which loads them again. */
+	if (adapter->run_state == PVR_RUN_LOADED) {
+		pvr_load_ram_gone(adapter);
+		return;
+	}
 	pvr_ext_dma_revoke_all(adapter);
 	if (rings_in(adapter, &job->region))
 		pvr_adapter_do_fail(adapter, "the guest's memory under its rings was unplugged");

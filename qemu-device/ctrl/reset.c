@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* End of objects: reset and failure. */
+#include <errno.h>
+
 #include "core/demand.h"
 #include "core/adapter.h"
 #include "ctrl/uar_poll.h"
@@ -167,6 +169,8 @@ static void reset_end(struct pvr_adapter *adapter)
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);
+	if (adapter->job.reloads)
+		pvr_load_begin(adapter);
 	if (!adapter->job.keeps_regs)
 		return;
 	adapter->ext_ack = ext_ack;
@@ -195,7 +199,7 @@ static void reset_step(struct pvr_adapter *adapter)
 	struct pvr_job *job = &adapter->job;
 
 	if (!job->has_notified) {
-		if (!notify_peers(adapter))
+		if (!job->is_silent && !notify_peers(adapter))
 			return;
 		/* The frames name its GIDs. */
 		pvr_gid_unbind_all(adapter);
@@ -205,16 +209,14 @@ static void reset_step(struct pvr_adapter *adapter)
 		reset_end(adapter);
 }
 
-static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
+/* End all work of the adapter, but keep its objects. */
+static void halt(struct pvr_adapter *adapter)
 {
-	struct pvr_job *job = &adapter->job;
-
-	if (adapter->state != PVR_ADAPTER_IDLE)
-		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
 	pvr_qp_sweep_cancel(adapter);
 	/* Timers that stood still while the adapter was stopped expire now, without effect. */
 	adapter->run_state = PVR_RUN_RUNNING;
+	adapter->stops++;
 	pvr_adapter_suspend(adapter, false);
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
 	adapter->state = PVR_ADAPTER_IDLE;
@@ -222,10 +224,14 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 	pvr_ext_dma_revoke_all(adapter);
 	/* Before another adapter can take the GIDs that they are from. */
 	pvr_ud_linger_drop(adapter);
-	if (pvr_fabric_new_incarnation(adapter))
-		pvr_workers_check(adapter->engine);
+}
+
+/* The members of the job that select the kind of the reset are set. */
+static void begin_steps(struct pvr_adapter *adapter)
+{
+	struct pvr_job *job = &adapter->job;
+
 	job->cancel = NULL;
-	job->keeps_regs = keeps_regs;
 	job->has_notified = false;
 	job->table = 0;
 	job->handle = 0;
@@ -233,6 +239,45 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 	pvr_job_step(adapter);
 	if (job->step)
 		pvr_worker_queue(adapter);
+}
+
+static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
+{
+	if (adapter->state != PVR_ADAPTER_IDLE)
+		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
+	halt(adapter);
+	pvr_load_free(adapter);
+	adapter->load_err = 0;
+	if (pvr_fabric_new_incarnation(adapter))
+		pvr_workers_check(adapter->engine);
+	adapter->job.keeps_regs = keeps_regs;
+	adapter->job.is_silent = false;
+	adapter->job.reloads = false;
+	begin_steps(adapter);
+}
+
+void pvr_adapter_empty(struct pvr_adapter *adapter, bool reloads)
+{
+	halt(adapter);
+	if (!reloads)
+		pvr_load_free(adapter);
+	adapter->job.keeps_regs = false;
+	adapter->job.is_silent = true;
+	adapter->job.reloads = reloads;
+	begin_steps(adapter);
+}
+
+int pvr_adapter_drop(struct pvr_adapter *adapter)
+{
+	int err = 0;
+
+	pvr_adapter_lock(adapter);
+	if (pvr_adapter_is_stopped(adapter) && !adapter->job.step)
+		pvr_adapter_empty(adapter, false);
+	else
+		err = -EINVAL;
+	pvr_adapter_unlock(adapter);
+	return err;
 }
 
 void pvr_adapter_do_reset(struct pvr_adapter *adapter)

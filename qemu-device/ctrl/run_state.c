@@ -19,6 +19,8 @@ const char *pvr_run_state_name(enum pvr_run_state state)
 	static const char *const names[] = {
 		[PVR_RUN_RUNNING] = "running",
 		[PVR_RUN_STOPPED] = "stopped",
+		[PVR_RUN_LOADING] = "loading",
+		[PVR_RUN_LOADED] = "loaded",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
@@ -29,7 +31,7 @@ enum pvr_run_state pvr_adapter_run_state(const struct pvr_adapter *adapter)
 	return __atomic_load_n(&adapter->run_state, __ATOMIC_RELAXED);
 }
 
-static void set_run_state(struct pvr_adapter *adapter, enum pvr_run_state state)
+void pvr_adapter_set_run_state(struct pvr_adapter *adapter, enum pvr_run_state state)
 {
 	__atomic_store_n(&adapter->run_state, state, __ATOMIC_RELAXED);
 	pvr_adapter_update_dma(adapter);
@@ -39,20 +41,34 @@ static void set_run_state(struct pvr_adapter *adapter, enum pvr_run_state state)
 
 /* ------------------------------------------------------------------------------ stop */
 
+static void settle_peers(struct pvr_adapter *adapter)
+{
+	uint64_t living = 0; /* most queue pairs have the same peer */
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		pvr_peer_gone_settle(qp, &living);
+}
+
 static int stop(struct pvr_adapter *adapter)
 {
-	if (adapter->run_state == PVR_RUN_STOPPED)
-		return 0;
 	if (adapter->job.step)
 		return -EINPROGRESS;
+	if (pvr_adapter_is_stopped(adapter))
+		return 0;
+	if (adapter->run_state != PVR_RUN_RUNNING)
+		return -EINVAL;
 	/* Doorbells in memory have no other place that keeps them. */
 	pvr_uar_poll_finish(adapter);
 	pvr_gid_forget_lost(adapter);
 	pvr_publish(adapter);
 	pvr_ext_dma_revoke_all(adapter);
 	pvr_interrupt_flush(adapter);
+	settle_peers(adapter);
+	adapter->stops++;
 	adapter->stopped_at = pvr_now(adapter->engine);
-	set_run_state(adapter, PVR_RUN_STOPPED);
+	pvr_adapter_set_run_state(adapter, PVR_RUN_STOPPED);
 	pvr_info(adapter, "stopped");
 	return 0;
 }
@@ -94,17 +110,49 @@ static void start_objects(struct pvr_adapter *adapter, uint64_t pause)
 		start_qp(qp, pause);
 }
 
-bool pvr_adapter_do_start(struct pvr_adapter *adapter)
+static void go_on(struct pvr_adapter *adapter)
 {
 	uint64_t pause = pvr_now(adapter->engine) - adapter->stopped_at;
 
-	if (adapter->run_state == PVR_RUN_RUNNING)
-		return false;
 	pvr_timers_shift(&adapter->timers, pause);
-	set_run_state(adapter, PVR_RUN_RUNNING);
+	adapter->stops++;
+	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
 	start_objects(adapter, pause);
 	pvr_events_push_backlog(adapter);
 	pvr_peer_gone_check_later(adapter);
+	/* A sweep that the stop has suspended. */
+	pvr_worker_queue(adapter);
 	pvr_info(adapter, "started after %llu ms", (unsigned long long)(pause / 1000000));
-	return true;
+}
+
+static int start_loaded(struct pvr_adapter *adapter)
+{
+	int err = pvr_load_start(adapter);
+
+	if (err == -EINPROGRESS)
+		return err;
+	/* The interrupt of an unread entry may have got lost on the way here. */
+	pvr_event_raise_unread(adapter);
+	pvr_interrupt_flush(adapter);
+	go_on(adapter);
+	if (err)
+		pvr_adapter_do_fail(adapter, adapter->load_why);
+	return err;
+}
+
+int pvr_adapter_do_start(struct pvr_adapter *adapter)
+{
+	if (adapter->job.step)
+		return -EINPROGRESS;
+	switch (adapter->run_state) {
+	case PVR_RUN_RUNNING:
+		return adapter->load_err;
+	case PVR_RUN_STOPPED:
+		go_on(adapter);
+		return 0;
+	case PVR_RUN_LOADED:
+		return start_loaded(adapter);
+	default:
+		return -EINVAL;
+	}
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/charge.h"
+#include "core/state.h"
 #include "ctrl/uar_poll.h"
 #include "core/wq.h"
 #include "rdma/db_suppress.h"
@@ -268,4 +269,103 @@ int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	if (srq->users)
 		return -EBUSY;
 	return pvr_cmd_begin(adapter, req, destroy_step, NULL, resp);
+}
+
+/* --------------------------------------------------------------------------- state */
+
+/* @cmd: the command that would create it. */
+static void srq_fields(struct pvr_codec *codec, struct pvr_srq *srq, struct pvr_cmd_create_srq *cmd)
+{
+	pvr_codec_u32(codec, "handle", &srq->handle);
+	pvr_codec_u32(codec, "pd", &cmd->pd_handle);
+	pvr_codec_u8(codec, "type", &cmd->srq_type);
+	pvr_codec_u32(codec, "xrcd", &cmd->xrcd_handle);
+	pvr_codec_u32(codec, "cq", &cmd->cq_handle);
+	pvr_codec_u32(codec, "requests", &cmd->attrs.max_wr);
+	pvr_codec_u32(codec, "SGEs", &cmd->attrs.max_sge);
+	pvr_codec_u32(codec, "limit", &srq->limit);
+	pvr_codec_u32(codec, "head", &srq->wq.head);
+	pvr_codec_bool(codec, "error", &srq->error);
+	pvr_codec_bool(codec, "doorbell suppression", &srq->db_suppress);
+}
+
+void pvr_srq_save(struct pvr_codec *codec, void *object)
+{
+	struct pvr_srq *srq = object;
+	struct pvr_cmd_create_srq cmd = {
+		.pd_handle = srq->pd->handle,
+		.srq_type = srq->xrcd ? PVR_SRQT_XRC : PVR_SRQT_BASIC,
+		.xrcd_handle = srq->xrcd ? srq->xrcd->handle : 0,
+		.cq_handle = srq->cq ? srq->cq->handle : 0,
+		.attrs.max_wr = srq->wq.count,
+		.attrs.max_sge = srq->wq.max_sge,
+	};
+
+	srq_fields(codec, srq, &cmd);
+	pvr_codec_ring_pages(codec, &srq->pages, ring_pages(srq->wq.count, srq->wq.max_sge));
+}
+
+/* The checks of CREATE_SRQ, for the number of pages that the ring needs. */
+static void check_loaded(struct pvr_codec *codec, struct pvr_srq *srq,
+			 struct pvr_cmd_create_srq *cmd)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+
+	cmd->attrs.srq_limit = srq->limit;
+	cmd->nchunks = PVR_PDIR_MAX_PAGES;
+	srq->pd = pvr_pd_get(adapter, cmd->pd_handle);
+	if (!srq->pd)
+		pvr_codec_fault(codec, -EINVAL, "PD %u does not exist", cmd->pd_handle);
+	else if (srq_check(adapter, cmd))
+		pvr_codec_fault(
+			codec, -EINVAL,
+			"CREATE_SRQ refuses its type, sizes or limit: %u requests of %u SGEs",
+			cmd->attrs.max_wr, cmd->attrs.max_sge);
+	else if (xrc_resolve(adapter, cmd, srq))
+		pvr_codec_fault(codec, -EINVAL, "XRC domain %u or CQ %u does not exist",
+				cmd->xrcd_handle, cmd->cq_handle);
+	else if (srq->wq.head >= 2 * cmd->attrs.max_wr)
+		pvr_codec_fault(codec, -EINVAL, "head is %u, expected below %u", srq->wq.head,
+				2 * cmd->attrs.max_wr);
+}
+
+static void load_ring(struct pvr_codec *codec, struct pvr_srq *srq,
+		      const struct pvr_cmd_create_srq *cmd)
+{
+	uint32_t max_wr = cmd->attrs.max_wr, max_sge = cmd->attrs.max_sge, head = srq->wq.head;
+
+	pvr_codec_ring_pages(codec, &srq->pages, ring_pages(max_wr, max_sge));
+	if (codec->err)
+		return;
+	if (srq->pages.broken && !srq->error)
+		pvr_codec_fault(codec, -EINVAL, "its pages are broken, and it is not in error");
+	ring_init(&srq->wq, &srq->pages, max_wr, max_sge);
+	srq->wq.head = head;
+	pvr_db_attach_srq(srq);
+}
+
+void pvr_srq_load(struct pvr_codec *codec)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+	struct pvr_srq *srq = pvr_state_alloc(codec, sizeof(*srq));
+	struct pvr_cmd_create_srq cmd = { 0 };
+
+	if (!srq)
+		return;
+	srq->adapter = adapter;
+	TAILQ_INIT(&srq->waiting);
+	LIST_INIT(&srq->targets);
+	srq_fields(codec, srq, &cmd);
+	if (!codec->err)
+		check_loaded(codec, srq, &cmd);
+	if (!codec->err)
+		load_ring(codec, srq, &cmd);
+	if (!codec->err)
+		pvr_state_enter(codec, &adapter->srqs, srq, srq->handle);
+	if (!codec->err) {
+		srq_link(srq);
+		return;
+	}
+	pvr_pages_unmap(adapter, &srq->pages);
+	pvr_charge_free(adapter, srq, sizeof(*srq));
 }

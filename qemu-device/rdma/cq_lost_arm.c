@@ -7,7 +7,7 @@
 #define LOST_ARM_NS 50000ull
 #define ANSWER_NS 2000000ull
 #define NO_DMA_NS 100000000ull
-#define BACKOFF_MAX 14 /* 0.8 s */
+#define BACKOFF_MAX PVR_CQ_BACKOFF_MAX
 #define BACKOFF_STEP 4 /* subtracted after an answer */
 
 static void set_timer(struct pvr_cq *cq, uint64_t ns)

@@ -51,6 +51,18 @@ void pvr_db_init_qp(struct pvr_qp *qp)
 	__atomic_store_n(&qp->db_suppress_shm->rq, 0, __ATOMIC_RELAXED);
 }
 
+void pvr_db_attach_qp(struct pvr_qp *qp)
+{
+	if (qp->adapter->features & PVR_EXT_DB_SUPPRESS)
+		qp->db_suppress_shm = words_shm(&qp->pages);
+}
+
+void pvr_db_attach_srq(struct pvr_srq *srq)
+{
+	if (srq->adapter->features & PVR_EXT_DB_SUPPRESS)
+		srq->db_suppress_shm = words_shm(&srq->pages);
+}
+
 /* --------------------------------------------------------- receive queues */
 
 static bool awaits_recv(const struct pvr_qp *qp)

@@ -50,6 +50,10 @@
 void pvr_db_init_qp(struct pvr_qp *qp);
 void pvr_db_init_srq(struct pvr_srq *srq);
 
+/* Use the words of a loaded queue pair or SRQ, as they are. */
+void pvr_db_attach_qp(struct pvr_qp *qp);
+void pvr_db_attach_srq(struct pvr_srq *srq);
+
 /* @qp will get a quantum: suppress its send doorbells and stop polling its send queue. */
 void pvr_db_disable(struct pvr_qp *qp);
 

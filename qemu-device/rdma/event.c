@@ -15,9 +15,6 @@
 #include "core/objects.h"
 #include "rdma/worker.h"
 
-#define RETRY_MIN_NS 1000000ull
-#define RETRY_MAX_NS 1000000000ull /* at most one wake-up per second for a guest that never reads */
-
 static void retry_expired(struct pvr_timer *timer);
 
 int pvr_events_init(struct pvr_adapter *adapter)
@@ -26,7 +23,7 @@ int pvr_events_init(struct pvr_adapter *adapter)
 
 	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
 		TAILQ_INIT(&adapter->events.cq[i].backlog);
-	adapter->events.retry_ns = RETRY_MIN_NS;
+	adapter->events.retry_ns = PVR_EVENT_RETRY_MIN_NS;
 	return pvr_timer_init(&adapter->timers, &adapter->events.retry, retry_expired);
 }
 
@@ -83,7 +80,7 @@ void pvr_events_detach(struct pvr_adapter *adapter)
 	}
 	pvr_timer_cancel(&adapter->timers, &events->retry);
 	events->backlog_count = 0;
-	events->retry_ns = RETRY_MIN_NS;
+	events->retry_ns = PVR_EVENT_RETRY_MIN_NS;
 	memset(&events->async, 0, sizeof(events->async));
 }
 
@@ -202,7 +199,7 @@ static void push_cq_backlog(struct pvr_adapter *adapter, struct pvr_cq_vector *v
 	struct pvr_cq *cq;
 
 	while ((cq = TAILQ_FIRST(&vector->backlog)) && ring_has_room(&vector->ring)) {
-		adapter->events.retry_ns = RETRY_MIN_NS;
+		adapter->events.retry_ns = PVR_EVENT_RETRY_MIN_NS;
 		pvr_event_forget_cq(adapter, cq);
 		push_cqne(adapter, cq);
 	}
@@ -216,7 +213,7 @@ void pvr_events_push_backlog(struct pvr_adapter *adapter)
 	if (!events_wait(events) || !pvr_adapter_dma_ok(adapter))
 		return;
 	while (events->backlog_count && ring_has_room(&events->async)) {
-		events->retry_ns = RETRY_MIN_NS;
+		events->retry_ns = PVR_EVENT_RETRY_MIN_NS;
 		push_eqe(adapter, &events->backlog[events->backlog_head]);
 		events->backlog_head = (events->backlog_head + 1) % PVR_EQE_BACKLOG;
 		events->backlog_count--;
@@ -235,7 +232,7 @@ static void retry_expired(struct pvr_timer *timer)
 	pvr_events_push_backlog(adapter);
 	if (!events_wait(events))
 		return;
-	if (events->retry_ns < RETRY_MAX_NS)
+	if (events->retry_ns < PVR_EVENT_RETRY_MAX_NS)
 		events->retry_ns *= 2;
 	retry_later(adapter);
 }
@@ -290,6 +287,22 @@ void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	cq->in_backlog = false;
 	adapter->events.cqs_waiting--;
 	TAILQ_REMOVE(&adapter->events.cq[cq->comp_vector].backlog, cq, backlog);
+}
+
+static bool ring_has_unread(const struct pvr_event_ring *ring)
+{
+	return ring->shm && __atomic_load_n(&ring->shm->cons_head, __ATOMIC_RELAXED) != ring->prod;
+}
+
+void pvr_event_raise_unread(struct pvr_adapter *adapter)
+{
+	uint32_t i;
+
+	if (ring_has_unread(&adapter->events.async))
+		interrupt_later(adapter, PVR_VEC_ASYNC);
+	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
+		if (ring_has_unread(&adapter->events.cq[i].ring))
+			interrupt_later(adapter, PVR_VEC_CQ + i);
 }
 
 static bool masked(const struct pvr_adapter *adapter, uint32_t vector)

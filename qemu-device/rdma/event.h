@@ -19,6 +19,10 @@ struct pvr_worker;
 int pvr_events_init(struct pvr_adapter *adapter);
 void pvr_events_exit(struct pvr_adapter *adapter);
 
+/* Bounds of pvr_event_rings.retry_ns. A guest that never reads causes one wake-up per second. */
+#define PVR_EVENT_RETRY_MIN_NS 1000000ull
+#define PVR_EVENT_RETRY_MAX_NS 1000000000ull
+
 /* Map the rings that the DSR names. Return: 0, -EINVAL or -EFAULT. */
 int pvr_events_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr);
 /* Map the ring of a completion vector that has none. Return: the same. */
@@ -41,6 +45,9 @@ void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /* Write waiting events to their rings, as far as there is room. Without DMA they stay. */
 void pvr_events_push_backlog(struct pvr_adapter *adapter);
+
+/* Raise the vectors of all rings with entries that the guest has not read. */
+void pvr_event_raise_unread(struct pvr_adapter *adapter);
 
 /*
  * Called before the adapter's lock is released: hand pending interrupts to @runner, the

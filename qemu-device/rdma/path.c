@@ -2,8 +2,12 @@
 /* Choice of the path of a queue pair. */
 #include "rdma/path.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "gid/resolve.h"
 #include "core/objects.h"
+#include "core/state.h"
 
 /*
  * Reads gid_gen before the GIDs: path_gen must never be newer than the GIDs that were
@@ -105,6 +109,69 @@ bool pvr_path_gone(struct pvr_qp *qp)
 		if ((*path)->gone)
 			sent |= (*path)->gone(qp);
 	return sent;
+}
+
+/* --------------------------------------------------------------------------- state */
+
+#define NAME_BYTES 8
+
+static void flight_fields(struct pvr_codec *codec, uint32_t *handle, char name[NAME_BYTES])
+{
+	pvr_codec_u32(codec, "qp", handle);
+	pvr_codec_bytes(codec, "path", name, NAME_BYTES);
+}
+
+void pvr_path_save_in_flight(struct pvr_codec *codec, struct pvr_qp *qp)
+{
+	uint8_t id = qp->path_id == PVR_PATH_FAULT ? qp->path_behind : qp->path_id;
+	const struct pvr_path_ops *path = qp->adapter->engine->paths[id];
+	char name[NAME_BYTES] = "";
+
+	if (!qp->sq_inflight)
+		return;
+	strncpy(name, path->name, NAME_BYTES - 1);
+	pvr_codec_begin(codec, PVR_STATE_IN_FLIGHT);
+	flight_fields(codec, &qp->handle, name);
+	if (path->save)
+		path->save(codec, qp);
+	else
+		pvr_codec_fault(codec, -EOPNOTSUPP, "requests of path %s cannot be saved",
+				path->name);
+	pvr_codec_end(codec);
+}
+
+static const struct pvr_path_ops *find_name(const struct pvr_engine *engine,
+					    const char name[NAME_BYTES], uint8_t *id)
+{
+	const struct pvr_path_ops *const *paths = engine->paths;
+
+	for (*id = 0; paths[*id]; ++*id)
+		if (paths[*id]->load && !strncmp(paths[*id]->name, name, NAME_BYTES))
+			return paths[*id];
+	return NULL;
+}
+
+void pvr_path_load_in_flight(struct pvr_codec *codec)
+{
+	const struct pvr_path_ops *path;
+	char name[NAME_BYTES] = "";
+	struct pvr_qp *qp;
+	uint32_t handle;
+	uint8_t id;
+
+	flight_fields(codec, &handle, name);
+	qp = codec->err ? NULL : pvr_qp_get(codec->adapter, handle);
+	path = find_name(codec->adapter->engine, name, &id);
+	if (!qp || qp->type != PVR_QPT_RC || qp->sq_inflight ||
+	    (qp->state != PVR_QPS_RTS && !qp->sq_draining))
+		pvr_codec_fault(codec, -EINVAL, "queue pair %u can have no requests in flight",
+				handle);
+	else if (!path)
+		pvr_codec_fault(codec, -EINVAL, "path '%.8s' is unknown", name);
+	if (codec->err)
+		return;
+	qp->path_id = id;
+	path->load(codec, qp);
 }
 
 /* ------------------------------------------------------------------------ datagrams */

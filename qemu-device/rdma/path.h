@@ -40,6 +40,7 @@ struct pvr_inbound_ops {
 	void (*atomic_reply)(struct pvr_inbound *in, uint64_t original);
 };
 
+struct pvr_codec;
 struct pvr_datagram;
 struct pvr_host_group;
 
@@ -110,6 +111,13 @@ struct pvr_path_ops {
 	 * stay. NULL: a request has completed when run_sq() begins the next one.
 	 */
 	void (*set_serial)(struct pvr_qp *qp, bool on);
+	/*
+	 * Write and read the requests in flight, if there are any: a record of its own.
+	 * load(): the queue pair exists, and takes this path. NULL: nothing is in flight
+	 * between two quanta.
+	 */
+	void (*save)(struct pvr_codec *codec, struct pvr_qp *qp);
+	void (*load)(struct pvr_codec *codec, struct pvr_qp *qp);
 	/* The queue pair's adapter was stopped for a time that counts as no wait. */
 	void (*started)(struct pvr_qp *qp);
 	/*
@@ -188,6 +196,9 @@ static inline const struct pvr_path_ops *pvr_path_get(struct pvr_qp *qp)
 /* See the functions of struct pvr_path_ops. */
 void pvr_path_stop(struct pvr_qp *qp);
 void pvr_path_close(struct pvr_qp *qp);
+/* The record of requests in flight, if there are any. */
+void pvr_path_save_in_flight(struct pvr_codec *codec, struct pvr_qp *qp);
+void pvr_path_load_in_flight(struct pvr_codec *codec);
 void pvr_path_adapter_init(struct pvr_adapter *adapter);
 void pvr_path_adapter_exit(struct pvr_adapter *adapter);
 bool pvr_path_gone(struct pvr_qp *qp);

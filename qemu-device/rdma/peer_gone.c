@@ -27,10 +27,8 @@ void pvr_peer_gone_exit(struct pvr_adapter *adapter)
 	pvr_timer_exit(&adapter->timers, &adapter->peers);
 }
 
-void pvr_peer_gone_watch(struct pvr_qp *qp)
+static void watch(struct pvr_qp *qp)
 {
-	qp->peer_gone = false;
-	qp->peer_qp_gone = false;
 	qp->peer_incarnation = 0;
 	qp->peer_is_far = false;
 	if (qp->type != PVR_QPT_RC || !(qp->adapter->features & PVR_EXT_PEER_GONE))
@@ -40,6 +38,33 @@ void pvr_peer_gone_watch(struct pvr_qp *qp)
 		return;
 	qp->peer_host = pvr_gid_find_host(qp->adapter, qp->attr.ah_attr.dgid);
 	qp->peer_is_far = qp->peer_host;
+}
+
+void pvr_peer_gone_watch(struct pvr_qp *qp)
+{
+	qp->peer_gone = false;
+	qp->peer_qp_gone = false;
+	watch(qp);
+}
+
+void pvr_peer_gone_watch_again(struct pvr_qp *qp)
+{
+	if (pvr_peer_gone_is_connected(qp) && !qp->peer_gone && !qp->peer_qp_gone)
+		watch(qp);
+}
+
+void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living)
+{
+	uint64_t incarnation = qp->peer_is_far ? 0 : qp->peer_incarnation;
+
+	if (!incarnation || incarnation == *living || !pvr_peer_gone_is_connected(qp))
+		return;
+	if (pvr_fabric_is_alive(qp->adapter, incarnation)) {
+		*living = incarnation;
+		return;
+	}
+	qp->peer_qp_gone = true;
+	pvr_peer_gone_postpone(qp->adapter);
 }
 
 void pvr_peer_gone_check_later(struct pvr_adapter *adapter)

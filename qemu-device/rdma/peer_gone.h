@@ -33,6 +33,13 @@ void pvr_peer_gone_exit(struct pvr_adapter *adapter);
 
 /* Store the incarnation of the peer: the address of the queue pair has been set. */
 void pvr_peer_gone_watch(struct pvr_qp *qp);
+/* Its adapter was loaded: the same, unless the guest is still to be told of its peer's end. */
+void pvr_peer_gone_watch_again(struct pvr_qp *qp);
+/*
+ * Its adapter is stopped: note whether its peer is gone, as incarnations have a meaning in this
+ * process only. *@living: one that exists, or 0.
+ */
+void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living);
 /* True if the queue pair has the address of a peer and is not in error. */
 bool pvr_peer_gone_is_connected(const struct pvr_qp *qp);
 /*

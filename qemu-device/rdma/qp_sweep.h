@@ -27,10 +27,14 @@ void pvr_qp_sweep_begin(struct pvr_adapter *adapter, enum pvr_qp_sweep_for reaso
 void pvr_qp_sweep_cancel(struct pvr_adapter *adapter);
 void pvr_qp_sweep_step(struct pvr_adapter *adapter);
 
-/* Return: whether a step has work now. A removal of RAM suspends sweeps together with DMA. */
+/*
+ * Return: whether a step has work now. A removal of RAM suspends sweeps together with DMA, and so
+ * does a stop.
+ */
 static inline bool pvr_qp_sweep_is_due(const struct pvr_adapter *adapter)
 {
-	return __builtin_expect(adapter->qp_sweep.reasons, 0) && !adapter->suspended;
+	return __builtin_expect(adapter->qp_sweep.reasons, 0) && !adapter->suspended &&
+	       adapter->run_state == PVR_RUN_RUNNING;
 }
 
 #endif /* PVR_QP_SWEEP_H */

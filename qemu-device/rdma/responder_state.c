@@ -2,7 +2,10 @@
 /* State of a responder to requests from another process. */
 #include "rdma/responder_state.h"
 
+#include <errno.h>
+
 #include "core/charge.h"
+#include "core/state.h"
 
 /* Half of the 2^24 PSNs: the other half counts as earlier. */
 #define PSNS_HALF (1u << 23)
@@ -32,9 +35,11 @@ bool pvr_host_rq_get(struct pvr_qp *to, struct pvr_host *from, bool atomic)
 		if (!rq)
 			return false;
 		rq->base = to->rq_psn;
-		rq->from = from;
 		to->responder_state = rq;
 	}
+	/* That of a loaded state is not known. */
+	if (!rq->from)
+		rq->from = from;
 	if (atomic && !rq->replay)
 		rq->replay = pvr_charge_alloc(to->adapter, sizeof(*rq->replay));
 	return !atomic || rq->replay;
@@ -89,4 +94,71 @@ bool pvr_replay_find(const struct pvr_qp *to, uint32_t psn, uint64_t *value)
 		return true;
 	}
 	return false;
+}
+
+/* --------------------------------------------------------------------------- state */
+
+static void rq_fields(struct pvr_codec *codec, struct pvr_responder_state *rq)
+{
+	pvr_codec_bool(codec, "NAK sent", &rq->nak_sent);
+	pvr_codec_u32_max(codec, "base", &rq->base, 0xffffff);
+	pvr_codec_bool(codec, "refused", &rq->has_refused);
+	pvr_codec_u8(codec, "status", &rq->status);
+	pvr_codec_u32_max(codec, "refused psn", &rq->psn, 0xffffff);
+}
+
+/* The oldest is first. */
+static void replay_fields(struct pvr_codec *codec, struct pvr_atomic_replay *replay)
+{
+	uint32_t i, n = replay->count < PVR_MAX_RD_ATOMIC ? replay->count : PVR_MAX_RD_ATOMIC, at;
+
+	for (i = 0; i < n; i++) {
+		at = (replay->count - n + i) % PVR_MAX_RD_ATOMIC;
+		pvr_codec_u32_max(codec, "atomic's psn", &replay->last[at].psn, 0xffffff);
+		pvr_codec_u64(codec, "atomic's value", &replay->last[at].value);
+	}
+}
+
+void pvr_responder_state_save(struct pvr_codec *codec, struct pvr_qp *qp)
+{
+	struct pvr_responder_state *rq = qp->responder_state;
+	uint32_t atomics;
+
+	if (!rq)
+		return;
+	atomics = rq->replay ? rq->replay->count : 0;
+	pvr_codec_begin(codec, PVR_STATE_RESPONDER);
+	pvr_codec_u32(codec, "qp", &qp->handle);
+	rq_fields(codec, rq);
+	pvr_codec_u32(codec, "atomics", &atomics);
+	if (atomics)
+		replay_fields(codec, rq->replay);
+	pvr_codec_end(codec);
+}
+
+void pvr_responder_state_load(struct pvr_codec *codec)
+{
+	uint32_t handle, atomics = 0;
+	struct pvr_qp *qp;
+
+	pvr_codec_u32(codec, "qp", &handle);
+	qp = codec->err ? NULL : pvr_qp_get(codec->adapter, handle);
+	if (!qp || !pvr_qp_is_connected(qp) || qp->responder_state) {
+		pvr_codec_fault(codec, -EINVAL, "queue pair %u is no responder", handle);
+		return;
+	}
+	if (!pvr_host_rq_get(qp, NULL, false)) {
+		pvr_codec_fault(codec, -ENOMEM, "the guest needs more memory than its limit");
+		return;
+	}
+	rq_fields(codec, qp->responder_state);
+	pvr_codec_u32(codec, "atomics", &atomics);
+	if (codec->err || !atomics)
+		return;
+	if (!pvr_host_rq_get(qp, NULL, true)) {
+		pvr_codec_fault(codec, -ENOMEM, "the guest needs more memory than its limit");
+		return;
+	}
+	qp->responder_state->replay->count = atomics;
+	replay_fields(codec, qp->responder_state->replay);
 }

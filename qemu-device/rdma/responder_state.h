@@ -49,6 +49,11 @@ void pvr_responder_state_free(struct pvr_qp *qp);
 /* Return: the host that has sent the first request; NULL: no request yet. */
 struct pvr_host *pvr_responder_state_host(const struct pvr_qp *qp);
 
+/* The record of a responder, if it has this state. The host is not part of it. */
+struct pvr_codec;
+void pvr_responder_state_save(struct pvr_codec *codec, struct pvr_qp *qp);
+void pvr_responder_state_load(struct pvr_codec *codec);
+
 /* Store the original value of the atomic at @psn. */
 void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value);
 /* Return: true if the original value of the atomic at @psn is stored; @value gets it. */

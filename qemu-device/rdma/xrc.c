@@ -6,7 +6,7 @@
 #include "rdma/qp.h"
 #include "rdma/sched.h"
 
-static void take_srq(struct pvr_qp *to, struct pvr_srq *srq)
+void pvr_xrc_take_srq(struct pvr_qp *to, struct pvr_srq *srq)
 {
 	pvr_xrc_drop_srq(to);
 	to->srq = srq;
@@ -25,7 +25,7 @@ const char *pvr_xrc_enter(struct pvr_qp *to, const struct pvr_request *request)
 		/* Its receive is gone with the SRQ that it was taken from. */
 		if (request->offset || to->held->valid)
 			return "XRC message whose SRQ has changed or was destroyed";
-		take_srq(to, srq);
+		pvr_xrc_take_srq(to, srq);
 	}
 	to->pd = srq->pd;
 	return NULL;

@@ -26,6 +26,8 @@ struct pvr_xrc_target {
 const char *pvr_xrc_enter(struct pvr_qp *to, const struct pvr_request *request);
 void pvr_xrc_leave(struct pvr_qp *to);
 
+/* The target receives from @srq, of its domain, from now on. */
+void pvr_xrc_take_srq(struct pvr_qp *to, struct pvr_srq *srq);
 /* RESET or destruction: the target has no SRQ any more. */
 void pvr_xrc_drop_srq(struct pvr_qp *qp);
 /*

@@ -120,6 +120,7 @@ struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest
 	if (!guest)
 		return NULL;
 	guest->host = host;
+	LIST_INSERT_HEAD(&host->guests, guest, of_host);
 	guest->config = *config;
 	config_defaults(&guest->config);
 	snprintf(guest->name, sizeof(guest->name), "%s", config->name);
@@ -127,6 +128,7 @@ struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest
 	guest->uar_next = 1;
 	fg_ram_init(&guest->ram, guest->config.ram_mib, guest->config.linear_mib);
 	if (!adapter_plug(guest)) {
+		LIST_REMOVE(guest, of_host);
 		fg_ram_exit(&guest->ram);
 		free(guest);
 		return NULL;
@@ -159,6 +161,7 @@ void fg_guest_destroy(struct fg_guest *guest)
 	if (!guest)
 		return;
 	fg_guest_unplug(guest);
+	LIST_REMOVE(guest, of_host);
 	fg_buf_exit(&guest->async_ring);
 	fg_buf_exit(&guest->cq_ring);
 	fg_ram_exit(&guest->ram);

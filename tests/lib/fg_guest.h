@@ -37,6 +37,7 @@ struct fg_ctx {
 };
 
 struct fg_guest {
+	LIST_ENTRY(fg_guest) of_host;
 	struct fg_host *host;
 	struct pvr_adapter *adapter;
 	struct fg_ram ram;

@@ -61,6 +61,7 @@ struct fg_host *fg_host_create_workers(unsigned int workers)
 	host->workers = workers;
 	pthread_mutex_init(&host->log_lock, NULL);
 	host->polls = getenv("FG_POLL");
+	LIST_INIT(&host->guests);
 	host->engine = pvr_engine_create(&engine_ops, host, workers);
 	if (!host->engine)
 		fg_die("cannot make an engine");
@@ -151,13 +152,26 @@ static uint32_t run(struct fg_host *host, uint32_t max)
 	return rounds;
 }
 
-uint32_t fg_run(struct fg_host *host)
+uint32_t fg_migrate_every;
+void (*fg_migrate_hook)(struct fg_host *host);
+
+static uint32_t rest(struct fg_host *host)
 {
 	uint32_t rounds = run(host, MAX_ROUNDS);
 
 	if (rounds >= MAX_ROUNDS)
 		fg_die("the engine does not come to rest");
 	return rounds;
+}
+
+uint32_t fg_run(struct fg_host *host)
+{
+	uint32_t rounds = rest(host);
+
+	if (!fg_migrate_every || host->real_now || ++host->runs % fg_migrate_every)
+		return rounds;
+	fg_migrate_hook(host);
+	return rounds + rest(host);
 }
 
 bool fg_run_bounded(struct fg_host *host, uint32_t max)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "engine.h"
 
@@ -40,6 +41,8 @@ struct fg_neighbours {
 	void (*tell)(void *opaque);
 };
 
+struct fg_guest;
+
 struct fg_host {
 	struct pvr_engine *engine;
 	unsigned int workers;
@@ -47,6 +50,8 @@ struct fg_host {
 	struct pvr_port *port; /* of its adapters; or NULL, see fg_segment.h */
 	const struct fg_neighbours *neighbours; /* NULL: a single host */
 	void *neighbours_opaque;
+	LIST_HEAD(, fg_guest) guests; /* with an adapter on it */
+	uint32_t runs; /* for FG_MIGRATE, see fg_migrate.h */
 	bool polls; /* fg_run() polls the engine and never enables doorbells */
 	/*
 	 * While a worker pool runs (fg_worker_pool.h): its clock, and the target of
@@ -60,6 +65,10 @@ struct fg_host {
 	uint32_t nlines; /* all; the last FG_LOG_LINES are in line[] */
 	struct fg_log_line line[FG_LOG_LINES];
 };
+
+/* Set by fg_migrate_init(): called after each so many fg_run(). */
+extern uint32_t fg_migrate_every;
+extern void (*fg_migrate_hook)(struct fg_host *host);
 
 /*
  * With FG_LOG set in the environment the log is also printed, with FG_POLL the workers

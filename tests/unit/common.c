@@ -2,6 +2,8 @@
 /* Fixtures and assertions that all unit tests share. */
 #include "common.h"
 
+#include "fg_migrate.h"
+
 #include <stdlib.h>
 
 #include "rdma/ud.h"
@@ -13,6 +15,7 @@ static struct t_env *env_new(void **state)
 
 	if (!env)
 		fg_die("out of memory");
+	fg_migrate_init();
 	*state = env;
 	return env;
 }

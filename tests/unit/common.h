@@ -142,6 +142,12 @@ struct t_env *t_renew(t_fixture *setup);
 		if ((env)->wire || (env)->segment) \
 			t_skip(why);               \
 	} while (0)
+/* For tests of what no state has. */
+#define t_not_migrated(env, why)      \
+	do {                          \
+		if (fg_migrate_every) \
+			t_skip(why);  \
+	} while (0)
 /* For tests of what RoCE packets do not have. */
 #define t_not_on_segment(env, why)   \
 	do {                         \

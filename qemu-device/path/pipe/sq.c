@@ -2,11 +2,14 @@
 /* In-flight WRs to other hosts: allocation, completion and resumption. */
 #include "path/pipe/sq.h"
 
+#include <errno.h>
+
 #include "rdma/completer.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "core/charge.h"
 #include "core/ext_dma.h"
+#include "core/state.h"
 #include "gid/fabric.h"
 #include "gid/flow.h"
 #include "rdma/qp.h"
@@ -76,6 +79,83 @@ void pvr_pipe_rewind(struct pvr_pipe_sq *sq)
 	sq->cursor = 0;
 	sq->sent = sq->qp->sq_offset;
 	sq->gap = false;
+}
+
+/* ------------------------------------------------------------------------ state */
+
+static void inflight_fields(struct pvr_codec *codec, struct pvr_inflight *inflight)
+{
+	pvr_codec_u32_max(codec, "psn", &inflight->psn, PVR_PSN_MASK);
+	pvr_codec_u32_max(codec, "psns", &inflight->psns, PVR_PSNS_HALF);
+	pvr_codec_u64_max(codec, "length", &inflight->length, PVR_MAX_MSG_SIZE);
+	pvr_codec_u8_max(codec, "kind", &inflight->kind, PVR_OP_LOCAL);
+}
+
+void pvr_pipe_sq_save(struct pvr_codec *codec, struct pvr_qp *qp)
+{
+	struct pvr_pipe_sq *sq = qp->pipe_sq;
+	uint32_t i;
+
+	pvr_codec_u32(codec, "requests", &qp->sq_inflight);
+	pvr_codec_u64(codec, "highest sent", &sq->highest_sent);
+	pvr_codec_bool(codec, "complete", &sq->complete);
+	for (i = 0; i < qp->sq_inflight; i++)
+		inflight_fields(codec, pvr_inflight(sq, i));
+}
+
+/* Their PSNs follow each other, up to that of the next request. */
+static void check_inflight(struct pvr_codec *codec, struct pvr_pipe_sq *sq)
+{
+	const struct pvr_qp *qp = sq->qp;
+	uint32_t psn = pvr_inflight(sq, 0)->psn, i, sum = 0;
+	const struct pvr_inflight *inflight;
+
+	for (i = 0; i < qp->sq_inflight; i++) {
+		inflight = pvr_inflight(sq, i);
+		if (inflight->psn != psn || (inflight->kind == PVR_OP_LOCAL) != !inflight->psns)
+			pvr_codec_fault(codec, -EINVAL,
+					"request %u has PSN 0x%x and %u PSNs, expected PSN 0x%x", i,
+					inflight->psn, inflight->psns, psn);
+		psn = (psn + inflight->psns) & PVR_PSN_MASK;
+		sum += inflight->psns < PVR_PSNS_HALF - sum ? inflight->psns : PVR_PSNS_HALF - sum;
+	}
+	inflight = pvr_inflight(sq, qp->sq_inflight - 1);
+	if (psn != qp->sq_psn)
+		pvr_codec_fault(codec, -EINVAL, "the next PSN is 0x%x, expected 0x%x", qp->sq_psn,
+				psn);
+	/* The newest one began below the limit. */
+	if (sum >= PVR_PSNS_HALF && inflight->psns < PVR_PSNS_HALF)
+		pvr_codec_fault(codec, -EINVAL, "too many PSNs are in flight");
+	if (sq->highest_sent > inflight->length)
+		pvr_codec_fault(codec, -EINVAL, "more bytes are sent than the request has");
+}
+
+void pvr_pipe_sq_load(struct pvr_codec *codec, struct pvr_qp *qp)
+{
+	struct pvr_pipe_sq *sq = pvr_pipe_sq_new(qp);
+	uint32_t n = 0, i;
+
+	if (!sq) {
+		pvr_codec_fault(codec, -ENOMEM, "the guest needs more memory than its limit");
+		return;
+	}
+	qp->pipe_sq = sq;
+	pvr_codec_u32_max(codec, "requests", &n, sq->size);
+	pvr_codec_u64(codec, "highest sent", &sq->highest_sent);
+	pvr_codec_bool(codec, "complete", &sq->complete);
+	if (!codec->err && !n)
+		pvr_codec_fault(codec, -EINVAL, "there are no requests");
+	for (i = 0; i < n && !codec->err; i++)
+		inflight_fields(codec, pvr_inflight(sq, i));
+	if (codec->err)
+		return;
+	qp->sq_inflight = n;
+	check_inflight(codec, sq);
+	for (i = 0; i < n; i++)
+		sq->reads += pvr_inflight_has_response(pvr_inflight(sq, i));
+	pvr_pipe_rewind(sq);
+	pvr_pipe_enlist(sq, &qp->adapter->hosts.in_flight);
+	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 }
 
 /* ------------------------------------------------------------------ completions */

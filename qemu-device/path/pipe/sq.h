@@ -72,6 +72,9 @@ static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
  * memory.
  */
 struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp);
+/* See struct pvr_path_ops. */
+void pvr_pipe_sq_save(struct pvr_codec *codec, struct pvr_qp *qp);
+void pvr_pipe_sq_load(struct pvr_codec *codec, struct pvr_qp *qp);
 /* Return: true if the route is still the best connection. */
 bool pvr_pipe_is_routed(const struct pvr_pipe_sq *sq);
 /* Resends from the oldest in-flight WR on. */

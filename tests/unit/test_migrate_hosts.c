@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Adapters that are saved and loaded between the parts of requests to another host. */
+#include "hosts.h"
+
+#include "core/objects.h"
+#include "fg_migrate.h"
+
+#define REQUESTS 48u
+#define PAGES 64u
+#define LEN 60000u
+#define MAX_STEPS 100000u
+
+TEST_EXT(PVR_ENGINE_EXT & ~(uint32_t)PVR_EXT_RESP_POLL)
+
+/* The receiver's buffer begins with a counter; the sender's, too, with what atomics return. */
+T_SETUP_HOSTS(hosts, 2, .chunk = 4096, .buffer = 16384)
+{
+	hosts_connect(env, &env->a, &env->b, PAGES);
+	memset(env->b.buf.va, 0, PVR_PAGE_SIZE);
+}
+
+static void post(struct t_env *env, uint32_t i)
+{
+	switch (i % 4) {
+	case 0:
+		t_post(&env->a, .wr_id = i, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+		       T_SGE(&env->a.mr, 8 * i, 8), T_REMOTE(&env->b.mr, 0), .compare_add = 1);
+		break;
+	case 1:
+		t_recv(&env->b, i, PVR_PAGE_SIZE, LEN);
+		t_send(&env->a, i, PVR_PAGE_SIZE, LEN);
+		break;
+	case 2:
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, PVR_PAGE_SIZE, &env->b.mr, 2 * LEN, LEN);
+		break;
+	default:
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 2 * LEN, &env->b.mr, 2 * LEN, LEN);
+	}
+}
+
+/* Each request has completed once, in order, and each atomic was executed once. */
+static void expect_all(struct t_env *env)
+{
+	uint64_t value;
+	uint32_t i;
+
+	for (i = 0; i < REQUESTS; i++)
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_SUCCESS);
+	expect_no_cqe(&env->a.scq);
+	for (i = 1; i < REQUESTS; i += 4)
+		expect_recv(&env->b.rcq, i, LEN);
+	expect_no_cqe(&env->b.rcq);
+	for (i = 0; i < REQUESTS; i += 4) {
+		memcpy(&value, (uint8_t *)env->a.buf.va + 8 * i, sizeof(value));
+		assert_int_equal(value, i / 4);
+	}
+	memcpy(&value, env->b.buf.va, sizeof(value));
+	assert_int_equal(value, REQUESTS / 4);
+	assert_memory_equal((uint8_t *)env->a.buf.va + PVR_PAGE_SIZE,
+			    (uint8_t *)env->a.buf.va + 2 * LEN, LEN);
+}
+
+static const struct mover {
+	const char *label;
+	bool a, b, cuts;
+	uint32_t every; /* steps */
+} movers[] = {
+	{ "sender, each step", true, false, false, 1 },
+	{ "sender, often", true, false, false, 5 },
+	{ "receiver, each step", false, true, false, 1 },
+	{ "receiver, often", false, true, false, 7 },
+	{ "both", true, true, false, 3 },
+	{ "sender, with new connections", true, false, true, 11 },
+	{ "receiver, with new connections", false, true, true, 11 },
+	{ "both, with new connections", true, true, true, 13 },
+};
+
+static void move(struct t_env *env, const struct mover *row)
+{
+	if (row->cuts)
+		fg_wire_cut(env->wire, 0, 1, 0);
+	if (row->a)
+		fg_migrate(env->g[0]);
+	if (row->b)
+		fg_migrate(env->g[1]);
+	if (row->cuts)
+		fg_wire_mend(env->wire, 0, 1, 0);
+}
+
+/* Until the move after the last completion, or for a time that no run needs. */
+TEST_CASES(hosts, test_requests_in_flight_survive_moves, movers)
+{
+	uint32_t i, steps = 0;
+
+	memset(env->a.buf.va, 0x5a, PAGES * PVR_PAGE_SIZE);
+	for (i = 0; i < REQUESTS; i++)
+		post(env, i);
+	for (; fg_cq_pending(&env->a.scq) < REQUESTS && steps < MAX_STEPS; steps++) {
+		fg_wire_step(env->wire);
+		if (steps % row->every == 0)
+			move(env, row);
+		if (steps % 64 == 63)
+			fg_wire_advance(env->wire, FG_MS);
+	}
+	expect_all(env);
+}
+
+/* The answers are lost with the connection: the requests are sent again, and not executed again. */
+TEST(hosts, test_answers_that_are_lost_while_the_sender_moves)
+{
+	uint32_t i;
+
+	memset(env->a.buf.va, 0x5a, PAGES * PVR_PAGE_SIZE);
+	for (i = 0; i < REQUESTS; i++)
+		post(env, i);
+	fg_wire_steps(env->wire, 40);
+	assert_in_range(t_device_qp(&env->a)->sq_inflight, 1, REQUESTS);
+	fg_wire_hold(env->wire, 1, 0, true);
+	fg_wire_steps(env->wire, 40);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	fg_wire_hold(env->wire, 1, 0, false);
+	fg_migrate(env->g[0]);
+	fg_migrate(env->g[1]);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_all(env);
+}
