@@ -9,8 +9,9 @@
 
 struct pvr_flips {
 	/*
-	 * REM_INV_REQ_ERR or REM_ACCESS_ERR: to another host a request is sent which the responder
-	 * refuses with this NAK; 0: the request is sent.
+	 * To another host a request is sent which the responder refuses. REM_INV_REQ_ERR,
+	 * REM_ACCESS_ERR: with this NAK. LOC_LEN_ERR: its receive request completes with that.
+	 * 0: the request is sent.
 	 */
 	uint16_t nak;
 	uint32_t num;

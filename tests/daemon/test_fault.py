@@ -220,6 +220,21 @@ def test_messages_arrive_in_spite_of_drops_and_delays(faulty):
     assert fault["dropped"] and fault["delayed"] and fault["rnr_naks"] and fault["seq_naks"]
 
 
+def test_corrupt_data_are_noticed(faulty):
+    faulty.must("fault", "add", "--from", "node1", "corrupt=1e-5")
+    done = verify(faulty)
+    assert done.returncode == 1 and json.loads(done.stdout)["wrong"], done.stdout + done.stderr
+    assert faults_of(faulty)[0]["corrupted"]
+
+
+def test_messages_arrive_in_spite_of_a_port_that_is_down_for_a_while(faulty):
+    faulty.must("fault", "add", "--from", "node1", "port-down=50ms,after=20")
+    done = verify(faulty, "--timeout", "14")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert faults_of(faulty)[0]["port_downs"]
+    assert [row["link_up"] for row in faulty.query("adapters")["adapters"]] == [True, True]
+
+
 def test_error_ends_connections(faulty):
     faulty.must("fault", "add", "--from", "node1", "error=REM_ACCESS_ERR,after=50")
     done = verify(faulty, "--may-fail")
@@ -229,16 +244,45 @@ def test_error_ends_connections(faulty):
     assert faulty.counters("node2")["access_errors"] == fault["failed"]
 
 
-def test_messages_to_another_host_arrive_in_spite_of_drops(start):
-    one, two = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure", "--faults", "allowed"])
-    for number, daemon in enumerate((one, two), 1):
+@pytest.fixture
+def two_hosts(start):
+    """The first one allows faults; each has an adapter."""
+    daemons = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure"])
+    for number, daemon in enumerate(daemons, 1):
         daemon.add_adapter("node1", number, socket=daemon.socket())
+    return daemons
+
+
+def verify_hosts(one, two, *args):
+    argv = [VERIFY, "--seconds", "0.5", *args, f"1={one.socket(1)}", f"2={two.socket(1)}"]
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+
+
+def test_messages_to_another_host_arrive_in_spite_of_drops(two_hosts):
+    one, two = two_hosts
     one.must("fault", "add", "--to", "h2", "drop=10%", "delay=100us")
-    argv = [VERIFY, "--seconds", "0.5", "--timeout", "10", f"1={one.socket(1)}", f"2={two.socket(1)}"]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+    done = verify_hosts(one, two, "--timeout", "10")
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(one)
     assert fault["dropped"] and fault["delayed"]
+
+
+def test_error_fails_the_responder_at_another_host(two_hosts):
+    """Its daemon does not allow faults: it refuses what a faulty program would send."""
+    one, two = two_hosts
+    one.must("fault", "add", "--to", "h2", "error=REM_ACCESS_ERR,after=50")
+    done = verify_hosts(one, two, "--may-fail")
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault, = faults_of(one)
+    assert fault["failed"] and two.counters("node1")["access_errors"] == fault["failed"]
+
+
+def test_corrupt_data_at_another_host_are_noticed(two_hosts):
+    one, two = two_hosts
+    one.must("fault", "add", "--to", "h2", "corrupt=1e-5")
+    done = verify_hosts(one, two)
+    assert done.returncode == 1 and json.loads(done.stdout)["wrong"], done.stdout + done.stderr
+    assert faults_of(one)[0]["corrupted"]
 
 
 def test_faults_change_under_traffic(faulty):

@@ -367,6 +367,43 @@ TEST_CASES(hosts, test_error_fails_the_responder_at_another_host_too, far_errors
 	assert_int_equal(last(env).failed, 1);
 }
 
+TEST(hosts, test_error_of_a_receive_request_at_another_host)
+{
+	add(env, "recv-error=LOC_LEN_ERR,after=1");
+	for (uint32_t i = 0; i < 3; i++) {
+		t_recv(&env->b, i, 0, SIZE);
+		t_send(&env->a, i, 0, SIZE);
+	}
+	fg_settle(env->host, 10 * FG_SEC);
+	expect_sent(&env->a, 0);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_recv(&env->b.rcq, 0, SIZE);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_LEN_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_int_equal(last(env).failed, 1);
+}
+
+static const struct {
+	const char *label, *text;
+	uint32_t len;
+} harmless[] = {
+	{ "other_status", "recv-error=LOC_PROT_ERR", SIZE },
+	{ "empty", "recv-error=LOC_LEN_ERR", 0 },
+};
+
+TEST_CASES(hosts, test_other_errors_of_receive_requests_have_no_effect_there, harmless)
+{
+	add(env, row->text);
+	t_recv(&env->b, 1, 0, SIZE);
+	t_send(&env->a, 1, 0, row->len);
+	fg_settle(env->host, FG_SEC);
+	expect_sent(&env->a, 1);
+	expect_recv(&env->b.rcq, 1, row->len);
+	assert_int_equal(last(env).failed, 0);
+}
+
 TEST(hosts, test_port_down_before_a_request_to_another_host)
 {
 	add(env, "to=host2 port-down=100ms,after=1");

@@ -131,6 +131,22 @@ static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
 											  : STOP;
 }
 
+/*
+ * To another host, a message that is longer than its receive request stands for this one. Its
+ * receive request can have no other error.
+ */
+static void too_long(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op)
+{
+	struct pvr_fault *fault = sq->uses[sq->recv_by - 1].fault;
+
+	if (fault->rule.recv_status != PVRDMA_WC_LOC_LEN_ERR || op->kind != PVR_OP_SEND ||
+	    qp->type != PVR_QPT_RC || !pvr_fault_length(qp) || sq->flips.nak)
+		return;
+	pvr_fault_count(&fault->injected[PVR_FAULT_RECV_ERROR]);
+	sq->flips.nak = PVRDMA_WC_LOC_LEN_ERR;
+	qp->flips = &sq->flips;
+}
+
 /* Return: PASS if there is no responder here that has a receive request. */
 static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 			       const struct pvr_opcode *op)
@@ -143,8 +159,12 @@ static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	struct pvr_request request;
 	struct pvr_qp *peer;
 
-	if (!op->recv || !path->lock_peer)
+	if (!op->recv)
 		return PASS;
+	if (!path->lock_peer) {
+		too_long(qp, sq, op);
+		return PASS;
+	}
 	if (!path->lock_peer(qp, &peer))
 		return BUSY;
 	pvr_wq_fetch_send(&qp->sq, &wqe);

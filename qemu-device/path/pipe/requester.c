@@ -275,13 +275,19 @@ static enum pvr_sent send_with(struct pvr_pipe_sq *sq, const struct fragment *fr
 }
 
 /*
- * Make the request one that the responder refuses with @nak: by a key that is not the region's, or
+ * Make the request one that the responder refuses, see struct pvr_flips: by a length that no
+ * receive request has, by a key that is not the region's, or
  * by an atomic at an address that is not a multiple of 8, whether or not it permits atomics.
  */
 static void forge(struct pvr_frame_request *frame, uint16_t nak)
 {
 	static const uint8_t other_key[4] = { 0xff, 0xff, 0xff, 0xff };
 
+	if (nak == PVRDMA_WC_LOC_LEN_ERR) {
+		frame->length = htole64(PVR_MAX_MSG_SIZE);
+		frame->frame.flags &= (uint8_t)~PVR_REQUEST_F_LAST;
+		return;
+	}
 	if (nak == PVRDMA_WC_REM_ACCESS_ERR) {
 		frame->rkey ^= htole32(0xff);
 		memcpy(frame->imm, other_key, sizeof(frame->imm));
