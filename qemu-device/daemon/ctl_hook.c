@@ -14,6 +14,7 @@
 
 #include "daemon/ctl_client.h"
 #include "daemon/ctl_domain.h"
+#include "daemon/ctl_redirect.h"
 #include "daemon/domain_read.h"
 #include "daemon/json_get.h"
 #include "daemon/json_put.h"
@@ -140,6 +141,18 @@ static bool prepare(struct hook *hook, struct pvr_error *err)
 	       pvr_domain_each_device(hook->doc, check_device, hook, err);
 }
 
+/* ---------------------------------------------------------------------------- started */
+
+/* QEMU has its tap devices now. */
+static bool redirect(void *opaque, const char *text, struct pvr_error *err)
+{
+	const struct hook *hook = opaque;
+	struct pvr_adapter_settings settings;
+
+	return pvr_adapter_settings_parse(&settings, text, err) &&
+	       pvr_ctl_redirect(hook->doc, &settings, err);
+}
+
 /* ---------------------------------------------------------------------------- release */
 
 /* Waits until the adapter has no QEMU. Return: whether it is the domain's and has none. */
@@ -207,6 +220,8 @@ static bool run(struct hook *hook, const char *operation, const char *step, stru
 {
 	if (!strcmp(operation, "prepare") && !strcmp(step, "begin"))
 		return prepare(hook, err);
+	if (!strcmp(operation, "started") && !strcmp(step, "begin"))
+		return pvr_domain_each_settings(hook->doc, redirect, hook, err);
 	if (!strcmp(operation, "release") && !strcmp(step, "end"))
 		return pvr_domain_each_settings(hook->doc, remove_adapter, hook, err);
 	if (!strcmp(operation, "migrate") || !strcmp(operation, "restore"))

@@ -178,18 +178,34 @@ static bool check_pieces(xmlNode *root, const char *name, struct pvr_error *err)
 	return true;
 }
 
-static bool check_nic(xmlNode *root, const char *name, const uint8_t mac[6], struct pvr_error *err)
+static void mac_text(const uint8_t mac[6], char text[18])
 {
-	xmlNode *node = pvr_domain_child(pvr_domain_child(root, "devices"), "interface");
+	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		 mac[5]);
+}
+
+xmlNode *pvr_domain_nic(xmlDoc *doc, const uint8_t mac[6])
+{
+	xmlNode *devices = pvr_domain_child(xmlDocGetRootElement(doc), "devices");
+	xmlNode *node = pvr_domain_child(devices, "interface");
 	char wanted[18], found[PVR_DOMAIN_TEXT];
 
-	snprintf(wanted, sizeof(wanted), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
-		 mac[3], mac[4], mac[5]);
+	mac_text(mac, wanted);
 	for (; node; node = pvr_domain_next(node))
 		if (pvr_domain_attr(pvr_domain_child(node, "mac"), "address", found,
 				    sizeof(found)) &&
 		    !strcasecmp(found, wanted))
-			return true;
+			return node;
+	return NULL;
+}
+
+static bool check_nic(xmlDoc *doc, const char *name, const uint8_t mac[6], struct pvr_error *err)
+{
+	char wanted[18];
+
+	if (pvr_domain_nic(doc, mac))
+		return true;
+	mac_text(mac, wanted);
 	return pvr_fail(err,
 			"domain '%s' has no <interface> with <mac address='%s'/>, the MAC address "
 			"of the adapter: both need the same one",
@@ -208,7 +224,7 @@ bool pvr_domain_check(xmlDoc *doc, const uint8_t mac[6], struct pvr_error *err)
 				type);
 	return check_machine(root, name, err) &&
 	       check_backing(pvr_domain_child(root, "memoryBacking"), name, err) &&
-	       check_pieces(root, name, err) && check_nic(root, name, mac, err);
+	       check_pieces(root, name, err) && check_nic(doc, name, mac, err);
 }
 
 /* ---------------------------------------------------------------------- adapters */

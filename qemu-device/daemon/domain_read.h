@@ -39,6 +39,9 @@ const char *pvr_domain_name(xmlDoc *doc, char name[PVR_DOMAIN_TEXT]);
  */
 bool pvr_domain_check(xmlDoc *doc, const uint8_t mac[6], struct pvr_error *err);
 
+/* The <interface> with this MAC address, or NULL. */
+xmlNode *pvr_domain_nic(xmlDoc *doc, const uint8_t mac[6]);
+
 /* An adapter that the hook makes, as add-adapter takes it. */
 typedef bool pvr_domain_settings_fn(void *opaque, const char *settings, struct pvr_error *err);
 /* Calls @each for the adapters in the domain's metadata until it returns false. */

@@ -15,6 +15,7 @@ struct pvr_datagram {
 	const uint8_t *sgid;
 	uint8_t gid_type; /* PVR_GID_TYPE_* of both */
 	uint32_t src_qpn, qkey;
+	uint32_t psn; /* counts the datagrams of the sender */
 	__be32 imm; /* if has_imm */
 	bool has_imm, solicited, multicast;
 	/* Not 0: the receive request completes with this error. For the path of faults. */

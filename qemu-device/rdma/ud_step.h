@@ -249,6 +249,7 @@ static void describe(struct datagram *dgram, const struct pvr_gid_entry *sgid)
 	as_received->sgid = sgid->gid;
 	as_received->gid_type = sgid->type;
 	as_received->src_qpn = dgram->from->qpn;
+	as_received->psn = dgram->from->sq_psn;
 	as_received->qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? dgram->from->attr.qkey
 								: hdr->wr.ud.remote_qkey;
 	as_received->has_imm = hdr->opcode == PVRDMA_WR_SEND_WITH_IMM;

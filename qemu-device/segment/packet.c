@@ -15,6 +15,8 @@
  *
  * - A filter in the kernel passes UDP at the port of RoCEv2 to the adapter's MAC and to
  *   groups only. The interface receives all groups, as the guest's NIC has joined them.
+ * - A bridge shows frames for its ports only if rules redirect them to it, see
+ *   daemon/ctl_redirect.c.
  * - The kernel takes VLAN tags out of frames that it receives. They are put in again.
  * - Without the interface, or while it is down, frames are lost, as on a cable that is not
  *   plugged in. An interface that returns, also as a new one of this name, is used again.
@@ -160,6 +162,26 @@ static bool is_up(const struct packet *packet)
 	return ask(packet, SIOCGIFFLAGS, &ifr) && ifr.ifr_flags & IFF_UP;
 }
 
+static struct ethtool_drvinfo driver_of(const struct packet *packet)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	struct ifreq ifr = { .ifr_data = (void *)&info };
+
+	memcpy(ifr.ifr_name, packet->segment.where,
+	       strnlen(packet->segment.where, IF_NAMESIZE - 1));
+	/* Without an answer it is empty. */
+	(void)ioctl(packet->source.fd, SIOCETHTOOL, &ifr);
+	return info;
+}
+
+/* A bridge that receives frames for another MAC passes all frames of its ports to this host. */
+static bool is_bridge(const struct packet *packet)
+{
+	const struct ethtool_drvinfo info = driver_of(packet);
+
+	return !strncmp(info.driver, "bridge", sizeof(info.driver));
+}
+
 /* Return: false with errno. */
 static bool join(const struct packet *packet, const struct packet_mreq *mreq)
 {
@@ -188,7 +210,7 @@ static bool bind_to(struct packet *packet, unsigned int index)
 
 	memcpy(mreq.mr_address, packet->mac, sizeof(packet->mac));
 	if (bind(packet->source.fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    !join(packet, &mreq) || !join(packet, &groups))
+	    !join(packet, &groups) || (!is_bridge(packet) && !join(packet, &mreq)))
 		return false;
 	packet->index = index;
 	return true;
@@ -328,18 +350,6 @@ static bool kernel_has_gso(void)
 
 	return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
 	       (major > 6 || (major == 6 && minor >= 2));
-}
-
-static struct ethtool_drvinfo driver_of(const struct packet *packet)
-{
-	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
-	struct ifreq ifr = { .ifr_data = (void *)&info };
-
-	memcpy(ifr.ifr_name, packet->segment.where,
-	       strnlen(packet->segment.where, IF_NAMESIZE - 1));
-	/* Without an answer it is empty. */
-	(void)ioctl(packet->source.fd, SIOCETHTOOL, &ifr);
-	return info;
 }
 
 /* A device on a bus, whose address is like 0000:00:03.0, gets packets from a cable. */

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """libvirt's hook: an adapter is made when its domain starts, and removed when it ends."""
 
+import os
+import re
 import subprocess
 
 import pytest
 
-from daemon_process import PATIENCE, PVRDMACTL, ROOT, mac
+from daemon_process import PATIENCE, PVRDMACTL, ROOT, mac, wait_until
 from domains import DOMAIN, MAC
 from vfio_user import attach
 
@@ -104,6 +106,70 @@ def test_other_operations_do_nothing(daemon, hook, operation, step):
     before = names(daemon)
     assert hook(operation, step) == ""
     assert names(daemon) == before
+
+
+# ----------------------------------------------------------------------- wire on a bridge
+
+
+@pytest.fixture
+def bridge():
+    """A bridge in a network namespace, for commands that begin with the words of the fixture."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a bridge")
+    holder = subprocess.Popen(["unshare", "--net", "--mount", "sleep", "600"])
+    enter = ["nsenter", "--net", "--mount", "--target", str(holder.pid)]
+    try:
+        wait_until(lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"), "the namespace")
+        for command in ("mount -t sysfs sysfs /sys", "ip link add br0 type bridge", "ip link add vnet1 type veth peer name vm"):
+            subprocess.run([*enter, *command.split()], check=True)
+        yield enter
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+WIRED = f"name=hooked,socket=/run/pvrdma/x.sock,mac={MAC},wire=eth:br0"
+WITH_TAP = DOMAIN.replace("<model type='virtio'/>", "<model type='virtio'/><target dev='vnet1'/>")
+
+
+def started(prefix, text, env=None):
+    return subprocess.run([*prefix, PVRDMACTL, "libvirt-hook", "guest", "started", "begin", "-"], input=text, capture_output=True,
+                          text=True, timeout=PATIENCE, check=False, env=env)
+
+
+def test_start_redirects_roce_to_the_bridge_as_documented(bridge, tmp_path):
+    """A program in the place of tc has the commands of docs/native-endpoints.md."""
+    (tmp_path / "tc").write_text(f'#!/bin/sh\necho "tc $*" >>{tmp_path}/log; exec /sbin/tc "$@"\n')
+    (tmp_path / "tc").chmod(0o755)
+    done = started(bridge, domain(WIRED, text=WITH_TAP), os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    document = (ROOT / "docs" / "native-endpoints.md").read_text()
+    assert (tmp_path / "log").read_text().splitlines() == re.findall(r"^    (tc .*)$", document, re.MULTILINE)
+    rules = subprocess.run([*bridge, "tc", "filter", "show", "dev", "vnet1", "egress"], capture_output=True, text=True, check=True)
+    assert rules.stdout.count("mirred (Ingress Redirect to device br0)") == 2
+
+
+def test_start_with_another_wire_adds_no_rules(bridge):
+    for wire in ("eth:vm", "unix:/run/pvrdma/x.eth"):
+        done = started(bridge, domain(WIRED.replace("eth:br0", wire), text=WITH_TAP))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    rules = subprocess.run([*bridge, "tc", "qdisc", "show", "dev", "vnet1"], capture_output=True, text=True, check=True)
+    assert "clsact" not in rules.stdout
+
+
+def test_nic_without_a_tap_is_refused(bridge):
+    done = started(bridge, domain(WIRED))
+    assert done.returncode == 1 and not done.stdout
+    assert "adapter 'hooked' has eth:br0, but the NIC with its MAC address has no <target dev>" in done.stderr
+
+
+def test_rule_that_fails_is_one_reason(bridge, tmp_path):
+    (tmp_path / "tc").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "tc").chmod(0o755)
+    done = started(bridge, domain(WIRED, text=WITH_TAP), os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 1 and not done.stdout
+    assert done.stderr == ("pvrdmactl: domain 'guest': 'tc qdisc replace dev vnet1 clsact' failed: "
+                           "the kernel needs cls_u32, sch_ingress and act_mirred\n")
 
 
 # ----------------------------------------------------------------------------- refusals

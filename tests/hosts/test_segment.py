@@ -134,7 +134,7 @@ def test_peer_that_is_gone_ends_with_an_error(lab):
 
 def test_adapter_is_added_as_documented(start_lab):
     lab = start_lab(hosts=1)
-    command = Document("docs/native-endpoints.md").starting_with("pvrdmactl add-adapter ")
+    command = Document("docs/native-endpoints.md").starting_with("pvrdmactl add-adapter name=vm2")
     lab.daemons[1].must(*command.replace("/run/pvrdma", str(lab.folder)).split()[1:])
     assert lab.daemons[1].counters("vm2")["wire_rx_frames"] == 0
 

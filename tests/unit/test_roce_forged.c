@@ -99,6 +99,7 @@ TEST_CASES(ud_ready, test_datagram_with_a_wrong_field_is_dropped, wrong_ud)
 TEST(ud_ready, test_datagram_has_the_fields_of_its_request)
 {
 	struct segment_frame frame;
+	uint32_t psn;
 
 	fg_fill(env->a.mr.va, LEN, 3);
 	t_recv(&env->b, 1, 0, 400);
@@ -110,12 +111,16 @@ TEST(ud_ready, test_datagram_has_the_fields_of_its_request)
 	assert_int_equal(frame.frame.dest_qpn, env->b.qp.qpn);
 	assert_int_equal(frame.frame.qkey, FG_QKEY);
 	assert_int_equal(frame.frame.pkey, 0xffff);
+	psn = frame.frame.psn;
 	assert_true(frame.frame.migrated);
 	assert_memory_equal(frame.frame.dst_mac, env->g[1]->config.mac, 6);
 	assert_memory_equal(frame.frame.src_mac, env->g[0]->config.mac, 6);
 	assert_int_equal(frame.frame.hop_limit, 64);
 	assert_int_equal(fg_mismatch(frame.payload, LEN, 3), LEN);
 	assert_int_equal(fg_mismatch(env->b.mr.va + SEGMENT_GRH, LEN, 3), LEN);
+	t_send_ud(&env->a, &env->b, 3, 0, LEN);
+	await_sent(&env->a, 3);
+	assert_int_equal(segment_last(env, 0).frame.psn, psn + 1);
 }
 
 /* --------------------------------------------------------------------------------- RC */

@@ -41,10 +41,12 @@ TEST_CASES(ud_ready, test_datagram_to_a_group_has_the_address_of_its_gid, macs)
 	assert_int_equal(fg_segment_stats(env->segment, 1).rx_unknown, 1); /* without a member */
 }
 
-/* b is a member and receives @frame if it is right. */
-static bool is_received(struct t_env *env, const struct segment_frame *frame)
+/* b is a member and receives @frame, with another PSN, if it is right. */
+static bool is_received(struct t_env *env, struct segment_frame *frame)
 {
 	bool received;
+
+	frame->frame.psn = (frame->frame.psn + 1) & 0xffffff;
 
 	t_recv(&env->b, 7, 0, 400);
 	segment_inject(env, 1, frame);
@@ -158,4 +160,26 @@ TEST(ud_ready, test_group_datagram_reaches_members_of_all_adapters_of_the_port_o
 	assert_int_equal(fg_mismatch(c.mr.va + SEGMENT_GRH, LEN, 3), LEN);
 	assert_int_equal(fg_segment_sent(env->segment, 0), 1);
 	fg_guest_destroy(neighbour);
+}
+
+/* On a bridge, one from the bridge itself and one by the rule at the VM's tap. */
+TEST(ud_ready, test_copies_of_a_group_datagram_are_received_once)
+{
+	struct segment_frame frame;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	for (uint32_t i = 0; i < 4; i++)
+		t_recv(&env->b, i, 0, 400);
+	send_to(&env->a, group);
+	expect_recv(&env->b.rcq, 0, LEN + SEGMENT_GRH);
+	frame = segment_last(env, 0);
+	segment_inject(env, 1, &frame);
+	expect_no_cqe(&env->b.rcq);
+	frame.frame.psn++;
+	segment_inject(env, 1, &frame);
+	expect_recv(&env->b.rcq, 1, LEN + SEGMENT_GRH);
+	/* Another sender with the same PSN. */
+	frame.frame.src_qpn++;
+	segment_inject(env, 1, &frame);
+	expect_recv(&env->b.rcq, 2, LEN + SEGMENT_GRH);
 }

@@ -45,5 +45,9 @@ def test_pvrdmad_and_pvrdmactl_run_as_documented():
 
 def test_no_other_command_is_in_the_document():
     tested = {"make demo-roce", LAST_LINE, *map(DOCUMENT.starting_with, ("pvrdmad ", "pvrdmactl paths", "pvrdmactl stats"))}
-    tested.add(DOCUMENT.starting_with("pvrdmactl add-adapter "))  # tests/hosts/test_segment.py
+    tested.add(DOCUMENT.starting_with("pvrdmactl add-adapter name=vm2"))  # tests/hosts/test_segment.py
+    # tests/hosts/test_bridge.py, tests/daemon/test_libvirt_hook.py, tests/packages
+    tested |= {DOCUMENT.starting_with(begin) for begin in (
+        "systemctl edit", "pvrdmactl add-adapter name=vm3", "pvrdmactl domain-xml", "tc qdisc", "tc filter add dev vnet1 egress pref 1",
+        "tc filter add dev vnet1 egress pref 2")}
     assert DOCUMENT.commands() - DOCUMENT.qemu_options() == tested

@@ -30,6 +30,8 @@
 #define PVR_ETH_PSN_MASK 0xffffffu
 #define PVR_ETH_PSNS_HALF (1u << 23)
 #define PVR_ETH_INFLIGHT_MAX 1024u
+/* The last datagrams to groups, of which a bridge may show a second copy. */
+#define PVR_ETH_COPIES 64u
 /* Peers of an adapter whose traffic is counted. */
 #define PVR_ETH_PEERS 64u
 /* Packets that a requester may have in flight. */
@@ -143,6 +145,12 @@ struct pvr_eth_tx {
 	uint8_t buf[PVR_ETH_TX_BYTES];
 };
 
+/* A datagram to a group. */
+struct pvr_eth_copy {
+	uint8_t src_gid[16], dst_gid[16];
+	uint32_t src_qpn, psn;
+};
+
 /* What an adapter has for its port. */
 struct pvr_eth_adapter {
 	struct pvr_adapter *adapter;
@@ -154,6 +162,8 @@ struct pvr_eth_adapter {
 	TAILQ_HEAD(, pvr_eth_rq) pausing; /* after a CNP, until the next turn */
 	struct pvr_timer pause;
 	struct pvr_gid_quota lookups; /* of sources of frames */
+	struct pvr_eth_copy copies[PVR_ETH_COPIES]; /* a ring; copies_seen of all times */
+	uint32_t copies_seen;
 	uint32_t num_peers; /* written with the lock, read by others */
 	struct pvr_eth_peer peers[PVR_ETH_PEERS];
 	struct pvr_eth_tx tx;
@@ -328,6 +338,8 @@ void pvr_eth_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgr
 void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
 /* Whether the adapter receives datagrams of the frame's group, on the frame's VLAN. */
 bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_frame *frame);
+/* Whether the adapter has got the datagram to a group already; remembers it. */
+bool pvr_eth_is_copy(struct pvr_eth_adapter *wire, const struct pvr_roce_frame *frame);
 /* Offer the datagram to the adapter's queue pairs of its group. */
 void pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
 /* The group address of Ethernet for a multicast GID (RFC 1112, RFC 2464). */

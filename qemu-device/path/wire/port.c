@@ -249,7 +249,8 @@ static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *
 		if (!found && pvr_roce_check_icrc(data, end) != PVR_ROCE_OK)
 			return BAD_ICRC;
 		found = true;
-		pvr_eth_group_datagram(wire->adapter, packet);
+		if (!pvr_eth_is_copy(wire, packet->frame))
+			pvr_eth_group_datagram(wire->adapter, packet);
 	}
 	return found ? TAKEN : UNKNOWN;
 }

@@ -46,6 +46,7 @@ static struct pvr_roce_frame frame_of(const struct pvr_adapter *from, uint32_t d
 						      dgram->has_imm ? PVR_ROCE_IMM : 0),
 		.solicited = dgram->solicited,
 		.dest_qpn = dst_qpn,
+		.psn = dgram->psn & PVR_ETH_PSN_MASK,
 		.qkey = dgram->qkey,
 		.src_qpn = dgram->src_qpn,
 		.payload_bytes = (uint32_t)dgram->payload->total,
@@ -131,6 +132,30 @@ bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_
 		if (adapter->gids[i].bound &&
 		    vlan_tag(&adapter->gids[i], 0) == (frame->vlan & VLAN_ID))
 			return pvr_group_member(adapter, frame->dst_gid, &iter);
+	return false;
+}
+
+static bool is_same(const struct pvr_eth_copy *copy, const struct pvr_roce_frame *frame)
+{
+	return copy->psn == frame->psn && copy->src_qpn == frame->src_qpn &&
+	       !memcmp(copy->src_gid, frame->src_gid, sizeof(copy->src_gid)) &&
+	       !memcmp(copy->dst_gid, frame->dst_gid, sizeof(copy->dst_gid));
+}
+
+/* A bridge passes a frame to its own stack, and once more by the rule at the VM's tap. */
+bool pvr_eth_is_copy(struct pvr_eth_adapter *wire, const struct pvr_roce_frame *frame)
+{
+	uint32_t num = wire->copies_seen < PVR_ETH_COPIES ? wire->copies_seen : PVR_ETH_COPIES, i;
+	struct pvr_eth_copy *copy;
+
+	for (i = 0; i < num; i++)
+		if (is_same(&wire->copies[i], frame))
+			return true;
+	copy = &wire->copies[wire->copies_seen++ % PVR_ETH_COPIES];
+	memcpy(copy->src_gid, frame->src_gid, sizeof(copy->src_gid));
+	memcpy(copy->dst_gid, frame->dst_gid, sizeof(copy->dst_gid));
+	copy->src_qpn = frame->src_qpn;
+	copy->psn = frame->psn;
 	return false;
 }
 
