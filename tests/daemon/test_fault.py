@@ -212,6 +212,12 @@ def test_fault_of_a_queue_pair_that_exists(faulty, attached):
     assert faults_of(faulty)[0]["fault"] == f"from=node1 qp={attached.qpn} drop=1%"
 
 
+def test_fault_of_connection_managers_needs_no_guest(faulty):
+    """Such a fault can be there before the VM."""
+    faulty.must("fault", "add", "--from", "node1", "--qp", "1", "drop=100%")
+    assert faults_of(faulty)[0]["fault"] == "from=node1 qp=1 drop=100%"
+
+
 def test_messages_arrive_in_spite_of_drops_and_delays(faulty):
     faulty.must("fault", "add", "drop=10%", "delay=100us+-50us", "rnr=every:10", "nak=sequence,every=7", "rate=10Gbit")
     done = verify(faulty, "--timeout", "10")
