@@ -48,10 +48,26 @@ __attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *cl
 	return STEP_GONE;
 }
 
+/* A guest that ends resets its device first. */
 static int leave(struct pvr_client *client)
 {
-	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has disconnected",
-		       (int)client->pid);
+	struct pvr_adapter_stats stats;
+
+	pvr_adapter_get_stats(client->adapter, &stats);
+	if (pvr_migrate_lives_elsewhere(&client->migrate))
+		pvr_attach_log(
+			client->attach, PVR_LOG_INFO,
+			"QEMU (process %d) has disconnected after the VM was migrated or saved",
+			(int)client->pid);
+	else if (stats.state == PVR_ADAPTER_ACTIVE)
+		pvr_attach_log(client->attach, PVR_LOG_WARN,
+			       "QEMU (process %d) has disconnected while the guest used the "
+			       "adapter: it was killed, or it has migrated or saved the VM "
+			       "without the device",
+			       (int)client->pid);
+	else
+		pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has disconnected",
+			       (int)client->pid);
 	pvr_client_leave(client);
 	return STEP_GONE;
 }
@@ -120,6 +136,21 @@ static bool resets(const void *data, size_t len)
 	       write.access.count == sizeof(value) &&
 	       (write.access.offset == PVR_REG_DSRHIGH ||
 		(write.access.offset == PVR_REG_CTL && value == PVR_CTL_RESET));
+}
+
+/* Return: whether the adapter is in the migration state that the message requests. */
+static bool is_moved(struct pvr_client *client, const void *data, size_t len)
+{
+	struct vfio_user_header hdr;
+
+	if (len < sizeof(hdr))
+		return true;
+	memcpy(&hdr, data, sizeof(hdr));
+	if (hdr.cmd != PVR_VFIO_USER_DEVICE_FEATURE || len < hdr.msg_size ||
+	    hdr.msg_size < sizeof(hdr))
+		return true;
+	return pvr_migrate_prepare(&client->migrate, (const char *)data + sizeof(hdr),
+				   hdr.msg_size - sizeof(hdr));
 }
 
 /* Return: whether the message, as far as the window has it, is a valid removal of RAM. */
@@ -223,6 +254,21 @@ static int set_irqs(struct pvr_client *client, struct pvr_message *msg, struct p
 			   msg->fds, msg->num_fds, err);
 }
 
+static int device_feature(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	return pvr_migrate_feature(&client->migrate, msg->body, msg->len, &msg->reply, err);
+}
+
+static int mig_data_read(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	return pvr_migrate_read(&client->migrate, msg->body, msg->len, &msg->reply, err);
+}
+
+static int mig_data_write(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	return pvr_migrate_write(&client->migrate, msg->body, msg->len, &msg->reply, err);
+}
+
 static int not_supported(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
 {
 	pvr_fail(err, "vfio-user command %u is not supported", msg->hdr.cmd);
@@ -249,9 +295,10 @@ struct command {
 	int (*take)(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err);
 	bool (*check)(const uint8_t *body, size_t len, struct pvr_error *err);
 	size_t echo; /* bytes of the body that the reply returns */
+	size_t max_len; /* of the body, if that may be larger than PVR_MESSAGE_MAX */
 };
 
-static const struct command commands[VFIO_USER_MAX] = {
+static const struct command commands[PVR_VFIO_USER_NUM] = {
 	[VFIO_USER_VERSION] = { .take = not_supported },
 	[VFIO_USER_DMA_MAP] = { .min_len = sizeof(struct vfio_user_dma_map), .take = dma_map },
 	[VFIO_USER_DMA_UNMAP] = { .min_len = sizeof(struct vfio_user_dma_unmap),
@@ -270,6 +317,13 @@ static const struct command commands[VFIO_USER_MAX] = {
 	[VFIO_USER_DMA_WRITE] = { .take = not_supported },
 	[VFIO_USER_DEVICE_RESET] = { .min_len = 0 },
 	[VFIO_USER_DIRTY_PAGES] = { .take = not_supported },
+	[PVR_VFIO_USER_REGION_WRITE_MULTI] = { .take = not_supported },
+	[PVR_VFIO_USER_DEVICE_FEATURE] = { .min_len = 2 * sizeof(uint32_t),
+					   .take = device_feature },
+	[PVR_VFIO_USER_MIG_DATA_READ] = { .min_len = 2 * sizeof(uint32_t), .take = mig_data_read },
+	[PVR_VFIO_USER_MIG_DATA_WRITE] = { .min_len = 2 * sizeof(uint32_t),
+					   .take = mig_data_write,
+					   .max_len = 2 * sizeof(uint32_t) + PVR_MIG_DATA_MAX },
 };
 
 static const struct command unknown_command = { .take = not_supported };
@@ -277,7 +331,7 @@ static const struct command unknown_command = { .take = not_supported };
 static const struct command *find_command(uint16_t cmd)
 {
 	/* 0 is no command and has no entry. */
-	return cmd && cmd < VFIO_USER_MAX ? &commands[cmd] : &unknown_command;
+	return cmd && cmd < PVR_VFIO_USER_NUM ? &commands[cmd] : &unknown_command;
 }
 
 static int refuse(struct pvr_client *client, const struct vfio_user_header *hdr, int err,
@@ -303,19 +357,22 @@ static int take_message(struct pvr_client *client, const struct command *command
 
 	if (pvr_closer_is_full(closer))
 		return throw_out(client, "its descriptors cannot be closed");
-	ret = pvr_message_take(client->source.fd, size, &msg, closer);
+	if (size > PVR_MESSAGE_MAX && !pvr_migrate_get_buffer(&client->migrate))
+		return throw_out(client, "out of memory");
+	ret = pvr_message_take(client->source.fd, size, &msg, client->migrate.buffer, closer);
 
 	if (ret)
 		return throw_out(client,
 				 "a message with too many descriptors, or this "
 				 "daemon has too many open (%s)",
 				 strerror(-ret));
+	msg.reply = (struct pvr_mig_reply){ msg.body, command->echo };
 	ret = command->take(client, &msg, &why);
 	pvr_message_close(&msg, closer);
 	pvr_attach_notify(client->attach);
 	if (ret)
 		return refuse(client, &msg.hdr, -ret, &why);
-	ret = pvr_message_reply(client->source.fd, &msg.hdr, 0, msg.body, command->echo);
+	ret = pvr_message_reply(client->source.fd, &msg.hdr, 0, msg.reply.body, msg.reply.len);
 	if (ret)
 		return throw_out(client, "it takes no reply: %s", strerror(-ret));
 	return 1;
@@ -390,12 +447,16 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 /* Return: whether the header is valid, so that the next message can be found. */
 static bool check_header(const struct vfio_user_header *hdr, struct pvr_error *err)
 {
+	size_t max_len, max;
+
 	if (hdr->flags.type != VFIO_USER_F_TYPE_COMMAND)
 		return pvr_fail(err, "message type %u, expected a command (%u)", hdr->flags.type,
 				VFIO_USER_F_TYPE_COMMAND);
-	if (hdr->msg_size < sizeof(*hdr) || hdr->msg_size > PVR_MESSAGE_MAX)
-		return pvr_fail(err, "message size %u (command %u), expected %zu to %u",
-				hdr->msg_size, hdr->cmd, sizeof(*hdr), PVR_MESSAGE_MAX);
+	max_len = find_command(hdr->cmd)->max_len;
+	max = max_len ? sizeof(*hdr) + max_len : PVR_MESSAGE_MAX;
+	if (hdr->msg_size < sizeof(*hdr) || hdr->msg_size > max)
+		return pvr_fail(err, "message size %u (command %u), expected %zu to %zu",
+				hdr->msg_size, hdr->cmd, sizeof(*hdr), max);
 	return true;
 }
 
@@ -457,7 +518,8 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 		return agree(client, window, &hdr);
 	if (!hdr.flags.no_reply && !can_reply(client))
 		return STEP_WAIT;
-	if (!is_prepared(client, window->data, window->len)) {
+	if (!is_moved(client, window->data, window->len) ||
+	    !is_prepared(client, window->data, window->len)) {
 		pvr_loop_again(&client->source);
 		return STEP_WAIT;
 	}
@@ -558,6 +620,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	client->source.ready = client_ready;
 	client->patience.expired = out_of_patience;
 	client->retry.expired = retry;
+	pvr_migrate_init(&client->migrate, client->adapter);
 	pvr_irq_init(&client->irq, pvr_attach_has_msi(attach));
 	client->uar.fd = -1;
 	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
@@ -587,6 +650,13 @@ static void close_connection(struct pvr_client *client)
 		pvr_closer_close_stream(closer, fd);
 }
 
+/* The peers of an adapter that was migrated wait for it. Otherwise they learn of the end. */
+static void end_adapter(struct pvr_client *client)
+{
+	if (!pvr_migrate_lives_elsewhere(&client->migrate) || pvr_adapter_drop(client->adapter))
+		pvr_adapter_reset(client->adapter);
+}
+
 bool pvr_client_leave(struct pvr_client *client)
 {
 	if (!client->is_leaving && client->vfu) {
@@ -595,7 +665,7 @@ bool pvr_client_leave(struct pvr_client *client)
 		pvr_loop_timer_disarm(&client->retry);
 		shutdown(client->source.fd, SHUT_RDWR);
 		pvr_adapter_set_bus_master(client->adapter, false);
-		pvr_adapter_reset(client->adapter);
+		end_adapter(client);
 	}
 	if (pvr_adapter_busy(client->adapter)) {
 		pvr_loop_again(&client->source);
@@ -617,6 +687,7 @@ void pvr_client_destroy(struct pvr_client *client)
 		pvr_adapter_map_uar(client->adapter, NULL);
 		vfu_destroy_ctx(client->vfu);
 	}
+	pvr_migrate_exit(&client->migrate);
 	close_connection(client);
 	pvr_uar_map_close(&client->uar);
 	pvr_vm_ram_unmap_all(&client->ram);

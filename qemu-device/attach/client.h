@@ -7,13 +7,14 @@
 
 #include "attach/attach.h"
 #include "attach/irq.h"
+#include "attach/migrate.h"
 #include "attach/ram.h"
 #include "attach/uar_map.h"
 
 /*
  * The limit of a message. Registers and doorbells have 4 bytes, the configuration space
  * 256. The limit is below the buffer of a socket, so a complete message fits into the
- * buffer.
+ * buffer. So does a message with a part of a saved state, which may be larger: migrate.h.
  */
 #define PVR_MESSAGE_MAX 4096
 #define PVR_MESSAGE_FDS 16
@@ -32,6 +33,7 @@ struct pvr_client {
 	vfu_ctx_t *vfu;
 	struct pvr_vm_ram ram;
 	struct pvr_irq irq;
+	struct pvr_migrate migrate;
 	struct pvr_uar_map uar; /* open if the adapter has uar=mapped and the version is negotiated */
 	bool blocked; /* waits until the client reads replies */
 	bool is_late; /* this call of ready() has used its time, or the adapter is busy */

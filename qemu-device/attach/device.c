@@ -194,6 +194,7 @@ static int device_reset(vfu_ctx_t *vfu, vfu_reset_type_t type)
 	clear_writable(vfu);
 	update_bus_master(client);
 	pvr_adapter_reset(client->adapter);
+	pvr_migrate_reset(&client->migrate);
 	/* QEMU has sent its RAM by now. */
 	pvr_client_warn_unshared(client);
 	return 0;

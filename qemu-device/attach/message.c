@@ -100,15 +100,20 @@ static int take_all(int fd, struct pvr_message *msg, void *buf, size_t len)
 	return 0;
 }
 
-int pvr_message_take(int fd, size_t size, struct pvr_message *msg, struct pvr_closer *closer)
+int pvr_message_take(int fd, size_t size, struct pvr_message *msg, void *large,
+		     struct pvr_closer *closer)
 {
+	void *body;
 	int ret;
 
 	msg->num_fds = 0;
+	msg->reply = (struct pvr_mig_reply){ NULL, 0 };
 	msg->len = size - sizeof(msg->hdr);
+	body = msg->len > sizeof(msg->small) ? large : msg->small;
+	msg->body = body;
 	ret = take_all(fd, msg, &msg->hdr, sizeof(msg->hdr));
 	if (!ret)
-		ret = take_all(fd, msg, msg->body, msg->len);
+		ret = take_all(fd, msg, body, msg->len);
 	if (ret)
 		pvr_message_close(msg, closer);
 	return ret;
@@ -141,7 +146,7 @@ void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer)
 bool pvr_message_drop_all(int fd, struct pvr_closer *closer)
 {
 	struct pvr_message msg;
-	struct iovec iov = { .iov_base = msg.body, .iov_len = sizeof(msg.body) };
+	struct iovec iov = { .iov_base = msg.small, .iov_len = sizeof(msg.small) };
 	ssize_t n;
 
 	do {

@@ -25,10 +25,12 @@ struct pvr_window {
 
 struct pvr_message {
 	struct vfio_user_header hdr;
-	uint8_t body[PVR_MESSAGE_MAX] __attribute__((aligned(8)));
+	const uint8_t *body; /* aligned to 8 bytes */
 	size_t len; /* of body */
+	uint8_t small[PVR_MESSAGE_MAX] __attribute__((aligned(8)));
 	int fds[PVR_MESSAGE_FDS + PVR_MESSAGE_FDS_SENT];
 	size_t num_fds;
+	struct pvr_mig_reply reply; /* initially none */
 };
 
 /* Return: bytes in the window; 0: the client has closed; -EAGAIN: no data; -errno. */
@@ -42,11 +44,13 @@ int pvr_message_skip(int fd, size_t len);
 
 /**
  * pvr_message_take() - receive the next message, which must be complete
+ * @large: space for a body of more than PVR_MESSAGE_MAX bytes; otherwise unused
  *
  * Return: 0, and the caller must call pvr_message_close(); or -errno for a message that
  * gets no reply.
  */
-int pvr_message_take(int fd, size_t size, struct pvr_message *msg, struct pvr_closer *closer);
+int pvr_message_take(int fd, size_t size, struct pvr_message *msg, void *large,
+		     struct pvr_closer *closer);
 /* Closes the descriptors that are not -1, by @closer. */
 void pvr_message_close(struct pvr_message *msg, struct pvr_closer *closer);
 

@@ -59,7 +59,7 @@ def test_impossible_header(daemon, client, fields, why):
     daemon.wait_for_log(f"is disconnected: {why}")
 
 
-@pytest.mark.parametrize("command", [0, 15, 16, 255, 65535, v.VERSION, v.DMA_READ, v.DMA_WRITE, v.DIRTY_PAGES,
+@pytest.mark.parametrize("command", [0, 15, 19, 255, 65535, v.VERSION, v.DMA_READ, v.DMA_WRITE, v.DIRTY_PAGES,
                                      v.GET_REGION_IO_FDS])
 def test_command_that_is_not_supported(client, command):
     refused(errno.EOPNOTSUPP, client.call, command, bytes(64))

@@ -10,12 +10,19 @@ from pipe_peer import Stream
 
 VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO, GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS = range(1, 9)
 REGION_READ, REGION_WRITE, DMA_READ, DMA_WRITE, RESET, DIRTY_PAGES = range(9, 15)
+DEVICE_FEATURE, MIG_DATA_READ, MIG_DATA_WRITE = range(16, 19)
 REPLY, NO_REPLY, ERROR = 1, 0x10, 0x20
 
 BAR_MSIX, BAR_REGS, BAR_UAR, CONFIG = 0, 1, 2, 7
 INTX, MSI, MSIX = 0, 1, 2
 TRIGGER, EVENTFD, NONE, BOOL = 1 << 5, 1 << 2, 1 << 0, 1 << 1
 UNMASK = 1 << 4
+
+# Features, their methods, and states of a device that is migrated.
+MIGRATION, STATE, LOG_START, LOG_STOP, LOG_REPORT = 1, 2, 6, 7, 8
+GET, SET, PROBE = 1 << 16, 1 << 17, 1 << 18
+STATE_ERROR, STOP, RUNNING, STOP_COPY, RESUMING = range(5)
+CHUNK = 65536  # the most data in a message
 
 HEADER = struct.Struct("<HHIII")
 
@@ -129,3 +136,55 @@ class Client(Stream):
 
     def unmap(self, address, size, flags=0):
         self.call(DMA_UNMAP, struct.pack("<IIQQ", 24, flags, address, size))
+
+    # ---------------------------------------------------- messages of a QEMU that migrates
+
+    def feature(self, flags, data=b"", space=0):
+        """Return: the data of the reply. space: for more data in it than in the request."""
+        argsz = 8 + len(data) + space
+        body = self.call(DEVICE_FEATURE, struct.pack("<II", argsz, flags) + data)
+        assert struct.unpack_from("<II", body) == (len(body), flags)
+        return body[8:]
+
+    def set_state(self, state):
+        self.feature(SET | STATE, struct.pack("<Ii", state, -1))
+
+    def state(self):
+        return struct.unpack("<Ii", self.feature(GET | STATE, space=8))[0]
+
+    def read_data(self, size=CHUNK):
+        """Less data than size are the last."""
+        body = self.call(MIG_DATA_READ, struct.pack("<II", 8 + size, size))
+        argsz, got = struct.unpack_from("<II", body)
+        assert argsz == len(body) == 8 + got
+        return body[8:]
+
+    def write_data(self, data):
+        assert self.call(MIG_DATA_WRITE, struct.pack("<II", 8, len(data)) + data) == b""
+
+    def save(self, size=CHUNK):
+        """The whole state; the device is in STOP afterwards."""
+        self.set_state(STOP_COPY)
+        data = piece = self.read_data(size)
+        while len(piece) == size:
+            piece = self.read_data(size)
+            data += piece
+        self.set_state(STOP)
+        return data
+
+    def load(self, data, size=CHUNK):
+        """The device is in STOP afterwards."""
+        self.set_state(RESUMING)
+        for begin in range(0, len(data), size):
+            self.write_data(data[begin:begin + size])
+        self.set_state(STOP)
+
+    def start_logging(self, ranges=()):
+        data = struct.pack("<QII", 4096, len(ranges), 0) + b"".join(struct.pack("<QQ", *pair) for pair in ranges)
+        assert struct.unpack_from("<Q", self.feature(SET | LOG_START, data)) == (4096,)
+
+    def dirty_pages(self, address, size):
+        """Numbers of pages from the address on that were written since the last call."""
+        data = self.feature(GET | LOG_REPORT, struct.pack("<QQQ", address, size, 4096), space=size // 32768 + 8)
+        bits = int.from_bytes(data[24:], "little")
+        return [page for page in range(size // 4096) if bits >> page & 1]

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A client migrates its device: version 2 of VFIO's protocol, in messages of vfio-user."""
+
+import errno
+import itertools
+import struct
+
+import pytest
+
+import vfio_user as v
+from guest import RAM_SIZE, Guest
+from pipe_peer import Closed
+from vfio_user import attach
+
+STATES = {"RUNNING": v.RUNNING, "STOP": v.STOP, "STOP_COPY": v.STOP_COPY, "RESUMING": v.RESUMING}
+NO_STATE = (v.STATE_ERROR, 5, 6, 7, 0xFFFFFFFF)
+# Commands.
+CREATE_PD, CREATE_CQ = 2, 6
+
+
+def refused(call, *args, **kwargs):
+    """Return: the errno of the error reply."""
+    with pytest.raises(v.Refused) as refusal:
+        call(*args, **kwargs)
+    return refusal.value.args[0]
+
+
+def move(source, target):
+    target.load(source.save())
+    target.set_state(v.RUNNING)
+
+
+# ------------------------------------------------------------------------- states
+
+def test_device_offers_stop_copy(client):
+    assert client.feature(v.GET | v.MIGRATION, space=8) == struct.pack("<Q", 1)
+
+
+def test_device_is_running_at_first(client):
+    assert client.state() == v.RUNNING
+
+
+@pytest.mark.parametrize("begin, end", itertools.product(STATES, STATES))
+def test_transition(client, begin, end):
+    """RESUMING ends with a check of the state, which has not come."""
+    client.set_state(STATES[begin])
+    assert client.state() == STATES[begin]
+    if begin == "RESUMING" and end != "RESUMING":
+        assert refused(client.set_state, STATES[end]) == errno.EINVAL
+        assert client.state() == v.STATE_ERROR
+    else:
+        client.set_state(STATES[end])
+        assert client.state() == STATES[end]
+
+
+@pytest.mark.parametrize("begin", STATES)
+@pytest.mark.parametrize("state", NO_STATE)
+def test_no_state_is_refused(client, begin, state):
+    client.set_state(STATES[begin])
+    assert refused(client.set_state, state) == errno.EINVAL
+    assert client.state() == STATES[begin]
+
+
+@pytest.mark.parametrize("state", [*STATES, "ERROR"])
+def test_reset_ends_each_state(client, state):
+    client.set_state(v.RESUMING if state == "ERROR" else STATES[state])
+    if state == "ERROR":
+        refused(client.set_state, v.STOP)
+        assert refused(client.set_state, v.RUNNING) == errno.EINVAL
+    client.call(v.RESET)
+    assert client.state() == v.RUNNING
+    client.set_state(v.STOP)
+    client.set_state(v.RUNNING)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_next_client_finds_a_running_device(daemon, state):
+    with attach(daemon.socket()) as client:
+        client.set_state(STATES[state])
+    with attach(daemon.socket()) as client:
+        assert client.state() == v.RUNNING
+        Guest(client).start()
+
+
+def test_request_byte_by_byte(client):
+    for byte in client.message(v.DEVICE_FEATURE, struct.pack("<IIIi", 16, v.SET | v.STATE, v.STOP, -1)):
+        client.send_raw(bytes([byte]))
+    client.reply()
+    assert client.state() == v.STOP
+
+
+def test_stopped_device_starts_again(client, guest):
+    guest.start()
+    client.set_state(v.STOP)
+    client.set_state(v.RUNNING)
+    assert guest.query_port()[0] == 0
+
+
+# ----------------------------------------------------------------------- features
+
+@pytest.mark.parametrize("flags", [v.STATE | v.GET, v.STATE | v.SET, v.STATE | v.GET | v.SET, v.MIGRATION | v.GET,
+                                   v.MIGRATION])
+def test_probe(client, flags):
+    assert client.feature(v.PROBE | flags) == b""
+
+
+@pytest.mark.parametrize("flags", [0, 3, 4, 5, 6, 9, 0xFFFF, v.MIGRATION | v.SET])
+def test_probe_of_what_is_missing(client, flags):
+    assert refused(client.feature, v.PROBE | flags) == errno.ENOTTY
+    assert refused(client.feature, flags | v.GET) in (errno.ENOTTY, errno.EINVAL)
+
+
+@pytest.mark.parametrize("flags", [v.STATE, v.STATE | v.GET | v.SET])
+def test_get_and_set_exclude_each_other(client, flags):
+    assert refused(client.feature, flags, bytes(8)) == errno.EINVAL
+
+
+@pytest.mark.parametrize("flags, size", [(v.STATE | v.SET, 8)])
+def test_short_request(client, flags, size):
+    for length in range(size):
+        assert refused(client.feature, flags, bytes(length), space=65536) == errno.EINVAL
+    assert client.state() == v.RUNNING
+
+
+@pytest.mark.parametrize("command", [v.DEVICE_FEATURE, v.MIG_DATA_READ, v.MIG_DATA_WRITE])
+@pytest.mark.parametrize("size", range(0, 8, 3))
+def test_message_without_its_head(client, command, size):
+    assert refused(client.call, command, bytes(size)) == errno.EINVAL
+
+
+# --------------------------------------------------------------------------- data
+
+@pytest.mark.parametrize("state", ["RUNNING", "STOP", "RESUMING"])
+def test_read_in_another_state(client, state):
+    client.set_state(STATES[state])
+    assert refused(client.read_data) == errno.EINVAL
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "STOP", "STOP_COPY"])
+def test_write_in_another_state(client, state):
+    client.set_state(STATES[state])
+    assert refused(client.write_data, b"state") == errno.EINVAL
+
+
+@pytest.mark.parametrize("argsz, size", [(8 + v.CHUNK + 1, v.CHUNK + 1), (0xFFFFFFFF, 0xFFFFFFFF), (8, 1), (0, 0), (7, 0)])
+def test_read_of_a_hostile_size(client, argsz, size):
+    client.set_state(v.STOP_COPY)
+    assert refused(client.call, v.MIG_DATA_READ, struct.pack("<II", argsz, size)) == errno.EINVAL
+    assert client.read_data()
+
+
+@pytest.mark.parametrize("size", [0, 4, 6, 0xFFFFFFFF])
+def test_write_of_a_wrong_size(client, size):
+    client.set_state(v.RESUMING)
+    assert refused(client.call, v.MIG_DATA_WRITE, struct.pack("<II", 8, size) + b"state") == errno.EINVAL
+
+
+def test_largest_write(client):
+    client.set_state(v.RESUMING)
+    client.write_data(bytes(v.CHUNK))
+
+
+def test_write_that_is_too_large(daemon, client):
+    client.set_state(v.RESUMING)
+    client.send_raw(client.message(v.MIG_DATA_WRITE, struct.pack("<II", 8, v.CHUNK + 1)[:8], size=16 + 8 + v.CHUNK + 1))
+    with pytest.raises(Closed):
+        client.reply()
+    daemon.wait_for_log("message size 65561 (command 18), expected 16 to 65560")
+
+
+def test_large_message_of_another_command(daemon, client):
+    client.send_raw(client.message(v.DEVICE_FEATURE, size=8192))
+    with pytest.raises(Closed):
+        client.reply()
+    daemon.wait_for_log("message size 8192 (command 16), expected 16 to 4096")
+
+
+def test_write_with_descriptors(client):
+    """They are closed."""
+    client.set_state(v.RESUMING)
+    fds = [v.memfd(4096)] * 2
+    assert client.call(v.MIG_DATA_WRITE, struct.pack("<II", 8, 5) + b"state", fds) == b""
+
+
+def test_large_write_with_descriptors(client):
+    client.set_state(v.RESUMING)
+    assert client.call(v.MIG_DATA_WRITE, struct.pack("<II", 8, v.CHUNK) + bytes(v.CHUNK), [v.memfd(4096)]) == b""
+
+
+def test_reading_again_begins_anew(client, guest):
+    guest.start()
+    client.set_state(v.STOP_COPY)
+    first = client.read_data(64)
+    client.set_state(v.STOP)
+    client.set_state(v.STOP_COPY)
+    assert client.read_data(64)[:8] == first[:8]
+
+
+# ---------------------------------------------------------------------- migration
+
+@pytest.fixture
+def two(daemon, start_daemon):
+    """Clients of two daemons, whose adapters are alike."""
+    other = start_daemon()
+    with attach(daemon.socket()) as source, attach(other.socket()) as target:
+        yield source, target
+
+
+def adopt(guest, client):
+    """The driver of the guest, at another host: its RAM, and the interrupts."""
+    moved = Guest.__new__(Guest)
+    moved.__dict__.update(guest.__dict__, client=client)
+    client.map(0, RAM_SIZE, [guest.fd])
+    client.set_irqs(v.MSIX, 0, len(guest.vectors), guest.vectors)
+    client.write_config(4, 6, 2)
+    return moved
+
+
+@pytest.mark.parametrize("size", [64, 4096, v.CHUNK])
+def test_driver_goes_on_at_the_other_daemon(two, size):
+    source, target = two
+    guest = Guest(source)
+    guest.start()
+    pd, _ = guest.command(CREATE_PD, "II", 0, 0)
+    state = source.save(size)
+    moved = adopt(guest, target)
+    target.load(state, size)
+    target.set_state(v.RUNNING)
+    assert moved.query_port()[0] == 0
+    assert moved.command(CREATE_PD, "II", 0, 0)[0] != pd
+
+
+def test_loaded_device_saves_the_same_state(two):
+    source, target = two
+    guest = Guest(source)
+    guest.start()
+    guest.command(CREATE_PD, "II", 0, 0)
+    state = source.save()
+    adopt(guest, target)
+    target.load(state)
+    target.set_state(v.RUNNING)
+    assert len(target.save()) == len(state)
+
+
+def test_source_goes_on_after_a_cancel(client, guest):
+    guest.start()
+    client.save()
+    client.set_state(v.RUNNING)
+    assert guest.query_port()[0] == 0
+
+
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_truncated_state_is_refused(two, part):
+    source, target = two
+    guest = Guest(source)
+    guest.start()
+    state = source.save()
+    adopt(guest, target)
+    assert refused(target.load, state[:len(state) * part // 3]) == errno.EINVAL
+    assert target.state() == v.STATE_ERROR
+    target.call(v.RESET)
+    assert target.state() == v.RUNNING
+    source.set_state(v.RUNNING)
+    assert guest.query_port()[0] == 0
+
+
+def test_flipped_bit_is_refused_with_a_reason(daemon, start_daemon):
+    other = start_daemon()
+    with attach(daemon.socket()) as source, attach(other.socket()) as target:
+        guest = Guest(source)
+        guest.start()
+        state = bytearray(source.save())
+        adopt(guest, target)
+        state[len(state) // 2] ^= 0x10
+        assert refused(target.load, bytes(state)) == errno.EINVAL
+        other.wait_for_log("migration state STOP (1) was not reached, the device is in ERROR: ")
+
+
+# ---------------------------------------------------------------------------- log
+
+def test_client_that_leaves_its_driver_behind_is_named(daemon):
+    with attach(daemon.socket()) as client:
+        Guest(client).start()
+    daemon.wait_for_log("while the guest used the adapter: it was killed, or it has migrated or saved the VM without the device")
+
+
+def test_client_that_has_saved_its_state_is_not(daemon):
+    with attach(daemon.socket()) as client:
+        Guest(client).start()
+        client.save()
+    daemon.wait_for_log("has disconnected after the VM was migrated or saved")
+    assert "without the device" not in daemon.log()
