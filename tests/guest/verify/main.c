@@ -21,6 +21,8 @@ static void open_node(struct run *run, const struct options *options)
 		run->params.max_sge_read = 1;
 	run->params.mtu = run->node.port.active_mtu;
 	run->params.offers = probe_offers(run);
+	if (options->skip_windows)
+		run->params.offers &= ~(1u << OFFER_MW1 | 1u << OFFER_MW2);
 }
 
 static void open_ends_of(struct run *run, const struct options *options)

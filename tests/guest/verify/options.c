@@ -9,7 +9,7 @@ static const char doc[] =
 	"Moves random data with all RDMA operations and compares every byte.\v"
 	"Without PEER it waits for one, whose options it takes; else it connects to it.";
 
-enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_SEED, OPT_CPUS };
+enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_SEED, OPT_CPUS, OPT_SKIP_WINDOWS };
 
 static const struct argp_option rows[] = {
 	{ "both-ends-here", OPT_HERE, .doc = "both ends here: two QPs, then one QP and itself" },
@@ -18,6 +18,7 @@ static const struct argp_option rows[] = {
 	{ "seed", OPT_SEED, "N", .doc = "default: from the clock; printed" },
 	{ "events", 'e', .doc = "sleep until completion events" },
 	{ "cpus", OPT_CPUS, .doc = "the CPUs' own atomics contend with the device's" },
+	{ "skip-windows", OPT_SKIP_WINDOWS, .doc = "no memory windows" },
 	{ "port", 'p', "N", .doc = "TCP port (default 18600)" },
 	{},
 };
@@ -54,6 +55,9 @@ static error_t set_option(int key, char *value, struct argp_state *state)
 		break;
 	case OPT_CPUS:
 		options->params.cpus = 1;
+		break;
+	case OPT_SKIP_WINDOWS:
+		options->skip_windows = true;
 		break;
 	case 'e':
 		options->params.events = 1;

@@ -91,7 +91,7 @@ struct phase {
 
 struct options {
 	struct params params;
-	bool both_ends_here;
+	bool both_ends_here, skip_windows;
 	const char *port, *peer;
 };
 
