@@ -5,12 +5,18 @@
 
 #include <linux/version.h>
 #include <rdma/ib_umem.h>
+#include <rdma/ib_umem_odp.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
 /* Newer kernels, some 6.1.y included, have the block iterator in a header of its own. */
 #ifdef PVR_HAVE_RDMA_ITER_H
 #include <rdma/iter.h>
+#endif
+
+#ifdef PVR_HAVE_HMM_DMA_MAP
+#include <linux/hmm.h>
+#include <linux/pci-p2pdma.h>
 #endif
 
 /*
@@ -84,11 +90,16 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,
 #define PVR_REG_MR_DMAH_SET (dmah != NULL)
+#define PVR_REG_DMABUF_ARG struct ib_dmah *dmah, struct uverbs_attr_bundle *
 #else
 #define PVR_REG_MR_DMAH_PARAM
 #define PVR_REG_MR_DMAH_SET false
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define PVR_REG_DMABUF_ARG struct uverbs_attr_bundle *
+#else
+#define PVR_REG_DMABUF_ARG struct ib_udata *
 #endif
-#define PVR_REG_DMABUF_ARG PVR_CREATE_CQ_ARG
+#endif
 
 /*
  * Later kernels dispatch the NIC's events themselves, unless the driver has this
@@ -129,6 +140,44 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_KERNEL_EXT_ON_DEMAND PVR_EXT_ON_DEMAND
 #else
 #define PVR_KERNEL_EXT_ON_DEMAND 0
+#endif
+
+/* Since 6.16 the driver maps resident pages for DMA. Before, ib_uverbs does it. */
+#ifdef PVR_HAVE_HMM_DMA_MAP
+static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
+{
+	return odp->umem.writable ? HMM_PFN_WRITE : 0;
+}
+
+/* Return: the DMA address of a resident page, or DMA_MAPPING_ERROR. */
+static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
+				     struct ib_umem_odp *odp, u64 page)
+{
+	struct pci_p2pdma_map_state p2p = {};
+	dma_addr_t dma;
+	bool is_new;
+
+	if (!(odp->map.pfn_list[page] & HMM_PFN_VALID))
+		return DMA_MAPPING_ERROR;
+	is_new = !(odp->map.pfn_list[page] & HMM_PFN_DMA_MAPPED);
+	dma = hmm_dma_map_pfn(dma_dev, &odp->map, page, &p2p);
+	odp->npages += is_new && dma != DMA_MAPPING_ERROR;
+	return dma;
+}
+#else
+static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
+{
+	return ODP_READ_ALLOWED_BIT |
+	       (odp->umem.writable ? ODP_WRITE_ALLOWED_BIT : 0);
+}
+
+static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
+				     struct ib_umem_odp *odp, u64 page)
+{
+	dma_addr_t dma = odp->dma_list[page];
+
+	return dma ? dma & ODP_DMA_ADDR_MASK : DMA_MAPPING_ERROR;
+}
 #endif
 
 #endif /* PVR_COMPAT_H */

@@ -334,10 +334,9 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 }
 
 /* The exporter must not move the pages while the region exists. */
-struct ib_mr *
-pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
-		       int fd, int access,
-		       PVR_REG_MR_DMAH_PARAM PVR_REG_DMABUF_ARG *attrs)
+struct ib_mr *pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
+				     u64 virt, int fd, int access,
+				     PVR_REG_DMABUF_ARG attrs)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	struct pvr_mr *mr;

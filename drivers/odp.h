@@ -29,7 +29,7 @@
 
 #define PVR_ODP_CHILD_PAGES 512u
 #define PVR_ODP_CHILD_BYTES (PVR_ODP_CHILD_PAGES * PAGE_SIZE)
-#define PVR_ODP_IMPLICIT_BYTES (1ull << 47)
+#define PVR_ODP_IMPLICIT_BYTES BIT_ULL(47)
 
 /* What a region on demand has beyond pvr_mr. */
 struct pvr_odp {

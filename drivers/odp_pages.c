@@ -5,7 +5,6 @@
 #include <linux/sched/mm.h>
 
 #include "odp.h"
-#include "odp_compat.h"
 
 #define SWEEP_MIN 64
 

@@ -31,7 +31,7 @@ struct pvr_page {
  */
 struct pvr_page_cache {
 	struct device *dma_dev;
-	spinlock_t lock;
+	spinlock_t lock; /* protects num and spare */
 	u32 num;
 	struct pvr_page spare[PVR_PAGE_CACHE_MAX];
 };

@@ -138,10 +138,9 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			      u64 iova, int access,
 			      PVR_REG_MR_DMAH_PARAM struct ib_udata *udata);
-struct ib_mr *
-pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length, u64 virt,
-		       int fd, int access,
-		       PVR_REG_MR_DMAH_PARAM PVR_REG_DMABUF_ARG *attrs);
+struct ib_mr *pvr_reg_user_mr_dmabuf(struct ib_pd *ibpd, u64 offset, u64 length,
+				     u64 virt, int fd, int access,
+				     PVR_REG_DMABUF_ARG attrs);
 struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			   u32 max_num_sg);
 int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,

@@ -858,6 +858,19 @@ struct ib_block_iter {
 	int unused;
 };
 
+/* Nothing runs with memory on demand. */
+struct ib_umem_odp {
+	struct {
+		bool writable;
+	} umem;
+	dma_addr_t *dma_list;
+};
+
+#define ODP_READ_ALLOWED_BIT (1ull << 0)
+#define ODP_WRITE_ALLOWED_BIT (1ull << 1)
+#define ODP_DMA_ADDR_MASK (~3ull)
+#define DMA_MAPPING_ERROR (~(dma_addr_t)0)
+
 /* Only kernel consumers: there is no pinned memory of user space. */
 #define ib_umem_release(umem) ((void)(umem))
 #define ib_umem_num_dma_blocks(umem, size) ((void)(umem), (size_t)0)
