@@ -272,6 +272,8 @@ struct pvr_qp {
 	uint8_t path_id, path_found; /* the current path, and the next one */
 	uint8_t path_target; /* path_found, or the next path behind PVR_PATH_FAULT */
 	uint8_t path_behind; /* while path_id is PVR_PATH_FAULT: the current path behind it */
+	/* Local operations that another path has executed: the next ones, from sq.head on. */
+	uint16_t sq_local_done;
 	enum pvr_qp_wait wait;
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */

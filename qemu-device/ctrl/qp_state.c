@@ -86,6 +86,7 @@ static void plain_fields(struct pvr_codec *codec, struct pvr_qp *qp)
 	pvr_codec_u32(codec, "recv head", &qp->rq.head);
 	pvr_codec_u32_max(codec, "sq_psn", &qp->sq_psn, PSN_MAX);
 	pvr_codec_u64_max(codec, "sq_offset", &qp->sq_offset, PVR_MAX_MSG_SIZE);
+	pvr_codec_u16(codec, "local operations done", &qp->sq_local_done);
 	pvr_codec_u32(codec, "epoch", &qp->epoch);
 	pvr_codec_u8_max(codec, "retries left", &qp->retry_left, 7);
 	pvr_codec_u8_max(codec, "RNR retries left", &qp->rnr_left, 7);

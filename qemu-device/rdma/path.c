@@ -61,6 +61,7 @@ void pvr_path_stop(struct pvr_qp *qp)
 	const struct pvr_path_ops *path = pvr_path_current(qp);
 
 	qp->sq_inflight = 0;
+	qp->sq_local_done = 0;
 	if (path->stop)
 		path->stop(qp);
 }

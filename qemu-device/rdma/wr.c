@@ -105,6 +105,10 @@ static int bind_window(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 
 int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t *bytes)
 {
+	if (qp->sq_local_done) {
+		qp->sq_local_done--;
+		return 0;
+	}
 	switch (wqe->hdr.opcode) {
 	case PVRDMA_WR_LOCAL_INV:
 		return local_invalidate(qp, wqe);

@@ -63,7 +63,7 @@ static void map_uar(struct fg_guest *guest)
 	pvr_adapter_map_uar(guest->adapter, va);
 }
 
-static bool adapter_plug(struct fg_guest *guest)
+bool fg_guest_plug(struct fg_guest *guest)
 {
 	struct pvr_adapter_config config = {
 		.name = guest->name,
@@ -127,7 +127,7 @@ struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest
 	guest->kernel.guest = guest;
 	guest->uar_next = 1;
 	fg_ram_init(&guest->ram, guest->config.ram_mib, guest->config.linear_mib);
-	if (!adapter_plug(guest)) {
+	if (!fg_guest_plug(guest)) {
 		LIST_REMOVE(guest, of_host);
 		fg_ram_exit(&guest->ram);
 		free(guest);

@@ -148,6 +148,30 @@ void fg_migrate(struct fg_guest *guest)
 		die(guest, "start", err);
 }
 
+void fg_move(struct fg_guest *guest, struct fg_host *host)
+{
+	struct fg_state state;
+	int err;
+
+	fg_stop(guest);
+	err = fg_state_save(guest, &state);
+	if (err)
+		die(guest, "save", err);
+	fg_drop(guest);
+	fg_guest_unplug(guest);
+	LIST_REMOVE(guest, of_host);
+	guest->host = host;
+	LIST_INSERT_HEAD(&host->guests, guest, of_host);
+	if (!fg_guest_plug(guest))
+		fg_die("%s: cannot plug it in", guest->name);
+	err = fg_state_load(guest, &state);
+	fg_state_free(&state);
+	if (!err)
+		err = fg_start(guest);
+	if (err)
+		die(guest, "load", err);
+}
+
 /* Queue pairs on a segment cannot move. */
 void fg_migrate_all(struct fg_host *host)
 {

@@ -29,6 +29,8 @@ int fg_state_load(struct fg_guest *guest, const struct fg_state *state);
 /* Return: as pvr_adapter_start(), which may take a while. */
 int fg_start(struct fg_guest *guest);
 
+/* To another host, with the same RAM. Dies if that fails. */
+void fg_move(struct fg_guest *guest, struct fg_host *host);
 /* All of it. The state that is saved after the load must be equal. Dies otherwise. */
 void fg_migrate(struct fg_guest *guest);
 void fg_migrate_all(struct fg_host *host);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Adapters that are saved and loaded between the parts of requests to another host. */
 #include "hosts.h"
+#include "rndv.h"
 
 #include "core/objects.h"
 #include "fg_migrate.h"
@@ -124,4 +125,81 @@ TEST(hosts, test_answers_that_are_lost_while_the_sender_moves)
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_wire_settle(env->wire, FG_SEC);
 	expect_all(env);
+}
+
+/* ------------------------------------------------------------------ from host to host */
+
+static const struct traveller {
+	const char *label;
+	int guest; /* that moves to and fro */
+	uint32_t steps; /* before a move */
+} travellers[] = {
+	{ "the receiver, at once", 1, 1 }, { "the receiver, soon", 1, 4 },
+	{ "the receiver, later", 1, 13 },  { "the receiver, much later", 1, 40 },
+	{ "the sender, at once", 0, 1 },   { "the sender, soon", 0, 4 },
+	{ "the sender, later", 0, 13 },	   { "the sender, much later", 0, 40 },
+};
+
+/* Alternately both are on one host and on two. Each move has requests in progress. */
+TEST_CASES(hosts, test_requests_survive_moves_from_host_to_host, travellers)
+{
+	const uint32_t wave = REQUESTS / 12;
+	uint32_t i, moves = 0;
+
+	memset(env->a.buf.va, 0x5a, PAGES * PVR_PAGE_SIZE);
+	fg_wire_limit(env->wire, 3000, 1000);
+	for (i = 0; i < REQUESTS; i++) {
+		post(env, i);
+		if (i % wave != wave - 1)
+			continue;
+		fg_wire_steps(env->wire, row->steps);
+		fg_move(env->g[row->guest],
+			fg_wire_host(env->wire, (unsigned int)(moves++ + !row->guest) % 2));
+	}
+	fg_wire_settle(env->wire, 10 * FG_SEC);
+	expect_all(env);
+	assert_int_equal(moves, 12);
+}
+
+/* All were executed, and no response has arrived when the receiver comes to the sender's host. */
+TEST(hosts, test_peer_that_comes_to_this_host_has_executed_all)
+{
+	uint32_t i;
+
+	memset(env->a.buf.va, 0x5a, PAGES * PVR_PAGE_SIZE);
+	for (i = 0; i < REQUESTS; i++)
+		post(env, i);
+	fg_wire_hold(env->wire, 1, 0, true);
+	fg_wire_steps(env->wire, 2000);
+	assert_in_range(t_device_qp(&env->a)->sq_inflight, 2, REQUESTS);
+	assert_int_not_equal(t_device_qp(&env->b)->rq_psn, t_device_qp(&env->b)->attr.rq_psn);
+	fg_move(env->g[1], fg_wire_host(env->wire, 0));
+	fg_run(env->host);
+	fg_wire_hold(env->wire, 1, 0, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_all(env);
+}
+
+/* Its second execution would fail: the region is valid. */
+TEST(hosts, test_local_operation_in_flight_is_not_executed_again)
+{
+	struct fg_buf buf;
+	struct fg_mr mr;
+
+	fg_buf_init(&buf, &env->g[0]->ram, 2, FG_SCATTERED);
+	expect_ok(fast_mr_create(&env->a.pd, 2, &mr));
+	fg_wire_hold(env->wire, 1, 0, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	put_fast_reg(&env->a, 2, &buf, mr.rkey);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
+	fg_wire_steps(env->wire, 100);
+	assert_int_equal(t_device_qp(&env->a)->sq_inflight, 3);
+	fg_migrate(env->g[0]);
+	fg_move(env->g[1], fg_wire_host(env->wire, 0));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_SUCCESS);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_SUCCESS);
+	expect_no_cqe(&env->a.scq);
+	fg_wire_hold(env->wire, 1, 0, false);
 }

@@ -150,6 +150,8 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	/* A queue pair that is its own peer may have failed as responder. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return PVR_STEP_STOP;
+	if (syndrome.kind == PVR_SYN_NONE && pvr_local_can_receive(quantum->peer))
+		syndrome = pvr_local_catch_up(quantum->peer, &request);
 	taken = syndrome.kind == PVR_SYN_ACK;
 	/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
 	if (!taken && (qp->type != PVR_QPT_UC || syndrome.kind == PVR_SYN_PAGE))

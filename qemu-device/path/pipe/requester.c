@@ -758,19 +758,19 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max)
 	return result;
 }
 
-static bool has_executed_here(struct pvr_pipe_sq *sq)
+/* Local operations in flight are executed, and cannot be repeated. */
+static uint32_t local_operations(struct pvr_pipe_sq *sq)
 {
-	uint32_t i;
+	uint32_t i, n = 0;
 
 	for (i = 0; i < sq->qp->sq_inflight; i++)
-		if (pvr_inflight(sq, i)->kind == PVR_OP_LOCAL)
-			return true;
-	return false;
+		n += pvr_inflight(sq, i)->kind == PVR_OP_LOCAL;
+	return n;
 }
 
 /*
- * The peer is now on this host, or nowhere. In-flight WRs start again on the new path.
- * Local operations cannot be repeated, so with these the queue pair keeps this path.
+ * The peer is now on this host, or nowhere. In-flight WRs start again on the new path. What the
+ * peer has executed of them it does not execute again.
  */
 bool pvr_host_detach(struct pvr_qp *qp)
 {
@@ -778,10 +778,11 @@ bool pvr_host_detach(struct pvr_qp *qp)
 
 	if (!sq)
 		return true;
-	if (has_executed_here(sq) || (!qp->peer_adapter && qp->sq_inflight))
+	if (!qp->peer_adapter && qp->sq_inflight)
 		return false;
 	if (qp->sq_inflight)
 		qp->sq_psn = pvr_inflight(sq, 0)->psn;
+	qp->sq_local_done += local_operations(sq);
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	pvr_ext_dma_revoke_qp(qp);
 	pvr_pipe_sq_free(qp);
