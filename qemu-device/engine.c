@@ -6,6 +6,7 @@
 #include "ctrl/uar_poll.h"
 #include "rdma/db_suppress.h"
 #include "rdma/sched.h"
+#include "rdma/shaper.h"
 #include "core/adapter.h"
 #include "rdma/peer_gone.h"
 #include "pipe.h"
@@ -59,6 +60,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->paths[PVR_PATH_FAULT] = &pvr_fault_path_ops;
 	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
+	LIST_INIT(&engine->fabric_limits);
 	engine->fabrics = pvr_fabrics_create();
 	engine->pipe = pvr_pipe_create();
 	engine->workers = workers_create(engine, workers);
@@ -87,6 +89,7 @@ void pvr_engine_destroy(struct pvr_engine *engine)
 	pvr_pipe_destroy(engine->pipe);
 	pvr_fabrics_destroy(engine->fabrics);
 	pvr_faults_free(engine->faults);
+	pvr_shaper_exit(engine);
 	free(engine->workers);
 	free(engine);
 }

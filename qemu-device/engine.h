@@ -173,6 +173,22 @@ void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int worke
 /* The latest time of the next pvr_engine_run(), in ns of now(); UINT64_MAX: no timer. */
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker);
 
+#define PVR_QOS_WEIGHT 100 /* the default */
+#define PVR_QOS_WEIGHT_MIN 10
+#define PVR_QOS_WEIGHT_MAX 1000
+#define PVR_QOS_RATE_MAX 1000000000000ull /* bytes per second */
+#define PVR_QOS_MESSAGES_MAX 1000000000ull /* per second */
+#define PVR_QOS_BURST_MAX (1ull << 32) /* bytes */
+
+/* Quality of service of an adapter or of a fabric, see rdma/shaper.h. */
+struct pvr_qos {
+	/* Limits of what requesters send and read, per second; 0: none. */
+	uint64_t rate; /* bytes, up to PVR_QOS_RATE_MAX */
+	uint64_t messages; /* up to PVR_QOS_MESSAGES_MAX */
+	uint64_t burst; /* bytes that an idle adapter saves; 0: those of 10 ms */
+	uint32_t weight; /* of an adapter, among those of its worker; 0: PVR_QOS_WEIGHT */
+};
+
 struct pvr_adapter_config {
 	const char *name; /* unique in the engine; [A-Za-z0-9._-]+ */
 	const char *fabric; /* adapters of different fabrics are isolated; NULL: "default" */
@@ -194,6 +210,7 @@ struct pvr_adapter_config {
 	/* Of the Ethernet segment with RDMA NICs that have no pvrdmad, see port.h; or NULL. */
 	struct pvr_port *port;
 	bool port_ecn; /* routers may mark its data, and it reduces its window by CNPs */
+	struct pvr_qos qos;
 };
 
 /**
@@ -216,6 +233,25 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
  * all others fail with RETRY_EXC_ERR after their last retry.
  */
 void pvr_adapter_destroy(struct pvr_adapter *adapter);
+
+/*
+ * Change the quality of service of an adapter, or of all adapters of a fabric together. The
+ * fabric need not exist; its limits also hold for adapters that are created later. Called only
+ * while no worker runs, as pvr_adapter_create() is. Return: 0, -ENOMEM, or -EINVAL: the name of
+ * the fabric is too long.
+ */
+int pvr_adapter_set_qos(struct pvr_adapter *adapter, const struct pvr_qos *qos);
+int pvr_engine_set_fabric_qos(struct pvr_engine *engine, const char *fabric,
+			      const struct pvr_qos *qos);
+/* May be called while workers run, by the thread that makes the calls above. */
+void pvr_adapter_get_qos(const struct pvr_adapter *adapter, struct pvr_qos *qos);
+void pvr_engine_for_each_fabric_qos(const struct pvr_engine *engine,
+				    void (*fn)(void *opaque, const char *fabric,
+					       const struct pvr_qos *qos),
+				    void *opaque);
+/* Return: false if the fabric has never had limits. */
+bool pvr_engine_get_fabric_qos(const struct pvr_engine *engine, const char *fabric,
+			       struct pvr_qos *qos);
 
 /*
  * Reset the adapter: function-level reset, guest reset, or the end of the client. When
@@ -430,6 +466,7 @@ struct pvr_adapter_stats {
 	uint64_t access_errors, request_errors;
 	uint64_t cq_overflows;
 	uint64_t interrupts;
+	uint64_t qos_waits, qos_wait_ns; /* waits for a limit, and the time of those that ended */
 };
 
 const char *pvr_adapter_name(const struct pvr_adapter *adapter);

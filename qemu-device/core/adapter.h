@@ -80,6 +80,8 @@ struct pvr_engine {
 	const struct pvr_path_ops *paths[PVR_PATH_FAULT + 1];
 	/* Changes only while no worker runs. NULL: there never was a rule. */
 	struct pvr_faults *faults;
+	/* Limits of fabrics, see rdma/shaper.h; change only while no worker runs. */
+	LIST_HEAD(, pvr_fabric_limit) fabric_limits;
 	/* Change only while no worker runs. */
 	union {
 		struct {
@@ -300,6 +302,8 @@ struct pvr_adapter {
 	struct pvr_adapter *locked_peer, *contended_peer;
 	/* Queue pairs with work, the longest ready first. */
 	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
+	struct pvr_shaper *shaper; /* NULL: no limits, and the default weight */
+	uint32_t quantum_bytes, quantum_requests; /* limits of the next quantum */
 	struct pvr_timers timers;
 	uint64_t deadline; /* of the first timer, as of the last unlock */
 	/*

@@ -11,6 +11,7 @@
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
+#include "rdma/shaper.h"
 #include "rdma/ud.h"
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
@@ -125,6 +126,8 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->port = config->port;
 	adapter->port_ecn = config->port_ecn;
 	adapter->active_mtu = PVR_MAX_MTU;
+	adapter->quantum_bytes = PVR_QUANTUM_BYTES;
+	adapter->quantum_requests = PVR_QUANTUM_REQUESTS;
 	pvr_path_adapter_init(adapter);
 	tables_init(adapter);
 	return adapter;
@@ -169,10 +172,14 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		why = "another adapter of its fabric has this MAC address";
 	if (ret)
 		goto err_ud_linger;
+	if (pvr_shaper_join(adapter, &config->qos))
+		goto err_fabric;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
 	pvr_worker_add(&engine->workers[config->worker], adapter);
 	return adapter;
 
+err_fabric:
+	pvr_fabric_leave(adapter);
 err_ud_linger:
 	pvr_ud_linger_exit(adapter);
 err_port:
@@ -197,6 +204,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	pvr_adapter_unlock(adapter);
 	LIST_REMOVE(adapter, link);
 	pvr_worker_remove(adapter);
+	pvr_shaper_leave(adapter);
 	pvr_fabric_leave(adapter);
 	pvr_ud_linger_exit(adapter);
 	pvr_port_state_exit(adapter);

@@ -53,7 +53,7 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	}
 	pvr_db_update_rq(qp);
 	if (state != PVR_QPS_RESET) {
-		pvr_sched_kick(qp);
+		pvr_sched_kick_unlimited(qp);
 		return;
 	}
 	pvr_sched_remove(qp);

@@ -77,7 +77,7 @@ enum pvr_quantum pvr_requester_run(struct pvr_qp *qp)
 
 	if (sends && qp->wait <= PVR_QP_WAIT_RNR_POLL)
 		result = pvr_qp_is_connected(qp)
-				 ? pvr_path_get(qp)->run_sq(qp, PVR_QUANTUM_REQUESTS)
+				 ? pvr_path_get(qp)->run_sq(qp, qp->adapter->quantum_requests)
 				 : pvr_ud_run(qp);
 	else if (qp->state == PVR_QPS_SQE || qp->state == PVR_QPS_ERR)
 		result = flush(qp, qp->state == PVR_QPS_ERR);

@@ -6,7 +6,10 @@
 #include "rdma/completer.h"
 #include "rdma/wr.h"
 
-/* Limits of a quantum in requests and bytes. A fragment has at most PVR_QUANTUM_BYTES. */
+/*
+ * Limits of a quantum in requests and bytes, unless rdma/shaper.h sets lower ones. A fragment
+ * has at most PVR_QUANTUM_BYTES.
+ */
 #define PVR_QUANTUM_REQUESTS 64
 #define PVR_QUANTUM_BYTES (256u << 10)
 
@@ -21,6 +24,7 @@ struct pvr_quantum_budget {
 	unsigned int batch; /* posted requests that this quantum still executes */
 	unsigned int left; /* requests that may be added to batch */
 	uint64_t bytes; /* moved so far */
+	uint64_t max_bytes; /* of the quantum, and of a fragment */
 	enum pvr_quantum result; /* of the quantum, when its loop ends */
 };
 
@@ -31,6 +35,16 @@ enum pvr_step {
 	PVR_STEP_STOP, /* the send queue waits, or the queue pair has failed */
 	PVR_STEP_BUSY, /* unchanged: the peer's adapter is locked */
 };
+
+/* The limits of a quantum that begins. @max: requests */
+static pvr_always_inline struct pvr_quantum_budget pvr_requester_budget(const struct pvr_qp *qp,
+									unsigned int max)
+{
+	return (struct pvr_quantum_budget){
+		.left = max,
+		.max_bytes = qp->adapter->quantum_bytes,
+	};
+}
 
 /* Run a quantum of the queue pair. The caller has checked that its adapter may do DMA. */
 enum pvr_quantum pvr_requester_run(struct pvr_qp *qp);
@@ -72,7 +86,7 @@ static pvr_always_inline bool pvr_requester_take_batch(struct pvr_qp *qp,
 static pvr_always_inline bool
 pvr_requester_fetch(struct pvr_qp *qp, struct pvr_quantum_budget *budget, struct pvr_send_wqe *wqe)
 {
-	if (budget->bytes >= PVR_QUANTUM_BYTES) {
+	if (budget->bytes >= budget->max_bytes) {
 		budget->result = PVR_QUANTUM_MORE;
 		return false;
 	}
@@ -117,11 +131,13 @@ void pvr_requester_timeout(struct pvr_timer *timer);
 /* RTS -> SQD: a request that has begun completes first. */
 void pvr_requester_drain(struct pvr_qp *qp);
 
-/* Describe the next fragment of the request at the head, whose memory is all of @sg. */
-static pvr_always_inline struct pvr_request pvr_requester_fragment(const struct pvr_qp *qp,
-								   const struct pvr_send_wqe *wqe,
-								   const struct pvr_opcode *op,
-								   const struct pvr_sg *sg)
+/*
+ * Describe the next fragment of the request at the head, whose memory is all of @sg. @max: its
+ * bytes at most
+ */
+static pvr_always_inline struct pvr_request
+pvr_requester_fragment(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+		       const struct pvr_opcode *op, const struct pvr_sg *sg, uint64_t max)
 {
 	uint64_t left = sg->total - qp->sq_offset;
 
@@ -132,9 +148,9 @@ static pvr_always_inline struct pvr_request pvr_requester_fragment(const struct 
 		.local = sg,
 		.length = sg->total,
 		.offset = qp->sq_offset,
-		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
+		.chunk = left < max ? left : max,
 		.psns = pvr_psns(qp, sg->total),
-		.last = left <= PVR_QUANTUM_BYTES,
+		.last = left <= max,
 	};
 }
 

@@ -97,7 +97,7 @@ static void wake_later(struct pvr_qp *qp)
 {
 	pvr_qp_set_rnr_nak_sent(qp, false);
 	pvr_qp_set_rnr_resume_pending(qp, true);
-	pvr_sched_kick(qp);
+	pvr_sched_kick_unlimited(qp);
 }
 
 void pvr_sched_posted_recv(struct pvr_qp *qp)

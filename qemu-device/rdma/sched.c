@@ -26,6 +26,7 @@
 #include "rdma/qp.h"
 #include "rdma/qp_sweep.h"
 #include "rdma/rq.h"
+#include "rdma/shaper.h"
 
 #define QUANTA_PER_RUN 32
 /*
@@ -49,8 +50,19 @@ void pvr_sched_kick(struct pvr_qp *qp)
 		return;
 	qp->is_ready = true;
 	pvr_db_disable(qp);
-	TAILQ_INSERT_TAIL(&adapter->ready, qp, ready);
+	/* Such a quantum runs while the others wait for a limit. */
+	if (adapter->shaper && pvr_shaper_is_free(qp))
+		TAILQ_INSERT_HEAD(&adapter->ready, qp, ready);
+	else
+		TAILQ_INSERT_TAIL(&adapter->ready, qp, ready);
 	pvr_worker_queue(adapter);
+}
+
+void pvr_sched_kick_unlimited(struct pvr_qp *qp)
+{
+	if (qp->adapter->shaper)
+		pvr_sched_remove(qp);
+	pvr_sched_kick(qp);
 }
 
 void pvr_sched_remove(struct pvr_qp *qp)
@@ -94,10 +106,21 @@ static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, 
 }
 
 /*
- * Run one quantum of @qp, which is ready: pvr_sched_kick() has removed it from the list
- * of polled queue pairs. @worker: counts the quantum; NULL outside of a run.
+ * Return: whether a quantum that has ended by its limit has ended with the last request. Requests
+ * in flight to another host may have more fragments.
  */
-static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
+static bool has_sent_all(const struct pvr_qp *qp)
+{
+	return !qp->sq_inflight && !pvr_requester_has_work(qp);
+}
+
+/*
+ * Run one quantum of @qp, which is ready: pvr_sched_kick() has removed it from the list
+ * of polled queue pairs. @worker: counts the quantum; NULL outside of a run. @shaped: its adapter
+ * has a shaper; a constant, so that quanta without one execute none of it.
+ */
+static pvr_always_inline enum pvr_quantum run_quantum(struct pvr_worker *worker, struct pvr_qp *qp,
+						      bool shaped)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 	uint64_t messages = adapter->stat[PVR_STAT_TX_MSGS];
@@ -111,6 +134,8 @@ static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
 	if (pvr_adapter_dma_ok(adapter))
 		result = qp->rnr_resume_pending && !wake_peer(qp) ? PVR_QUANTUM_BUSY
 								  : pvr_requester_run(qp);
+	if (shaped && result == PVR_QUANTUM_MORE && has_sent_all(qp))
+		result = PVR_QUANTUM_DONE;
 	if (result != PVR_QUANTUM_DONE || pvr_db_idle(qp))
 		pvr_sched_kick(qp);
 	pvr_adapter_unlock_peer(adapter);
@@ -120,11 +145,35 @@ static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
 	return result;
 }
 
+static pvr_noinline enum pvr_quantum run_shaped_qp(struct pvr_worker *worker, struct pvr_qp *qp)
+{
+	struct pvr_shaper *shaper = qp->adapter->shaper;
+	enum pvr_quantum result;
+
+	pvr_shaper_start_count(shaper, qp);
+	result = run_quantum(worker, qp, true);
+	pvr_shaper_end(shaper);
+	return result;
+}
+
+static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
+{
+	return qp->adapter->shaper ? run_shaped_qp(worker, qp) : run_quantum(worker, qp, false);
+}
+
+/* Return: false if its adapter waits for a limit. */
+static bool may_run(struct pvr_adapter *adapter, const struct pvr_qp *qp)
+{
+	return !adapter->shaper || pvr_shaper_begin(adapter->shaper, qp);
+}
+
 void pvr_sched_last_quantum(struct pvr_qp *qp)
 {
 	if (qp->wait == PVR_QP_WAIT_RETRY)
 		pvr_requester_resume(qp);
 	if (!pvr_requester_has_work(qp) || pvr_wq_avail(&qp->sq) <= 0)
+		return;
+	if (qp->adapter->shaper && !pvr_shaper_may_end_qp(qp->adapter->shaper))
 		return;
 	pvr_sched_kick(qp);
 	run_qp(NULL, qp);
@@ -135,7 +184,7 @@ void pvr_sched_run_adapter(struct pvr_adapter *adapter)
 	unsigned int quanta = QUANTA_PER_RUN;
 	struct pvr_qp *qp;
 
-	while (quanta-- && (qp = TAILQ_FIRST(&adapter->ready)))
+	while (quanta-- && (qp = TAILQ_FIRST(&adapter->ready)) && may_run(adapter, qp))
 		run_qp(NULL, qp);
 }
 
@@ -200,6 +249,47 @@ static bool run_steps(struct pvr_worker *worker, struct pvr_adapter *adapter)
 	return has_steps(adapter);
 }
 
+/* Run a quantum of an adapter with limits or a weight, if they permit it. */
+static pvr_noinline enum pvr_quantum run_shaped(struct pvr_worker *worker,
+						struct pvr_adapter *adapter, struct pvr_qp *qp)
+{
+	struct pvr_shaper *shaper = adapter->shaper;
+
+	if (!qp) {
+		pvr_shaper_rest(shaper);
+		return PVR_QUANTUM_DONE;
+	}
+	if (!pvr_shaper_take_turn(shaper) || !pvr_shaper_begin(shaper, qp))
+		return PVR_QUANTUM_DONE;
+	prefetch_next(qp);
+	return run_shaped_qp(worker, qp);
+}
+
+/*
+ * Put the adapter behind the others, unless its weight gives it another quantum first, or it
+ * waits for a limit.
+ */
+static pvr_noinline void queue_shaped(struct pvr_worker *worker, struct pvr_adapter *adapter,
+				      bool steps, bool busy)
+{
+	const struct pvr_shaper *shaper = adapter->shaper;
+
+	adapter->queued = steps || (!TAILQ_EMPTY(&adapter->ready) && !shaper->is_waiting);
+	if (!adapter->queued)
+		return;
+	if (!busy && pvr_shaper_has_turn(shaper))
+		TAILQ_INSERT_HEAD(&worker->active, adapter, busy);
+	else
+		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
+}
+
+static void queue_again(struct pvr_worker *worker, struct pvr_adapter *adapter, bool steps)
+{
+	adapter->queued = steps || !TAILQ_EMPTY(&adapter->ready);
+	if (adapter->queued)
+		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
+}
+
 /* A queued adapter may have no work any more, or only interrupts. */
 static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
@@ -211,17 +301,20 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 		pvr_lock_yield(&adapter->lock);
 	pvr_adapter_lock(adapter);
 	qp = TAILQ_FIRST(&adapter->ready);
-	if (qp) {
+	if (adapter->shaper) {
+		result = run_shaped(worker, adapter, qp);
+	} else if (qp) {
 		prefetch_next(qp);
-		result = run_qp(worker, qp);
+		result = run_quantum(worker, qp, false);
 	}
 	if (result == PVR_QUANTUM_BUSY)
 		note_contended(worker, qp);
 	steps = has_steps(adapter) && run_steps(worker, adapter);
 	TAILQ_REMOVE(&worker->active, adapter, busy);
-	adapter->queued = steps || !TAILQ_EMPTY(&adapter->ready);
-	if (adapter->queued)
-		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
+	if (adapter->shaper)
+		queue_shaped(worker, adapter, steps, result == PVR_QUANTUM_BUSY);
+	else
+		queue_again(worker, adapter, steps);
 	pvr_adapter_leave(adapter, worker);
 	return result;
 }
@@ -237,7 +330,7 @@ static void contended_quantum(struct pvr_worker *worker, const struct pvr_conten
 	adapter->locked_peer = contended->peer;
 	adapter->runner = worker;
 	/* Without the lock the queue pair may have run, or been destroyed. */
-	if (qp && qp == contended->qp && qp->is_ready)
+	if (qp && qp == contended->qp && qp->is_ready && may_run(adapter, qp))
 		run_qp(worker, qp);
 	else
 		pvr_adapter_unlock_peer(adapter);

@@ -14,6 +14,8 @@ struct pvr_worker;
 
 /* Give @qp a quantum: it may have work. Cheap; further calls have no effect. */
 void pvr_sched_kick(struct pvr_qp *qp);
+/* The same for a quantum that sends nothing: no limit delays it, see pvr_shaper_is_free(). */
+void pvr_sched_kick_unlimited(struct pvr_qp *qp);
 /* Cancel the quantum of @qp. */
 void pvr_sched_remove(struct pvr_qp *qp);
 

@@ -5,10 +5,11 @@
 enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
 {
 	const struct pvr_engine *engine = qp->adapter->engine;
+	unsigned int max = qp->adapter->quantum_requests;
 
 	if (!engine->observed)
-		return run(qp, PVR_QUANTUM_REQUESTS, false, NULL);
+		return run(qp, max, false, NULL);
 	if (engine->num_faults)
 		return engine->paths[PVR_PATH_FAULT]->run_ud(qp);
-	return pvr_ud_run_treated(qp, PVR_QUANTUM_REQUESTS, NULL);
+	return pvr_ud_run_treated(qp, max, NULL);
 }

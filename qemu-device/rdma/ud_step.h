@@ -17,6 +17,7 @@
 #include "rdma/page_fault.h"
 #include "rdma/worker.h"
 #include "rdma/path.h"
+#include "rdma/shaper.h"
 #include "rdma/ud.h"
 #include "core/charge.h"
 #include "gid/resolve.h"
@@ -449,12 +450,14 @@ static pvr_always_inline enum pvr_step step(struct pvr_qp *qp, struct pvr_send_w
 static pvr_always_inline enum pvr_quantum run(struct pvr_qp *qp, unsigned int max, bool observed,
 					      struct pvr_ud_treatment *treatment)
 {
-	struct pvr_quantum_budget budget = { .left = max };
+	struct pvr_quantum_budget budget = pvr_requester_budget(qp, max);
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	while (pvr_requester_fetch(qp, &budget, &wqe))
 		if (!pvr_requester_go_on(qp, &budget, step(qp, &wqe, &budget, observed, treatment)))
 			break;
+	if (qp->adapter->shaper)
+		pvr_shaper_count(qp->adapter->shaper, qp);
 	return budget.result;
 }
 

@@ -63,7 +63,7 @@ bool pvr_xrc_release_some(struct pvr_srq *srq)
 		if (!waits)
 			continue;
 		pvr_qp_set_rnr_resume_pending(target->qp, true);
-		pvr_sched_kick(target->qp);
+		pvr_sched_kick_unlimited(target->qp);
 	}
 	return !target;
 }

@@ -96,13 +96,13 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		pvr_requester_fail(qp, wqe, status, "bad request");
 		return PVR_STEP_STOP;
 	}
-	request = pvr_requester_fragment(qp, wqe, op, &sg);
+	request = pvr_requester_fragment(qp, wqe, op, &sg, quantum->budget.max_bytes);
 	return send_fragment(qp, &request, quantum);
 }
 
 static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 {
-	struct lossy_quantum quantum = { .budget.left = max };
+	struct lossy_quantum quantum = { .budget = pvr_requester_budget(qp, max) };
 	struct pvr_send_wqe wqe;
 
 	if (lossy_path.busy)

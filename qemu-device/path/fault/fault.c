@@ -122,7 +122,7 @@ static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
 	if (pvr_opcode(wqe.hdr.opcode) != op ||
 	    pvr_prepare(&sg, qp, &wqe, op, 0) != PVRDMA_WC_SUCCESS)
 		return PASS;
-	request = pvr_requester_fragment(qp, &wqe, op, &sg);
+	request = pvr_requester_fragment(qp, &wqe, op, &sg, PVR_QUANTUM_BYTES);
 	request.chunk = request.length;
 	request.last = true;
 	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
@@ -172,7 +172,7 @@ static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	    pvr_opcode(wqe.hdr.opcode) != op ||
 	    pvr_prepare(&sg, qp, &wqe, op, 0) != PVRDMA_WC_SUCCESS)
 		return PASS;
-	request = pvr_requester_fragment(qp, &wqe, op, &sg);
+	request = pvr_requester_fragment(qp, &wqe, op, &sg, qp->adapter->quantum_bytes);
 	syndrome = pvr_responder_fail_recv(
 		peer, &request, (enum pvrdma_wc_status)fault->rule.recv_status, why_failed);
 	if (syndrome.kind == PVR_SYN_NONE)

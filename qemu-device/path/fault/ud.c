@@ -131,7 +131,7 @@ enum pvr_quantum pvr_fault_run_ud(struct pvr_qp *qp)
 	const uint64_t *sent = &qp->adapter->stat[PVR_STAT_TX_BYTES];
 	struct pvr_fault_sq *sq = pvr_fault_sq_get(qp);
 	enum pvr_quantum result = PVR_QUANTUM_MORE;
-	unsigned int left = PVR_QUANTUM_REQUESTS;
+	unsigned int left = qp->adapter->quantum_requests;
 	uint64_t before = *sent;
 
 	/* The guest has reached its limit, or the host has no memory. */

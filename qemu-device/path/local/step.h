@@ -16,6 +16,7 @@
 #include "rdma/cq.h"
 #include "rdma/flips.h"
 #include "rdma/responder.h"
+#include "rdma/shaper.h"
 #include "rdma/worker.h"
 #include "rdma/wr.h"
 #include "gid/flow.h"
@@ -136,7 +137,7 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
-	request = pvr_requester_fragment(qp, wqe, op, &sg);
+	request = pvr_requester_fragment(qp, wqe, op, &sg, quantum->budget.max_bytes);
 	quantum->met = quantum->met || pvr_local_peer(qp, &quantum->peer);
 	if (!quantum->met)
 		return PVR_STEP_BUSY;
@@ -200,7 +201,7 @@ static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 static pvr_always_inline enum pvr_quantum local_run(struct pvr_qp *qp, unsigned int max,
 						    bool captures, bool damages)
 {
-	struct local_quantum quantum = { .budget.left = max };
+	struct local_quantum quantum = { .budget = pvr_requester_budget(qp, max) };
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 
 	if (qp->wait != PVR_QP_RUNNING) {
@@ -217,6 +218,8 @@ static pvr_always_inline enum pvr_quantum local_run(struct pvr_qp *qp, unsigned 
 		count_quantum(qp, &quantum.stats);
 	if (quantum.peer)
 		end_quantum(qp, quantum.peer, &quantum.stats);
+	if (qp->adapter->shaper)
+		pvr_shaper_count(qp->adapter->shaper, qp);
 	return quantum.budget.result;
 }
 

@@ -33,6 +33,7 @@
 #include "rdma/page_fault.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
+#include "rdma/shaper.h"
 #include "gid/fabric.h"
 #include "gid/flow.h"
 #include "core/ext_dma.h"
@@ -45,6 +46,7 @@
 struct quantum {
 	unsigned int left; /* fragments that may still be sent */
 	uint64_t bytes;
+	uint64_t payload, messages; /* sent, and read */
 	bool sent; /* a fragment was sent */
 };
 
@@ -357,7 +359,8 @@ static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct 
 {
 	uint64_t left = sg->total - done;
 	uint32_t chunk = sq->route.chunk; /* 0: no connection, the fragment is lost */
-	uint32_t max = chunk && chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES;
+	uint32_t most = sq->qp->adapter->quantum_bytes;
+	uint32_t max = chunk && chunk < most ? chunk : most;
 	struct fragment fragment = {
 		.wqe = wqe,
 		.op = pvr_opcode(wqe->hdr.opcode),
@@ -379,6 +382,8 @@ static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct 
 static void count_fragment(struct quantum *quantum, const struct fragment *fragment)
 {
 	quantum->bytes += fragment->len;
+	quantum->payload += fragment->len;
+	quantum->messages += fragment->last;
 	quantum->left--;
 	quantum->sent = true;
 }
@@ -641,7 +646,7 @@ static enum pvr_quantum send_some(struct pvr_pipe_sq *sq, struct quantum *quantu
 	struct pvr_qp *qp = sq->qp;
 	enum step result;
 
-	while (quantum->left && quantum->bytes < PVR_QUANTUM_BYTES) {
+	while (quantum->left && quantum->bytes < qp->adapter->quantum_bytes) {
 		result = sq->cursor < qp->sq_inflight ? go_on(sq, quantum) : begin(sq, quantum);
 		if (!is_sending(qp))
 			return PVR_QUANTUM_MORE;
@@ -747,6 +752,8 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max)
 		wait_for_link(sq, true);
 	else
 		result = send_some(sq, &quantum);
+	if (qp->adapter->shaper)
+		pvr_shaper_sent(qp->adapter->shaper, quantum.payload, quantum.messages);
 	/* For UC @sent includes lost fragments. */
 	if (quantum.sent && sq->route.generation)
 		pvr_link_flush(&sq->route);

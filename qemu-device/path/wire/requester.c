@@ -27,6 +27,7 @@
 #include "rdma/cq.h"
 #include "rdma/qp.h"
 #include "rdma/sched.h"
+#include "rdma/shaper.h"
 
 /* Ask for an ACK at least once in so many packets. */
 #define ACK_INTERVAL 16u
@@ -34,6 +35,7 @@
 struct burst {
 	unsigned int left; /* requests that may still be fetched */
 	uint64_t bytes;
+	uint64_t payload, messages; /* sent, and read */
 };
 
 enum burst_step {
@@ -283,6 +285,16 @@ static bool must_wait(const struct pvr_eth_sq *sq, const struct message *message
 	return message->op->kind == PVR_OP_READ && begun && sq->una != sq->next;
 }
 
+/* Bytes of @psns packets of the message from @next on. */
+static uint64_t payload_of(const struct pvr_eth_sq *sq, const struct message *message,
+			   uint32_t psns)
+{
+	uint64_t mtu = pvr_eth_mtu(sq->qp);
+	uint64_t offset = pvr_eth_distance(message->psn, sq->next) * mtu, bytes = psns * mtu;
+
+	return bytes < message->sg->total - offset ? bytes : message->sg->total - offset;
+}
+
 /* Sends packets of a message until it is sent or the window is full. */
 static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message *message,
 				    struct burst *burst)
@@ -302,9 +314,11 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 		default:
 			break;
 		}
+		burst->payload += payload_of(sq, message, psns);
 		sent(sq, psns);
 		burst->bytes += pvr_eth_mtu(sq->qp);
 	}
+	burst->messages++;
 	sq->cursor++;
 	return STEP_NEXT;
 }
@@ -448,7 +462,7 @@ static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct messa
 	uint32_t mtu = pvr_eth_mtu(sq->qp), i = (uint32_t)(sq->qp->sq_offset / mtu);
 	struct pvr_qp *qp = sq->qp;
 
-	for (; i < message->psns && burst->bytes < PVR_QUANTUM_BYTES; i++) {
+	for (; i < message->psns && burst->bytes < qp->adapter->quantum_bytes; i++) {
 		struct pvr_roce_frame frame = { .psn = pvr_eth_psn_add(message->psn, i) };
 
 		fill_packet(&frame, qp, message, i);
@@ -464,10 +478,12 @@ static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct messa
 			}
 		}
 		qp->sq_offset += frame.payload_bytes;
+		burst->payload += frame.payload_bytes;
 		burst->bytes += mtu;
 	}
 	if (i < message->psns)
 		return STEP_NEXT;
+	burst->messages++;
 	qp->sq_psn = pvr_eth_psn_add(qp->sq_psn, message->psns);
 	pvr_eth_count_message(qp, message->op->kind, message->sg->total);
 	pvr_send_complete(qp, message->wqe, PVRDMA_WC_SUCCESS, message->sg->total);
@@ -526,7 +542,7 @@ static enum pvr_quantum send_some(struct pvr_eth_sq *sq, struct burst *burst)
 	struct pvr_qp *qp = sq->qp;
 	enum burst_step result;
 
-	while (burst->left && burst->bytes < PVR_QUANTUM_BYTES) {
+	while (burst->left && burst->bytes < qp->adapter->quantum_bytes) {
 		result = sq->cursor < qp->sq_inflight ? go_on(sq, burst) : begin(sq, burst);
 		if (!pvr_eth_is_sending(qp))
 			return PVR_QUANTUM_MORE;
@@ -701,6 +717,8 @@ enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max)
 	sq->is_full = false;
 	result = send_some(sq, &burst);
 	pvr_eth_flush(qp->adapter->wire);
+	if (qp->adapter->shaper)
+		pvr_shaper_sent(qp->adapter->shaper, burst.payload, burst.messages);
 	if (pvr_eth_is_sending(qp))
 		start_timer(sq);
 	return result;
