@@ -3,10 +3,13 @@
 #include "base/settings_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/settings_text.h"
+
+#define EXPECTED_MAX 64
 
 struct reader {
 	const struct pvr_settings_file_ops *ops;
@@ -26,35 +29,61 @@ static bool end_section(struct reader *reader, struct pvr_error *err)
 	return reader->ops->end(reader->opaque, err);
 }
 
-/* Parses "[KIND NAME]". Return: NAME, or NULL. */
-static char *section_name(const struct reader *reader, char *line)
+/* Return: the name in "[KIND NAME]", or NULL: the section has another kind. */
+static char *name_of(char *line, const char *kind)
 {
-	size_t len = strlen(line), kind = strlen(reader->ops->kind);
+	size_t len = strlen(kind);
 
-	if (line[len - 1] != ']' || strncmp(line + 1, reader->ops->kind, kind) ||
-	    line[1 + kind] != ' ')
+	return !strncmp(line + 1, kind, len) && line[1 + len] == ' ' ? line + len + 2 : NULL;
+}
+
+/* Parses "[KIND NAME]". @kind: set to its index. Return: NAME, or NULL. */
+static char *section_name(const struct reader *reader, char *line, unsigned int *kind)
+{
+	size_t len = strlen(line);
+	char *name = NULL;
+
+	if (line[len - 1] != ']')
 		return NULL;
+	for (*kind = 0; reader->ops->kinds[*kind] && !name; ++*kind)
+		name = name_of(line, reader->ops->kinds[*kind]);
+	if (!name)
+		return NULL;
+	--*kind;
 	line[len - 1] = '\0';
-	return pvr_trim(line + kind + 2);
+	return pvr_trim(name);
+}
+
+/* "[adapter NAME]", or "[adapter NAME] or [fabric NAME]". */
+static const char *expected(const struct reader *reader, char buf[EXPECTED_MAX])
+{
+	const char *const *kind;
+	size_t len = 0;
+
+	for (kind = reader->ops->kinds; *kind; kind++)
+		len += (size_t)snprintf(buf + len, EXPECTED_MAX - len, "%s[%s NAME]",
+					len ? " or " : "", *kind);
+	return buf;
 }
 
 static bool begin_section(struct reader *reader, char *line, struct pvr_error *err)
 {
-	char *name = section_name(reader, line);
+	char buf[EXPECTED_MAX], *name;
+	unsigned int kind;
 
+	name = section_name(reader, line, &kind);
 	if (!name)
-		return pvr_fail(err, "section '%.200s': expected [%s NAME]", line,
-				reader->ops->kind);
+		return pvr_fail(err, "section '%.200s': expected %s", line, expected(reader, buf));
 	if (!end_section(reader, err))
 		return false;
 	reader->section = reader->blame = reader->line;
-	return reader->ops->begin(reader->opaque, name, reader->line, err);
+	return reader->ops->begin(reader->opaque, kind, name, reader->line, err);
 }
 
 static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
 {
 	const struct pvr_settings_file_ops *ops = reader->ops;
-	char *value, *key;
+	char buf[EXPECTED_MAX], *value, *key;
 
 	line = pvr_trim(line);
 	if (!*line || *line == '#')
@@ -63,10 +92,11 @@ static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
 		return begin_section(reader, line, err);
 	value = strchr(line, '=');
 	if (!value)
-		return pvr_fail(err, "'%.200s' is neither KEY = VALUE nor [%s NAME]", line,
-				ops->kind);
+		return pvr_fail(err, "'%.200s' is neither KEY = VALUE nor %s", line,
+				expected(reader, buf));
 	if (!reader->section && !ops->set)
-		return pvr_fail(err, "'%.200s' is before the first [%s NAME]", line, ops->kind);
+		return pvr_fail(err, "'%.200s' is before the first %s", line,
+				expected(reader, buf));
 	*value++ = '\0';
 	key = pvr_trim(line);
 	value = pvr_trim(value);

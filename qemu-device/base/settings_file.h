@@ -13,10 +13,12 @@
 /* Each returns false with @err filled if the value is invalid. */
 struct pvr_settings_file_ops {
 	const char *what; /* name of the file in messages: "configuration file" */
-	const char *kind; /* kind of the sections: "adapter" */
+	const char *const *kinds; /* of the sections: "adapter", ...; the last one is NULL */
 	/* A setting before the first section. NULL: none is allowed. */
 	bool (*set)(void *opaque, const char *key, char *value, struct pvr_error *err);
-	bool (*begin)(void *opaque, const char *name, size_t line, struct pvr_error *err);
+	/* @kind: index of the section's kind */
+	bool (*begin)(void *opaque, unsigned int kind, const char *name, size_t line,
+		      struct pvr_error *err);
 	bool (*set_in_section)(void *opaque, char *key, char *value, struct pvr_error *err);
 	/*
 	 * After the last line of a section. Its error is reported with the section's

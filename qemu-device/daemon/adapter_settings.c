@@ -26,6 +26,11 @@ static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
 	return pvr_set_text(to, PVR_NAME_MAX, key, value, err);
 }
 
+bool pvr_set_fabric_name(char to[PVR_NAME_MAX], const char *name, struct pvr_error *err)
+{
+	return set_name(to, "fabric", name, err);
+}
+
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err)
 {
@@ -256,10 +261,12 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_user(adapter, value, err);
 	if (!strcmp(key, "interrupts"))
 		return set_interrupts(adapter, value, err);
+	if (pvr_qos_has_key(key))
+		return pvr_qos_set(&adapter->qos, key, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
 			"hwversion, roce, uar, memory, object-memory, worker, wire, "
-			"wire-gso, wire-ecn, user and interrupts",
+			"wire-gso, wire-ecn, user, interrupts, rate, messages, burst and weight",
 			key);
 }
 
@@ -271,6 +278,14 @@ static bool check_roce(const struct pvr_adapter_settings *adapter, struct pvr_er
 		return true;
 	return pvr_fail(err, "adapter '%s': hwversion %s has no RoCE v2: omit roce, or use v1",
 			adapter->name, revision->name);
+}
+
+static bool check_qos(const struct pvr_adapter_settings *adapter, struct pvr_error *err)
+{
+	struct pvr_error why;
+
+	return pvr_qos_check(&adapter->qos, &why) ||
+	       pvr_fail(err, "adapter '%s': %.440s", adapter->name, why.text);
 }
 
 bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err)
@@ -290,7 +305,7 @@ bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, stru
 	if (adapter->wire_gso == PVR_SEGMENT_GSO_ON && strncmp(adapter->wire, "eth:", 4) != 0)
 		return pvr_fail(err, "adapter '%s': wire-gso=on needs wire=eth:INTERFACE",
 				adapter->name);
-	return check_roce(adapter, err);
+	return check_roce(adapter, err) && check_qos(adapter, err);
 }
 
 bool pvr_adapter_words(const char *text,

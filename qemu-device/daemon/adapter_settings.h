@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "daemon/qos_settings.h"
 #include "engine.h"
 #include "segment/segment.h"
 
@@ -18,7 +19,8 @@
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
 	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,wire-gso=auto|on|off]"            \
-	"[,wire-ecn=on|off][,user=NAME][,interrupts=msix|msi]"
+	"[,wire-ecn=on|off][,user=NAME][,interrupts=msix|msi]"                         \
+	"[,rate=RATE][,messages=N][,burst=SIZE][,weight=N]"
 
 #define PVR_MEMORY_MAX (16ull << 40) /* of memory= and object-memory= */
 
@@ -38,19 +40,22 @@ struct pvr_adapter_settings {
 	bool has_user; /* false: QEMUs of all users that can open the socket */
 	uid_t user; /* of QEMU */
 	bool msi; /* one MSI vector: QEMU 11.1 can unplug the device */
+	struct pvr_qos qos;
 	char wire[PVR_PATH_MAX + 8]; /* see segment/segment.h; "": none */
 	bool wire_ecn;
 	enum pvr_segment_gso wire_gso;
 };
 
+/* Sets the name of a fabric. Return: false with @err filled if it is invalid. */
+bool pvr_set_fabric_name(char to[PVR_NAME_MAX], const char *name, struct pvr_error *err);
 /* As pvr_set_text(), for a path that fits into struct sockaddr_un. */
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
 /*
  * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory",
- * "worker", "wire", "wire-gso", "wire-ecn", "user" or "interrupts". A user's name is looked up,
- * which can load libraries: a process with --seccomp accepts numbers only.
+ * "worker", "wire", "wire-gso", "wire-ecn", "user", "interrupts", or a key of pvr_qos_set(). A
+ * user's name is looked up, which can load libraries: a process with --seccomp accepts numbers only.
  */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);

@@ -18,6 +18,7 @@
 #include "daemon/ctl_fault.h"
 #include "daemon/ctl_hook.h"
 #include "daemon/ctl_print.h"
+#include "daemon/ctl_qos.h"
 #include "daemon/ctl_top.h"
 
 #define EXIT_USAGE 2
@@ -32,6 +33,9 @@ static const char help[] =
 	"  qps [NAME]             queue pairs of one adapter or of all\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
 	"  top [NAME]             rates of all adapters, or of the queue pairs of one, live\n"
+	"  qos                    limits and weights of adapters and fabrics, and their waits\n"
+	"  qos set NAME|--fabric F [rate=RATE|none] [messages=N|none] [burst=SIZE|none] [weight=N]\n"
+	"                         change those of an adapter, or of all adapters of a fabric\n"
 	"  capture [--snaplen N] [--payload] NAME FILE\n"
 	"                         packets of an adapter, as pcapng for Wireshark; '-': to\n"
 	"                         standard output; payload is zero without --payload\n"
@@ -98,7 +102,7 @@ struct ctl_options {
 	bool has_capture_option;
 	struct pvr_domain_options domain;
 	const char *top_option; /* the last one that is only for top, or NULL */
-	char words[512]; /* KEY=VALUE of the options of 'fault add' */
+	char words[512]; /* KEY=VALUE of the options of 'fault add' and 'qos set' */
 };
 
 struct ctl_command {
@@ -164,6 +168,7 @@ static const struct ctl_command commands[] = {
 	{ "qp", 2, 2, { "name", "qpn" }, pvr_print_qp, NULL, false },
 	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL, false },
 	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL, true },
+	{ "qos", 0, 6, { NULL }, pvr_print_qos, NULL, true },
 	{ "top", 0, 1, { "name" }, NULL, run_top, false },
 	{ "capture", 2, 2, { NULL }, NULL, run_capture, false },
 	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL, true },
@@ -219,6 +224,8 @@ static bool fill_request(struct json_object *request, const struct ctl_command *
 
 	if (!strcmp(command->name, "fault"))
 		return pvr_ctl_fault_request(request, args, num, words, err);
+	if (!strcmp(command->name, "qos") && (num || *words))
+		return pvr_ctl_qos_request(request, args, num, words, err);
 	if (*words)
 		return pvr_fail(err, "'%s' has no options --fabric, --from, --to, --qp, --seed",
 				command->name);

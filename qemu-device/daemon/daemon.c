@@ -21,6 +21,7 @@
 #include "daemon/metrics_source.h"
 #include "daemon/network.h"
 #include "daemon/process.h"
+#include "daemon/qos_requests.h"
 #include "daemon/reload.h"
 #include "segment/segment.h"
 
@@ -163,6 +164,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.memory = settings->memory,
 		.object_memory = settings->object_memory,
 		.port_ecn = settings->wire_ecn,
+		.qos = settings->qos,
 	};
 	struct pvr_segment *segment;
 	struct pvr_attach *attach;
@@ -418,7 +420,8 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 		return false;
 	daemon->control = pvr_control_create(daemon, settings->control, err);
 	if (!daemon->control || !pvr_network_init(daemon, settings, err) ||
-	    !add_adapters(daemon, settings, err) || !pvr_metrics_start(daemon, settings, err))
+	    !pvr_qos_start(daemon, settings, err) || !add_adapters(daemon, settings, err) ||
+	    !pvr_metrics_start(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
 	return pvr_confine_syscalls(settings->seccomp, err) &&

@@ -55,6 +55,7 @@ static bool add_adapter(struct pvr_metrics_snapshot *snapshot, const struct pvr_
 	snprintf(row->fabric, sizeof(row->fabric), "%s", pvr_adapter_fabric(adapter));
 	pvr_adapter_get_stats(adapter, &row->stats);
 	pvr_adapter_get_limits(adapter, &row->limits);
+	pvr_adapter_get_qos(adapter, &row->qos);
 	pvr_attach_get_stats(attach, &client);
 	row->attached = client.attached;
 	row->ram_bytes = client.ram_counted;

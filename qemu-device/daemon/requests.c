@@ -11,6 +11,7 @@
 #include "daemon/log.h"
 #include "daemon/network_requests.h"
 #include "daemon/path_requests.h"
+#include "daemon/qos_requests.h"
 #include "daemon/qp_requests.h"
 #include "daemon/reload.h"
 #include "daemon/stats_requests.h"
@@ -381,6 +382,7 @@ static bool run_add_adapter(struct request *request)
 		"name", "socket",   "mac",	"fabric",	 "hwversion",
 		"roce", "uar",	    "memory",	"object-memory", "worker",
 		"wire", "wire-gso", "wire-ecn", "user",		 "interrupts",
+		"rate", "messages", "burst",	"weight",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;
@@ -475,6 +477,22 @@ static bool run_fault_clear(struct request *request)
 				&request->err);
 }
 
+static bool run_qos(struct request *request)
+{
+	struct range range;
+
+	if (!need_range(request, request->daemon->num_adapters, ADAPTERS_PER_PAGE, &range))
+		return false;
+	if (!range.begin)
+		pvr_put_fabric_qos(request->daemon, request->reply);
+	return list_adapters(request, ADAPTERS_PER_PAGE, pvr_describe_qos);
+}
+
+static bool run_qos_set(struct request *request)
+{
+	return pvr_qos_change(request->daemon, request->args, &request->err);
+}
+
 static bool run_reload(struct request *request)
 {
 	return pvr_reload(request->daemon, request->reply, &request->err);
@@ -516,6 +534,7 @@ static const struct {
 	{ "peers", run_peers, false },
 	{ "qp", run_qp, false },
 	{ "qps", run_qps, false },
+	{ "qos", run_qos, false },
 	{ "stats", run_stats, false },
 	{ "workers", run_workers, false },
 	{ "add-adapter", run_add_adapter, true },
@@ -525,6 +544,7 @@ static const struct {
 	{ "fault-add", run_fault_add, true },
 	{ "fault-list", run_fault_list, false },
 	{ "fault-clear", run_fault_clear, true },
+	{ "qos-set", run_qos_set, true },
 	{ "log-level", run_log_level, true },
 	{ "reload", run_reload, true },
 	{ "version", run_version, false },

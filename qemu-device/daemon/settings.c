@@ -153,7 +153,7 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		"unknown setting '%s': there are control, user, log-level, log-format, poll, seccomp, "
 		"workers, "
 		"worker-cpus, numa-node, faults, metrics, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
-		", and [adapter NAME] sections",
+		", and sections [adapter NAME] and [fabric NAME]",
 		key);
 }
 
@@ -201,8 +201,31 @@ bool pvr_settings_add_adapter(struct pvr_settings *settings,
 	return true;
 }
 
+bool pvr_settings_add_fabric(struct pvr_settings *settings,
+			     const struct pvr_fabric_settings *fabric, struct pvr_error *err)
+{
+	size_t num = settings->num_fabrics, i;
+	struct pvr_fabric_settings *grown;
+
+	for (i = 0; i < num; i++)
+		if (!strcmp(settings->fabrics[i].name, fabric->name))
+			return pvr_fail(err, "the fabric '%s' has settings twice", fabric->name);
+	if (num == PVR_ADAPTERS_MAX)
+		return pvr_fail(err, "more than %d fabrics with settings", PVR_ADAPTERS_MAX);
+	grown = realloc(settings->fabrics, (num + 1) * sizeof(*grown));
+	if (!grown)
+		return pvr_fail(err, "out of memory");
+	grown[num] = *fabric;
+	settings->fabrics = grown;
+	settings->num_fabrics++;
+	return true;
+}
+
 void pvr_settings_free(struct pvr_settings *settings)
 {
+	free(settings->fabrics);
+	settings->fabrics = NULL;
+	settings->num_fabrics = 0;
 	free(settings->adapters);
 	settings->adapters = NULL;
 	settings->num_adapters = 0;

@@ -15,9 +15,16 @@
 
 #define PVR_ADAPTERS_MAX 256
 
+struct pvr_fabric_settings {
+	char name[PVR_NAME_MAX];
+	struct pvr_qos qos;
+};
+
 struct pvr_settings {
 	struct pvr_adapter_settings *adapters;
 	size_t num_adapters;
+	struct pvr_fabric_settings *fabrics; /* those with settings of their own */
+	size_t num_fabrics;
 	char control[PVR_PATH_MAX]; /* "": the default path */
 	char user[64]; /* "": do not change the user */
 	enum pvr_log_level log_level;
@@ -49,6 +56,9 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
  */
 bool pvr_settings_add_adapter(struct pvr_settings *settings,
 			      const struct pvr_adapter_settings *adapter, struct pvr_error *err);
+/* The same for a fabric with settings. */
+bool pvr_settings_add_fabric(struct pvr_settings *settings,
+			     const struct pvr_fabric_settings *fabric, struct pvr_error *err);
 /* Adds the settings of a configuration file, see pvrdmad.conf(5). */
 bool pvr_settings_read_file(struct pvr_settings *settings, const char *path, struct pvr_error *err);
 void pvr_settings_free(struct pvr_settings *settings);

@@ -54,6 +54,8 @@ static const struct {
 	STAT(request_errors),
 	STAT(cq_overflows),
 	STAT(interrupts),
+	STAT(qos_waits),
+	STAT(qos_wait_ns),
 };
 
 static uint64_t stat_value(const struct pvr_adapter_stats *stats, size_t i)

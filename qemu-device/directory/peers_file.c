@@ -107,7 +107,10 @@ static bool set_value(void *opaque, char *key, char *value, struct pvr_error *er
 
 /* ----------------------------------------------------------------------- sections */
 
-static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_error *err)
+static const char *const section_kinds[] = { "host", NULL };
+
+static bool begin_host(void *opaque, unsigned int kind, const char *name, size_t line,
+		       struct pvr_error *err)
 {
 	struct peers_reader *reader = opaque;
 	struct pvr_peers_file *file = reader->file;
@@ -151,7 +154,7 @@ bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct p
 {
 	static const struct pvr_settings_file_ops ops = {
 		.what = "peers file",
-		.kind = "host",
+		.kinds = section_kinds,
 		.begin = begin_host,
 		.set_in_section = set_value,
 		.end = end_host,
@@ -197,7 +200,7 @@ bool pvr_policy_file_read(struct pvr_peers_file *file, const char *path, struct 
 {
 	static const struct pvr_settings_file_ops ops = {
 		.what = "policy file",
-		.kind = "host",
+		.kinds = section_kinds,
 		.begin = begin_host,
 		.set_in_section = set_value,
 		.end = end_policy,

@@ -9,7 +9,7 @@
 
 #define PREFIX "pvrdma_adapter_"
 
-enum metrics_column_type { COUNTER, GAUGE };
+enum metrics_column_type { COUNTER, GAUGE, SECONDS /* a counter of ns */ };
 
 /* One sample per adapter. Rows of one name follow each other, and differ in their labels. */
 struct metrics_column {
@@ -100,6 +100,14 @@ static const struct metrics_column columns[] = {
 	  FIELD(stats.bad_accesses), false },
 	{ "interrupts_total", NULL, "Interrupts sent to the guest.", COUNTER,
 	  FIELD(stats.interrupts), false },
+	{ "rate_limit_bytes_per_second", NULL, "Limit of the adapter; 0: none.", GAUGE,
+	  FIELD(qos.rate), false },
+	{ "rate_limit_messages_per_second", NULL, "Limit of the adapter; 0: none.", GAUGE,
+	  FIELD(qos.messages), false },
+	{ "rate_limit_waits_total", NULL, "Waits for a limit of the adapter or of its fabric.",
+	  COUNTER, FIELD(stats.qos_waits), false },
+	{ "rate_limit_wait_seconds_total", NULL, "Time of these waits, when they have ended.",
+	  SECONDS, FIELD(stats.qos_wait_ns), false },
 	{ "vm_connections_total", NULL, "Connections of QEMUs.", COUNTER, FIELD(clients), false },
 	{ "vm_messages_total", NULL, "vfio-user messages of QEMUs.", COUNTER, FIELD(messages),
 	  false },
@@ -173,13 +181,14 @@ static void format_column(struct pvr_metrics_text *text,
 
 	snprintf(name, sizeof(name), PREFIX "%s", column->name);
 	if (column->help)
-		pvr_metrics_head(text, name, column->type == COUNTER ? "counter" : "gauge",
+		pvr_metrics_head(text, name, column->type == GAUGE ? "gauge" : "counter",
 				 column->help);
 	for (i = 0; i < snapshot->num_adapters; i++) {
 		if (column->of_port && !snapshot->adapters[i].has_port)
 			continue;
-		pvr_metrics_sample(text, name, labels[i], column->labels,
-				   value_of(&snapshot->adapters[i], column));
+		(column->type == SECONDS ? pvr_metrics_sample_ns : pvr_metrics_sample)(
+			text, name, labels[i], column->labels,
+			value_of(&snapshot->adapters[i], column));
 	}
 }
 

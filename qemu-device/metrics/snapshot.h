@@ -10,6 +10,7 @@ struct pvr_metrics_adapter {
 	char name[PVR_NAME_MAX], fabric[PVR_NAME_MAX];
 	struct pvr_adapter_stats stats;
 	struct pvr_adapter_limits limits;
+	struct pvr_qos qos;
 	bool attached; /* a QEMU is connected */
 	uint64_t ram_bytes, ram_limit; /* guest RAM, each page once */
 	uint64_t clients, messages, refused; /* of QEMUs, in total */

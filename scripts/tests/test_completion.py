@@ -45,6 +45,9 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
     (["domain-xml", "--vm", "x", ""], ["vm1", "vm2"]),
     (["domain-xml", "--v"], ["--version", "--vm"]),
     (["add-adapter", "name=vm3,ma"], ["name=vm3,mac="]),
+    (["qos", "set", ""], ["vm1", "vm2"]),
+    (["qos", "set", "vm1", "w"], ["weight="]),
+    (["qos", "set", "--fab"], ["--fabric"]),
     (["version", ""], []),
 ])
 def test_pvrdmactl(words, proposals):
