@@ -339,6 +339,8 @@ struct pvr_adapter {
 	const struct pvr_capture *capture; /* or NULL; changes only while no worker runs */
 	struct pvr_log_limit log_limit;
 
+	struct pvr_copy_recent copy_recent;
+
 	/* Set by the embedder; a reset does not change it. */
 	struct pvr_ram ram;
 	bool bus_master;

@@ -81,6 +81,41 @@ __attribute__((target("avx512f"))) static void copy_avx512(void *to, const void 
 	memcpy(dst, src, len);
 }
 
+__attribute__((target("avx2"))) static inline void copy_block(uint8_t *to, const uint8_t *from)
+{
+	const __m256i *src = (const __m256i *)from;
+	__m256i *dst = (__m256i *)to, a, b, c, d;
+	unsigned int done;
+
+	for (done = 0; done < PVR_COPY_BLOCK; done += 4 * sizeof(a), src += 4, dst += 4) {
+		a = _mm256_loadu_si256(src);
+		b = _mm256_loadu_si256(src + 1);
+		c = _mm256_loadu_si256(src + 2);
+		d = _mm256_loadu_si256(src + 3);
+		_mm256_storeu_si256(dst, a);
+		_mm256_storeu_si256(dst + 1, b);
+		_mm256_storeu_si256(dst + 2, c);
+		_mm256_storeu_si256(dst + 3, d);
+	}
+}
+
+/* Wider registers are slower here: they leave no time to the prefetcher. */
+__attribute__((target("avx2"))) static void
+lanes_avx2(void *const to[PVR_COPY_LANES], const void *const from[PVR_COPY_LANES], size_t len)
+{
+	unsigned int lane;
+	size_t at;
+
+	for (at = 0; at < len; at += PVR_COPY_BLOCK)
+		for (lane = 0; lane < PVR_COPY_LANES; lane++)
+			copy_block((uint8_t *)to[lane] + at, (const uint8_t *)from[lane] + at);
+}
+
+pvr_copy_lanes *pvr_copy_lanes_of_cpu(void)
+{
+	return has_avx2() ? lanes_avx2 : NULL;
+}
+
 const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS] = {
 	{ "libc", always, copy_library },
 	{ "rep movsb", always, copy_string },
@@ -91,6 +126,11 @@ const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS] = {
 static bool never(void)
 {
 	return false;
+}
+
+pvr_copy_lanes *pvr_copy_lanes_of_cpu(void)
+{
+	return NULL;
 }
 
 const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS] = {
@@ -107,6 +147,23 @@ void pvr_copy_init(struct pvr_copy *copy)
 
 	for (i = 0; i < PVR_COPY_CLASSES; i++)
 		copy->impl[i] = &pvr_copy_impls[0];
+	copy->lanes = NULL;
+}
+
+bool pvr_copy_note_other(struct pvr_copy_recent *recent, const void *to)
+{
+	unsigned int i;
+
+	for (i = 0; i < PVR_COPY_RECENT; i++) {
+		if (recent->to[i] != to)
+			continue;
+		recent->last = i;
+		return true;
+	}
+	recent->to[recent->next] = to;
+	recent->last = recent->next;
+	recent->next = (recent->next + 1) % PVR_COPY_RECENT;
+	return false;
 }
 
 /* ------------------------------------------------------------ measurement */
@@ -198,4 +255,5 @@ void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void
 	}
 	free(trial.to);
 	free(trial.from);
+	copy->lanes = pvr_copy_lanes_of_cpu();
 }

@@ -159,10 +159,110 @@ static void prefetch_next(const struct run *next)
 	__builtin_prefetch(next->from + 192);
 }
 
+static bool overlaps(const struct run *to, const struct run *from)
+{
+	uintptr_t a = (uintptr_t)to->to, b = (uintptr_t)from->from;
+
+	return a - b < from->len || b - a < to->len;
+}
+
+/* A guest may use the same memory at both ends. */
+static bool any_overlap(const struct run runs[PVR_COPY_LANES])
+{
+	unsigned int i, j;
+
+	for (i = 0; i < PVR_COPY_LANES; i++)
+		for (j = 0; j < PVR_COPY_LANES; j++)
+			if (overlaps(&runs[i], &runs[j]))
+				return true;
+	return false;
+}
+
+/* Return: the bytes that all runs have, in whole blocks; 0: they are too few. */
+static uint64_t lane_bytes(const struct run runs[PVR_COPY_LANES])
+{
+	uint64_t least = runs[0].len;
+	unsigned int i;
+
+	for (i = 1; i < PVR_COPY_LANES; i++)
+		least = runs[i].len < least ? runs[i].len : least;
+	return least / PVR_COPY_BLOCK * PVR_COPY_BLOCK;
+}
+
+/* Copy the first bytes of each run. Return: their number, the same for all. */
+static uint64_t copy_lanes(const struct pvr_copy *copy, const struct run runs[PVR_COPY_LANES])
+{
+	uint64_t len = any_overlap(runs) ? 0 : lane_bytes(runs);
+	const void *from[PVR_COPY_LANES];
+	void *to[PVR_COPY_LANES];
+	unsigned int i;
+
+	for (i = 0; i < PVR_COPY_LANES; i++) {
+		to[i] = runs[i].to;
+		from[i] = runs[i].from;
+	}
+	if (len)
+		copy->lanes(to, from, len);
+	return len;
+}
+
+/* Copy the runs from their byte @done on. */
+static void copy_rests(const struct pvr_copy_impl *impl, const struct run *runs, unsigned int num,
+		       uint64_t done)
+{
+	unsigned int i;
+
+	for (i = 0; i < num; i++)
+		if (runs[i].len > done)
+			pvr_copy_run(impl, runs[i].to + done, runs[i].from + done,
+				     runs[i].len - done);
+}
+
+/* Copy the last runs of a message, and store its last bytes last. */
+static void copy_last_runs(const struct pvr_copy *copy, const struct pvr_copy_impl *impl,
+			   struct run runs[PVR_COPY_LANES], unsigned int num)
+{
+	struct run *last = &runs[num - 1];
+	uint64_t done = 0;
+
+	if (num == PVR_COPY_LANES) {
+		last->len--; /* something is left of it */
+		done = copy_lanes(copy, runs);
+		last->len++;
+	}
+	copy_rests(impl, runs, num - 1, done);
+	pvr_copy_last(impl, last->to + done, last->from + done, last->len - done);
+}
+
+/* Copy to memory that is in no cache. @run: the first one; @len: with it */
+static pvr_noinline int copy_cold(const struct pvr_copy *copy, const struct pvr_copy_impl *impl,
+				  struct sg_cursor *dst, struct sg_cursor *src, struct run run,
+				  uint64_t len)
+{
+	struct run runs[PVR_COPY_LANES];
+	unsigned int num = 0;
+
+	for (;;) {
+		runs[num++] = run;
+		len -= run.len;
+		if (!len)
+			break;
+		if (num == PVR_COPY_LANES) {
+			copy_rests(impl, runs, num, copy_lanes(copy, runs));
+			num = 0;
+		}
+		if (!next_fragment(dst, src, len, &run))
+			return -EFAULT;
+	}
+	copy_last_runs(copy, impl, runs, num);
+	return 0;
+}
+
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len)
 {
-	const struct pvr_copy_impl *impl = pvr_copy_impl_for(&to->adapter->engine->copy, len);
+	const struct pvr_copy *copy = &to->adapter->engine->copy;
+	const struct pvr_copy_impl *impl = pvr_copy_impl_for(copy, len);
 	struct sg_cursor dst, src;
 	struct run run, next;
 
@@ -172,6 +272,9 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 	cursor_init(&src, from, from_offset);
 	if (!next_fragment(&dst, &src, len, &run))
 		return -EFAULT;
+	if (len > PVR_COPY_SHORT && copy->lanes &&
+	    !pvr_copy_note(&to->adapter->copy_recent, run.to))
+		return copy_cold(copy, impl, &dst, &src, run, len);
 	while (len > run.len) {
 		len -= run.len;
 		if (!next_fragment(&dst, &src, len, &next))

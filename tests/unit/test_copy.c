@@ -196,6 +196,142 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 	}
 }
 
+/* ------------------------------------------------------------------- lanes */
+
+TEST_PLAIN(test_lanes_copy_all_bytes_and_no_others)
+{
+	pvr_copy_lanes *lanes = pvr_copy_lanes_of_cpu();
+	const void *src[PVR_COPY_LANES];
+	void *dst[PVR_COPY_LANES];
+
+	if (!lanes)
+		t_skip("this CPU has no lanes");
+	for (uint32_t i = 0; i < 64; i++) {
+		uint32_t len = (1 + i % 8) * PVR_COPY_BLOCK;
+
+		fg_fill(from, sizeof(from), i);
+		fg_fill(to, sizeof(to), i + 1);
+		memcpy(expected, to, sizeof(to));
+		for (uint32_t lane = 0; lane < PVR_COPY_LANES; lane++) {
+			src[lane] = from + lane * 5000 + i % 5;
+			dst[lane] = to + (PVR_COPY_LANES - lane) * 6000 + i % 7;
+			memcpy(expected + (PVR_COPY_LANES - lane) * 6000 + i % 7, src[lane], len);
+		}
+		lanes(dst, src, len);
+		assert_memory_equal(to, expected, sizeof(to));
+	}
+}
+
+/* Copies by lanes, and counts. */
+static unsigned int batches;
+
+static void counting_lanes(void *const dst[PVR_COPY_LANES], const void *const src[PVR_COPY_LANES],
+			   size_t len)
+{
+	assert_int_equal(len % PVR_COPY_BLOCK, 0);
+	for (unsigned int lane = 0; lane < PVR_COPY_LANES; lane++)
+		memcpy(dst[lane], src[lane], len);
+	batches++;
+}
+
+static void use_lanes(struct t_env *env, pvr_copy_lanes *lanes)
+{
+	env->host->engine->copy.lanes = lanes;
+}
+
+static void forget_destinations(struct t_env *env)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		env->g[i]->adapter->copy_recent = (struct pvr_copy_recent){ .next = 0 };
+}
+
+/* The batches are those of a WRITE and of a READ. */
+TEST(rc_connected, test_cold_messages_of_scattered_pages)
+{
+	static const uint32_t cases[][4] = {
+		/* offset, at the other end, length, batches */
+		{ 0, 0, 65536, 8 },    { 0, 4096, 20480, 2 }, { 100, 100, 40000, 4 },
+		{ 1, 4095, 30000, 0 }, { 2048, 0, 16385, 4 }, { 5, 3000, 60000, 14 },
+		{ 0, 8192, 16384, 0 }, { 4096, 0, 16385, 2 }, { 4096, 12288, 49152, 6 },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		batches = 0;
+		forget_destinations(env);
+		use_lanes(env, counting_lanes);
+		there_and_back(env, cases[i][0], cases[i][1], cases[i][2]);
+		assert_int_equal(batches, cases[i][3]);
+		forget_destinations(env);
+		use_lanes(env, pvr_copy_lanes_of_cpu());
+		there_and_back(env, cases[i][0], cases[i][1], cases[i][2]);
+	}
+}
+
+TEST(rc_connected, test_destination_of_the_last_messages_is_not_cold)
+{
+	use_lanes(env, counting_lanes);
+	for (unsigned int i = 0; i < 3; i++) {
+		batches = 0;
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 65536);
+		await_written(&env->a, 1);
+		assert_int_equal(batches, i ? 0 : 4);
+	}
+}
+
+TEST_PLAIN(test_recent_destinations_are_the_last_ones)
+{
+	struct pvr_copy_recent recent = { .next = 0 };
+
+	for (unsigned int i = 0; i < PVR_COPY_RECENT; i++)
+		assert_false(pvr_copy_note(&recent, from + i));
+	for (unsigned int i = 0; i < PVR_COPY_RECENT; i++)
+		assert_true(pvr_copy_note(&recent, from + i));
+	assert_false(pvr_copy_note(&recent, to));
+	assert_false(pvr_copy_note(&recent, from));
+	assert_true(pvr_copy_note(&recent, to));
+}
+
+static const uint8_t *watched_by_lanes;
+
+static void watching_lanes(void *const dst[PVR_COPY_LANES], const void *const src[PVR_COPY_LANES],
+			   size_t len)
+{
+	counting_lanes(dst, src, len);
+	piggyback += *watched_by_lanes != 0;
+}
+
+TEST(rc_connected, test_cold_messages_end_with_their_last_bytes)
+{
+	use_lanes(env, watching_lanes);
+	force(env, &watching);
+	fg_fill(env->a.buf.va, env->a.buf.size, 1);
+	memset(env->b.buf.va, 0, env->b.buf.size);
+	env->a.buf.va[65535] = 1;
+	watched = watched_by_lanes = env->b.buf.va + 65535;
+	batches = piggyback = 0;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 65536);
+	await_written(&env->a, 1);
+	assert_int_equal(batches, 4);
+	assert_int_equal(piggyback, 0);
+	assert_int_equal(*watched, 1);
+}
+
+/* Pages of a message that are also pages of its destination are copied one after the other. */
+TEST(rc_loopback, test_cold_messages_that_overlap_use_no_lanes)
+{
+	struct fg_mr host;
+
+	use_lanes(env, counting_lanes);
+	expect_ok(fg_mr_create(&env->b.pd, &env->a.buf, FG_ACCESS_ALL, &host));
+	fg_fill(env->a.buf.va, env->a.buf.size, 1);
+	memcpy(expected, env->a.buf.va, 65536);
+	batches = 0;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 4096, &host, 0, 32768);
+	await_written(&env->a, 1);
+	assert_int_equal(batches, 0);
+	assert_memory_equal(env->a.buf.va, expected + 4096, 32768);
+}
+
 /* ----------------------------------------------------------------- choice */
 
 /* A clock by which implementations take so long, in the order in which they are tried. */
@@ -244,6 +380,17 @@ TEST_PLAIN(test_library_is_chosen_unless_another_is_clearly_faster)
 		if (pvr_copy_impls[1].works())
 			assert_ptr_equal(choice(second, class), &pvr_copy_impls[1]);
 	}
+}
+
+TEST_PLAIN(test_lanes_are_used_after_the_measurement)
+{
+	struct clock clock = { .now = 0 };
+	struct pvr_copy copy;
+
+	pvr_copy_init(&copy);
+	assert_null(copy.lanes);
+	pvr_copy_measure(&copy, look, &clock);
+	assert_ptr_equal(copy.lanes, pvr_copy_lanes_of_cpu());
 }
 
 TEST_PLAIN(test_fastest_is_chosen)
