@@ -357,6 +357,31 @@ def test_kvm_is_used_or_the_reason_not_to_is_known(tmp_path, monkeypatch, flags,
     assert qemu.why_no_kvm(str(tmp_path / device), str(tmp_path / "cpuinfo")) == expected
 
 
+@pytest.mark.parametrize("choice, variable, reason, expected", [
+    (None, None, None, "kvm"),
+    (None, None, "no KVM", "tcg,thread=multi"),
+    ("auto", "tcg", None, "kvm"),
+    ("tcg", None, None, "tcg,thread=multi"),
+    ("kvm", None, None, "kvm"),
+    (None, "tcg", None, "tcg,thread=multi"),
+    (None, "kvm", "no KVM", LabError),
+    ("kvm", None, "no KVM", LabError),
+    ("xen", None, None, LabError),
+    (None, "xen", None, LabError),
+])
+def test_accelerator_is_the_chosen_one(monkeypatch, choice, variable, reason, expected):
+    """An option, else a variable of the environment, else KVM where it works."""
+    monkeypatch.setattr(qemu, "why_no_kvm", lambda: reason)
+    monkeypatch.setenv("PVRDMA_ACCEL", variable or "")
+    if expected is LabError:
+        with pytest.raises(LabError, match="no KVM" if reason else "known are auto, kvm, tcg"):
+            qemu.choose_accelerator(choice)
+        return
+    qemu.choose_accelerator(choice)
+    assert qemu.accelerator()[:2] == ["-accel", expected]
+    assert bool(qemu.why_tcg()) == (expected != "kvm")
+
+
 # --- faults -------------------------------------------------------------------------------------
 
 def test_fault_acts_at_the_host_of_its_requester():

@@ -27,7 +27,7 @@ def make_lab(kind, options, found, run, progress, stack, *args):
 
 
 def _accelerator():
-    reason = qemu.why_no_kvm()
+    reason = qemu.why_tcg()
     return f"TCG: {reason}" if reason else "KVM"
 
 

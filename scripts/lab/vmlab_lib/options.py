@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 
+from . import qemu
 from .errors import LabError
 from .fleet import PIPES
 from .hosts import MAX_HOSTS
@@ -48,6 +49,7 @@ def parse(argv):
     options.binaries = pathlib.Path("/usr/sbin") if INSTALLED else BUILD / "host"
     if options.attach:
         return options
+    qemu.choose_accelerator(options.accel)
     _check_numbers(options)
     _check_devices(options)
     _check_files(options)
@@ -106,6 +108,8 @@ def _parser(command):
     add("--fault", metavar="FILE", help="make messages fail: a file of `pvrdmactl fault load`; adapters are node1, node2 ...")
     if not command:
         _add_modes(parser.add_mutually_exclusive_group().add_argument)
+    add("--accel", metavar="|".join(qemu.ACCELERATORS),
+        help="what runs the VMs' CPUs: kvm where it works, else tcg (auto), or one of them (default $PVRDMA_ACCEL, else auto)")
     more = parser.add_argument_group("more options")
     add = more.add_argument
     add("--pvrdmad-control", metavar="PATH",

@@ -11,6 +11,8 @@ from . import tsc
 from .errors import LabError
 
 OLDEST = (10, 1)
+ACCELERATORS = ("auto", "kvm", "tcg")
+_CHOICE = "PVRDMA_ACCEL"
 HUB = 1  # joins the NICs of a VM. Hub 0 is a segment of one VM: a hub that is joined with itself never ends
 RECONNECT_MS = 100  # until pvrdmad listens
 _CMDLINE = [
@@ -55,8 +57,24 @@ def why_no_kvm(device="/dev/kvm", cpuinfo="/proc/cpuinfo"):
     return None
 
 
+def choose_accelerator(choice=None):
+    """Make `choice`, of ACCELERATORS, that of this process and its children. Without one, $PVRDMA_ACCEL is it, else auto."""
+    choice = choice or os.environ.get(_CHOICE) or "auto"
+    if choice not in ACCELERATORS:
+        raise LabError(f"--accel '{choice}' is unknown; known are {', '.join(ACCELERATORS)} (also of ${_CHOICE})")
+    reason = why_no_kvm() if choice == "kvm" else None
+    if reason:
+        raise LabError(f"--accel kvm: {reason}; --accel auto uses TCG then")
+    os.environ[_CHOICE] = choice
+
+
+def why_tcg():
+    """Return: the reason to use TCG, or None."""
+    return f"chosen by --accel or ${_CHOICE}" if os.environ.get(_CHOICE) == "tcg" else why_no_kvm()
+
+
 def accelerator():
-    if why_no_kvm():
+    if why_tcg():
         return ["-accel", "tcg,thread=multi", "-cpu", "max"]
     return ["-accel", "kvm", "-cpu", "host"]
 

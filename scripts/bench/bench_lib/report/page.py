@@ -4,10 +4,12 @@
 from bench_lib.table import plain, verdict
 from bench_lib.vm.table import cpu, ratio
 
-HEAD = """\
+TITLE = """\
 <!-- SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB -->
 # Performance
+"""
 
+HEAD = """\
 `make bench-report` writes this page and the figures of README.md from
 [performance/measured.json](performance/measured.json): the rows of `make bench`, `make bench-vm`,
 `make bench-hosts` and `make bench-directory`. The explanations come from
@@ -18,14 +20,18 @@ median of several runs. Absolute figures hold for this machine only.
 """
 
 EMULATED = """\
-**Without KVM, QEMU emulates the guests' CPUs, and that favors pvrdma.** Soft-RoCE suffers most,
+**QEMU emulated the guests' CPUs (TCG, no KVM), and that favors pvrdma.** Soft-RoCE suffers most,
 because each of its packets passes through emulated guest kernels. `pvrdmad` copies at native speed.
 The ratios between VMs are larger than those to be expected with KVM, which were not measured.
+
+`make bench-vm` uses KVM where `/dev/kvm` works. The folder `build/bench` then has `vm.json` and
+`machine.json`: send both with a report of your machine.
 """
 
 
 def head(machine):
-    return HEAD + (f"\n{EMULATED}" if machine.get("VMs under", "").startswith("TCG") else "")
+    emulated = machine.get("VMs under", "").startswith("TCG")
+    return "\n".join([TITLE, *([EMULATED] if emulated else []), HEAD])
 
 
 def table(head, rows):

@@ -168,7 +168,7 @@ def _write(path, value):
 
 
 def _save(options, entries, program):
-    accelerator = "KVM" if "kvm" in qemu.accelerator() else "TCG: QEMU emulates the VMs' CPUs"
+    accelerator = "TCG: QEMU emulates the VMs' CPUs" if qemu.why_tcg() else "KVM"
     lines = ",\n".join(json.dumps(entry) for entry in entries)
     _write(options.json, f"[\n{lines}\n]\n")
     _write(options.json.with_name("machine.json"), json.dumps(machine.describe(accelerator, program), indent=1) + "\n")
