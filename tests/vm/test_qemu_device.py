@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 import pytest
-from daemon_process import PVRDMAD, Daemon
+from daemon_process import PVRDMAD, Daemon, wait_until
 from qmp import connect
 from steps import path_from
 
@@ -29,11 +29,22 @@ def folder():
         yield pathlib.Path(name)
 
 
-@pytest.fixture
-def daemon(folder):
-    daemon = Daemon(folder, adapters=2)
+def daemon_in(folder):
+    folder.mkdir()
+    daemon = Daemon(folder, adapters=1)
     yield daemon
     assert daemon.stop() == 0, daemon.log()
+
+
+@pytest.fixture
+def daemon(folder):
+    yield from daemon_in(folder / "host1")
+
+
+@pytest.fixture
+def other(folder):
+    """Of another host: with the same adapter."""
+    yield from daemon_in(folder / "host2")
 
 
 @pytest.fixture
@@ -58,8 +69,8 @@ def start(program, folder):
         yield run
 
 
-def device_of(daemon, number=1, more=""):
-    return f"pvrdma,id=adapter,path={daemon.socket(number)}{more}"
+def device_of(daemon, more=""):
+    return f"pvrdma,id=adapter,path={daemon.socket()}{more}"
 
 
 def blockers(qemu):
@@ -94,11 +105,11 @@ def test_private_ram_blocks_migration(start, daemon, memory):
 
 
 def test_migration_can_be_switched_off(start, daemon):
-    assert blockers(start(device_of(daemon, more=",migrate=off"))) == ["pvrdma: the device has migrate=off"]
+    assert blockers(start(device_of(daemon, ",migrate=off"))) == ["pvrdma: the device has migrate=off"]
 
 
 def test_migration_that_is_required(start, daemon):
-    assert "pvrdma needs shared RAM" in refused(start, device_of(daemon, more=",migrate=on"), "memory-backend-ram,id=mem,size=64M")
+    assert "pvrdma needs shared RAM" in refused(start, device_of(daemon, ",migrate=on"), "memory-backend-ram,id=mem,size=64M")
 
 
 def test_device_can_be_unplugged_with_its_blocker(start, program, folder):
@@ -117,3 +128,67 @@ def test_device_can_be_unplugged_with_its_blocker(start, program, folder):
             assert not blockers(qemu)
     finally:
         daemon.stop()
+
+
+# ----------------------------------------------------------------------- the state
+
+def migrate(qemu, uri):
+    """Return: the result of query-migrate at the end."""
+    qemu.execute("migrate", uri=uri)
+    state = {}
+
+    def is_over():
+        state.update(qemu.execute("query-migrate"))
+        return state["status"] in ("completed", "failed", "cancelled")
+    wait_until(is_over, "end of the migration")
+    return state
+
+
+def is_running(qemu):
+    return qemu.execute("query-status")["status"] == "running"
+
+
+def test_device_can_be_migrated(start, daemon):
+    assert not blockers(start(device_of(daemon)))
+
+
+def test_device_without_driver_moves(start, daemon, other, folder):
+    """There and back; the guest runs the firmware."""
+    uri = f"unix:{folder}/incoming"
+    source = start(device_of(daemon))
+    for here, there in ((daemon, other), (other, daemon)):
+        target = start(device_of(there), options=["-incoming", uri])
+        assert migrate(source, uri)["status"] == "completed", (folder / "qemu.log").read_text()
+        wait_until(lambda vm=target: is_running(vm), "a running VM")
+        source.execute("quit")
+        source = target
+        wait_until(lambda host=here: not host.query("adapters")["adapters"][0]["attached"], "end of the source")
+
+
+def test_device_is_restored_from_a_file(start, daemon, other, folder):
+    source = start(device_of(daemon))
+    assert migrate(source, f"file:{folder}/state")["status"] == "completed", (folder / "qemu.log").read_text()
+    target = start(device_of(other), options=["-incoming", f"file:{folder}/state"])
+    wait_until(lambda: is_running(target), "a running VM")
+
+
+def test_migration_that_is_canceled(start, daemon, other, folder):
+    """The destination never runs, and the source goes on."""
+    source = start(device_of(daemon))
+    source.execute("migrate-set-parameters", **{"max-bandwidth": 4096})
+    target = start(device_of(other), options=["-incoming", f"unix:{folder}/incoming"])
+    source.execute("migrate", uri=f"unix:{folder}/incoming")
+    wait_until(lambda: source.execute("query-migrate")["status"] == "active", "a migration")
+    source.execute("migrate_cancel")
+    wait_until(lambda: source.execute("query-migrate")["status"] == "cancelled", "its end")
+    assert is_running(source)
+    assert migrate(source, f"file:{folder}/state")["status"] == "completed"
+    assert target
+
+
+@pytest.mark.parametrize("capability", ["postcopy-ram", "background-snapshot"])
+def test_mode_without_final_ram_is_refused(start, daemon, folder, capability):
+    qemu = start(device_of(daemon))
+    qemu.execute("migrate-set-capabilities", capabilities=[{"capability": capability, "state": True}])
+    with pytest.raises(AssertionError, match=f"disable {capability}"):
+        qemu.execute("migrate", uri=f"file:{folder}/state")

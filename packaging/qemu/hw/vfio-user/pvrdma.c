@@ -122,7 +122,8 @@ typedef struct PvrdmaDevice {
     VMChangeStateEntry *run_state;
     Error *blocker, *cpr_blocker;
     MemoryListener listener;
-    bool listens, is_registered, is_logging;
+    bool listens, is_registered;
+    bool has_log, is_logging;
     PvrdmaLogReport report;
     QLIST_ENTRY(PvrdmaDevice) next;
 } PvrdmaDevice;
@@ -201,9 +202,10 @@ static bool pvrdma_probe(PvrdmaDevice *dev, Error **errp)
                    msg.flags);
         return false;
     }
-    return pvrdma_feature(dev, &probe,
-                          PVRDMA_PROBE | PVRDMA_SET | PVRDMA_LOG_START,
-                          sizeof(probe), 0, errp);
+    dev->has_log = pvrdma_feature(dev, &probe,
+                                  PVRDMA_PROBE | PVRDMA_SET | PVRDMA_LOG_START,
+                                  sizeof(probe), 0, NULL);
+    return true;
 }
 
 /* ---------------------------------------------------- the VM stops and runs */
@@ -229,15 +231,11 @@ static bool pvrdma_log_start(MemoryListener *listener, Error **errp)
     PvrdmaDevice *dev = container_of(listener, PvrdmaDevice, listener);
     PvrdmaLogStart msg = { .page_size = PVRDMA_PAGE };
 
-    if (pvrdma_is_dead(dev)) {
-        return true;
-    }
-    if (!pvrdma_feature(dev, &msg.feature, PVRDMA_SET | PVRDMA_LOG_START,
-                        sizeof(msg), 0, errp)) {
-        return false;
-    }
-    dev->is_logging = true;
-    return true;
+    dev->is_logging =
+        !dev->has_log || pvrdma_is_dead(dev) ||
+        pvrdma_feature(dev, &msg.feature, PVRDMA_SET | PVRDMA_LOG_START,
+                       sizeof(msg), 0, errp);
+    return dev->is_logging;
 }
 
 static void pvrdma_log_stop(MemoryListener *listener)
@@ -250,7 +248,7 @@ static void pvrdma_log_stop(MemoryListener *listener)
         return;
     }
     dev->is_logging = false;
-    if (!pvrdma_is_dead(dev) &&
+    if (dev->has_log && !pvrdma_is_dead(dev) &&
         !pvrdma_feature(dev, &msg, PVRDMA_SET | PVRDMA_LOG_STOP, sizeof(msg), 0,
                         &err)) {
         warn_report_err(err);
@@ -299,6 +297,10 @@ static bool pvrdma_report(PvrdmaDevice *dev, MemoryRegion *mr, hwaddr iova,
     return true;
 }
 
+/*
+ * A pvrdmad that does not log, or has ended, may have written to each page. All
+ * of them are sent once more when the VM has stopped.
+ */
 static void pvrdma_log_sync(MemoryListener *listener,
                             MemoryRegionSection *section)
 {
@@ -309,9 +311,14 @@ static void pvrdma_log_sync(MemoryListener *listener,
     Error *err = NULL;
     uint64_t length;
 
-    if (!dev->is_logging || pvrdma_is_dead(dev) ||
-        !memory_region_is_ram(section->mr) ||
+    if (!dev->is_logging || !memory_region_is_ram(section->mr) ||
         memory_region_is_rom(section->mr) || iova % PVRDMA_PAGE) {
+        return;
+    }
+    if (!dev->has_log || pvrdma_is_dead(dev)) {
+        if (!runstate_is_running()) {
+            memory_region_set_dirty(section->mr, offset, left);
+        }
         return;
     }
     for (; left; left -= length, iova += length, offset += length) {
