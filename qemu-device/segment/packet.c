@@ -79,8 +79,17 @@ struct packet {
 	bool sends_gso;
 	enum pvr_segment_gso gso;
 	uint8_t mac[6];
+	int small_mtu; /* atomic; the last one that frames did not fit in; 0: none */
 	struct pvr_packet_ring ring;
 };
+
+static bool ask(const struct packet *packet, unsigned long request, struct ifreq *ifr)
+{
+	memset(ifr, 0, sizeof(*ifr));
+	memcpy(ifr->ifr_name, packet->segment.where,
+	       strnlen(packet->segment.where, IF_NAMESIZE - 1));
+	return ioctl(packet->source.fd, request, ifr) == 0;
+}
 
 /* ------------------------------------------------------------------------------- output */
 
@@ -99,7 +108,22 @@ static struct virtio_net_hdr vnet_of(const struct pvr_port_frame *frame)
 }
 
 /* At most BATCH frames. Return: those that were sent, or lost. */
-static unsigned int send_batch(const struct packet *packet, const struct pvr_port_frame *frames,
+/* Once for each MTU that is too small. */
+static void is_too_long(struct packet *packet)
+{
+	struct ifreq ifr;
+	char text[64];
+
+	if (!ask(packet, SIOCGIFMTU, &ifr) ||
+	    __atomic_exchange_n(&packet->small_mtu, ifr.ifr_mtu, __ATOMIC_RELAXED) == ifr.ifr_mtu)
+		return;
+	snprintf(text, sizeof(text), "%d: they are lost; set it back, or add the adapter again",
+		 ifr.ifr_mtu);
+	pvr_segment_say(&packet->segment, PVR_LOG_WARN,
+			"frames are longer than the interface's MTU of ", text);
+}
+
+static unsigned int send_batch(struct packet *packet, const struct pvr_port_frame *frames,
 			       unsigned int count)
 {
 	unsigned int skip = packet->has_vnet ? 0 : 1, i;
@@ -118,6 +142,8 @@ static unsigned int send_batch(const struct packet *packet, const struct pvr_por
 	n = sendmmsg(packet->source.fd, messages, count, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n >= 0)
 		return (unsigned int)n;
+	if (errno == EMSGSIZE)
+		is_too_long(packet);
 	/* After another error the first frame is lost. */
 	return errno == EAGAIN || errno == ENOBUFS ? 0 : 1;
 }
@@ -138,14 +164,6 @@ static unsigned int port_send(void *opaque, const struct pvr_port_frame *frames,
 static const struct pvr_port_ops port_ops = { .send = port_send };
 
 /* ------------------------------------------------------------------------ the interface */
-
-static bool ask(const struct packet *packet, unsigned long request, struct ifreq *ifr)
-{
-	memset(ifr, 0, sizeof(*ifr));
-	memcpy(ifr->ifr_name, packet->segment.where,
-	       strnlen(packet->segment.where, IF_NAMESIZE - 1));
-	return ioctl(packet->source.fd, request, ifr) == 0;
-}
 
 /* Return: 0 without the interface. */
 static unsigned int index_of(const struct packet *packet)

@@ -125,6 +125,56 @@ def test_interface_goes_down_and_up(lab):
     assert_right(run.end())
 
 
+@pytest.mark.long
+def test_interface_is_down_for_a_minute(lab):
+    """The guests' timeout is 17 s."""
+    run = lab.begin_verify(timeout=22, retries=7)
+    run.wait_begun()
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "down")
+    time.sleep(60)
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "up")
+    before = counter(lab.daemons[1], "rx_frames")
+    wait_until(lambda: counter(lab.daemons[1], "rx_frames") > before + 1000, "frames after the interface is up")
+    assert_right(run.end())
+
+
+def test_mtu_that_shrinks_loses_frames_until_it_is_back(lab):
+    run = lab.begin_verify(timeout=17, retries=7)
+    run.wait_begun()
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "mtu", "1280")  # packets with 1024 bytes fit
+    before = counter(lab.daemons[1], "rx_frames")
+    wait_until(lambda: counter(lab.daemons[1], "rx_frames") > before + 1000, "frames at the smaller MTU")
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "mtu", "600")
+    lab.daemons[1].wait_for_log("wire eth:eth0: frames are longer than the interface's MTU of 600")
+    lab.hosts.run(1, "ip", "link", "set", "eth0", "mtu", "1500")
+    before = counter(lab.daemons[1], "rx_frames")
+    wait_until(lambda: counter(lab.daemons[1], "rx_frames") > before + 1000, "frames at the old MTU")
+    assert_right(run.end())
+
+
+# A datagram to QP1 of guest 1 from the GID of guest 2. Its ICRC is wrong, but the source is checked first.
+FORGED = """
+import socket
+sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+sock.bind(("eth0", 0))
+gid = "fe80000000000000505400fffe12340"
+udp = "c00012b700200000" + "6440ffff0000000100000000" + "8001000000000001" + "00000000"
+sock.send(bytes.fromhex("525400000001 525400000002 86dd 6000000000201140" + gid + "2" + gid + "1" + udp))
+"""
+
+
+def test_source_of_another_pvrdmads_vm_is_dropped(start_lab):
+    """The hosts know each other, so their VMs meet by TCP only: else TLS would protect nothing."""
+    lab = start_lab(pipe="tcp", settings={"wire": "eth:eth0"})
+    run = lab.begin_verify()
+    run.wait_begun()
+    lab.hosts.run(2, "python3", "-c", FORGED)
+    lab.daemons[1].wait_for_log("dropped a RoCE frame whose source GID an adapter here or another pvrdmad has")
+    assert_right(run.end())
+    assert {path["path"] for path in lab.daemons[1].query("paths")["paths"]} == {"tcp"}
+    assert counter(lab.daemons[1], "tx_frames") == 0 and counter(lab.daemons[1], "rx_unknown") == 1
+
+
 def test_peer_that_is_gone_ends_with_an_error(lab):
     run = lab.begin_verify(**SHORT_RETRIES)
     run.wait_begun()
