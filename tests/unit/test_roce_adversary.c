@@ -24,26 +24,38 @@
 static const struct adversary {
 	const char *label;
 	struct fg_segment_rules rules;
+	bool gso; /* packets share frames */
 } adversaries[] = {
-	{ "loss 0.1 %", { .seed = 1, .lose = 1 } },
-	{ "loss 5 %", { .seed = 2, .lose = 50 } },
-	{ "loss 30 %", { .seed = 3, .lose = 300 } },
-	{ "bursts", { .seed = 4, .lose = 5, .burst = 40 } },
-	{ "repetition", { .seed = 5, .repeat = 300 } },
-	{ "reordering", { .seed = 6, .swap = 100, .jitter = 3000 } },
-	{ "damage", { .seed = 7, .damage = 50 } },
-	{ "delay", { .seed = 8, .delay = 20000, .jitter = 20000, .lose = 5 } },
-	{ "ghosts", { .seed = 9, .ghost = 100, .lose = 10, .jitter = 2000 } },
-	{ "all",
-	  { .seed = 10,
-	    .lose = 20,
-	    .burst = 2,
-	    .repeat = 20,
-	    .swap = 20,
-	    .damage = 20,
-	    .ghost = 20,
-	    .room = 40,
-	    .jitter = 2000 } },
+	{ "loss 0.1 %", .rules = { .seed = 1, .lose = 1 } },
+	{ "loss 5 %", .rules = { .seed = 2, .lose = 50 } },
+	{ "loss 30 %", .rules = { .seed = 3, .lose = 300 } },
+	{ "bursts", .rules = { .seed = 4, .lose = 5, .burst = 40 } },
+	{ "repetition", .rules = { .seed = 5, .repeat = 300 } },
+	{ "reordering", .rules = { .seed = 6, .swap = 100, .jitter = 3000 } },
+	{ "damage", .rules = { .seed = 7, .damage = 50 } },
+	{ "delay", .rules = { .seed = 8, .delay = 20000, .jitter = 20000, .lose = 5 } },
+	{ "ghosts", .rules = { .seed = 9, .ghost = 100, .lose = 10, .jitter = 2000 } },
+	{ "all", .rules = { .seed = 10,
+			    .lose = 20,
+			    .burst = 2,
+			    .repeat = 20,
+			    .swap = 20,
+			    .damage = 20,
+			    .ghost = 20,
+			    .room = 40,
+			    .jitter = 2000 } },
+	{ "GSO, all",
+	  .rules = { .seed = 11,
+		     .lose = 20,
+		     .burst = 2,
+		     .repeat = 20,
+		     .swap = 20,
+		     .damage = 20,
+		     .ghost = 20,
+		     .room = 40,
+		     .jitter = 2000 },
+	  .gso = true },
+	{ "GSO, whole frames", .rules = { .seed = 12, .lose = 20, .whole = true }, .gso = true },
 };
 
 struct request {
@@ -366,6 +378,7 @@ TEST_CASES(rc, test_requests_are_executed_once_and_in_order, adversaries)
 	memset(at(&env->a, WORD), 0, 8);
 	memset(at(&env->b, WORD), 0, 8);
 	*fg_segment_rules(env->segment) = row->rules;
+	fg_segment_set_gso(env->segment, row->gso);
 	for (; left >= LIFE; left -= LIFE) {
 		connect_anew(&run);
 		live(&run);
@@ -381,4 +394,5 @@ TEST_CASES(rc, test_requests_are_executed_once_and_in_order, adversaries)
 		(unsigned long long)stats.rx_frames, (unsigned long long)stats.retransmits);
 	/* The adversary has been there. */
 	assert_true(stats.retransmits || row->rules.repeat);
+	assert_int_equal(fg_segment_merged(env->segment, 0) > 0, row->gso);
 }
