@@ -320,6 +320,7 @@ struct pvr_qp {
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
 	bool sq_db_suppressed, rq_db_suppressed; /* the values of the words */
 	bool is_polled;
+	bool is_ready; /* here, so that it takes no space of its own */
 	uint64_t polled_since; /* number of quanta of its worker when polling began */
 	TAILQ_ENTRY(pvr_qp) polled;
 
@@ -332,8 +333,7 @@ struct pvr_qp {
 	bool mcast_taken; /* sending: a member has accepted it */
 	uint64_t stat[PVR_STAT_NUM];
 
-	bool is_ready;
-	TAILQ_ENTRY(pvr_qp) ready;
+	TAILQ_ENTRY(pvr_qp) ready; /* if is_ready */
 };
 static inline struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle)
 {
