@@ -332,18 +332,34 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 	}
 }
 
+/* Their peers may have started before this adapter had its GIDs. */
+static void watch_missing(struct pvr_fabric *fabric)
+{
+	struct pvr_adapter *adapter;
+
+	LIST_FOREACH(adapter, &fabric->adapters, fabric_link) {
+		pvr_adapter_lock(adapter);
+		pvr_peer_gone_watch_missing(adapter);
+		pvr_adapter_unlock(adapter);
+	}
+}
+
 /* Queue pairs that wait for the adapter find it again, as if its GIDs had moved. */
 int pvr_adapter_start(struct pvr_adapter *adapter)
 {
 	const char *fabric = adapter->fabric->name;
+	bool was_loaded;
 	uint64_t stops;
 	int err;
 
 	pvr_adapter_lock(adapter);
+	was_loaded = adapter->run_state == PVR_RUN_LOADED;
 	stops = adapter->stops;
 	err = pvr_adapter_do_start(adapter);
 	stops = adapter->stops - stops;
 	pvr_adapter_unlock(adapter);
+	if (stops && was_loaded)
+		watch_missing(adapter->fabric);
 	if (stops) {
 		pvr_fabric_changed(adapter->engine, fabric);
 		pvr_host_resume_fabric(adapter->engine, fabric);

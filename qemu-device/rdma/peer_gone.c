@@ -53,6 +53,18 @@ void pvr_peer_gone_watch_again(struct pvr_qp *qp)
 		watch(qp);
 }
 
+void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	if (!(adapter->features & PVR_EXT_PEER_GONE) || adapter->run_state != PVR_RUN_RUNNING)
+		return;
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (!qp->peer_incarnation)
+			pvr_peer_gone_watch_again(qp);
+}
+
 void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living)
 {
 	uint64_t incarnation = qp->peer_is_far ? 0 : qp->peer_incarnation;

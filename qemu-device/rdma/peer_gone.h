@@ -36,6 +36,11 @@ void pvr_peer_gone_watch(struct pvr_qp *qp);
 /* Its adapter was loaded: the same, unless the guest is still to be told of its peer's end. */
 void pvr_peer_gone_watch_again(struct pvr_qp *qp);
 /*
+ * An adapter of the fabric has started after a load. Watch the peers of those queue pairs of
+ * @adapter that had none at their own start.
+ */
+void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter);
+/*
  * Its adapter is stopped: note whether its peer is gone, as incarnations have a meaning in this
  * process only. *@living: one that exists, or 0.
  */

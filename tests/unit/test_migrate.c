@@ -433,3 +433,28 @@ TEST_MOVE(test_adapter_with_another_hwversion_refuses_the_state)
 	m->to = fg_guest_create(m->host, &config);
 	expect_refusal(m, "hardware version is 'latest', expected '20'");
 }
+
+/* ---------------------------------------------------------------------- all adapters of a host */
+
+/* As when a daemon is replaced: the peer's GID is bound after the start of this adapter. */
+TEST(rc_connected, test_end_of_a_peer_that_was_loaded_later_is_noticed)
+{
+	struct fg_state state[2];
+
+	for (int i = 0; i < 2; i++) {
+		fg_stop(env->g[i]);
+		assert_int_equal(fg_state_save(env->g[i], &state[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		fg_drop(env->g[i]);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fg_state_load(env->g[i], &state[i]), 0);
+		fg_state_free(&state[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fg_start(env->g[i]), 0);
+	t_exchange(env, 1, 8);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_settle(env->host, 20 * FG_MS);
+	expect_state(&env->a, PVR_QPS_ERR);
+}
