@@ -99,6 +99,8 @@ def test_an_adapter_without_a_wire_has_no_counters_of_one(daemon):
     ("eth:sixteen-letters-", "'sixteen-letters-' is no name of a network interface"),
     ("br0", "wire 'br0' is neither unix:PATH nor eth:INTERFACE"),
     ("unix:wire", "wire path 'wire' is not absolute"),
+    ("unix:/none-such/wire,wire-gso=on", "adapter 'x': wire-gso=on needs wire=eth:INTERFACE"),
+    ("eth:none-such,wire-gso=some", "wire-gso 'some' is neither auto, on nor off"),
 ])
 def test_wire_that_cannot_be_is_one_line(daemon, wire, why):
     if os.geteuid() != 0 and "network interface '" in why:
