@@ -127,6 +127,24 @@ def test_data_are_right_in_bad_weather(start_lab, loss, reorder):
     assert sum(counter(daemon, "retransmits") for daemon in lab.daemons.values()) > 10
 
 
+@pytest.mark.parametrize("ipv4", [False, True], ids=["ipv6", "ipv4"])
+def test_marks_of_the_network_are_answered_by_cnps(start_lab, ipv4):
+    lab = start_lab(pipe="wire", netem=True, settings={"wire-ecn": "on"})
+    for host in (1, 2):
+        lab.hosts.shape(host, mark=0.3)
+    assert_right(lab.verify(seconds=2, timeout=17, **({"ipv4": True} if ipv4 else {})))
+    for daemon in lab.daemons.values():
+        assert counter(daemon, "tx_cnps") > 5 and counter(daemon, "rx_cnps") > 5
+
+
+def test_marks_need_a_sender_that_permits_them(start_lab):
+    lab = start_lab(pipe="wire", netem=True)
+    for host in (1, 2):
+        lab.hosts.shape(host, mark=1.0)
+    assert_right(lab.verify(seconds=1, timeout=17))
+    assert [counter(daemon, "tx_cnps") for daemon in lab.daemons.values()] == [0, 0]
+
+
 def test_interface_goes_down_and_up(lab):
     run = lab.begin_verify(timeout=17, retries=7)
     run.wait_begun()

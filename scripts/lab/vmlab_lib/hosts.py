@@ -101,9 +101,9 @@ class Hosts:
         else:
             self._ip(f"link set port{number} {'up' if up else 'down'}")
 
-    def shape(self, number, delay_ms=0.0, loss=0.0, reorder=0.0):
-        """Delay, drop and reorder frames that the host sends; loss and reorder are parts of 1. Needs netem=True."""
-        self._switch.stdin.write(f"{number} {delay_ms} {loss} {reorder}\n")
+    def shape(self, number, delay_ms=0.0, loss=0.0, reorder=0.0, mark=0.0):
+        """Delay, drop, reorder and mark (ECN) frames that the host sends; the last three are parts of 1. Needs netem=True."""
+        self._switch.stdin.write(f"{number} {delay_ms} {loss} {reorder} {mark}\n")
         self._switch.stdin.flush()
 
     def reset(self, number):

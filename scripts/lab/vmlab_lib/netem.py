@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A switch between network namespaces that delays, drops and reorders frames, for kernels without tc's netem.
+"""A switch between network namespaces that delays, drops, reorders and marks frames, for kernels without tc's netem.
 
 Arguments: the process IDs of the namespaces' owners. Runs in their user namespace and gives each a tap device eth0.
 Lines on standard input:
 
-    NUMBER DELAY_MS LOSS REORDER    for frames that the NUMBER-th namespace sends: their delay, the part of
-                                    them that is dropped, and the part that is delivered without delay
+    NUMBER DELAY_MS LOSS REORDER MARK    for frames that the NUMBER-th namespace sends: their delay, the part of
+                                         them that is dropped, the part that is delivered without delay, and the
+                                         part of those with ECN that gets the mark CE
 """
 
 import ctypes
@@ -38,18 +39,33 @@ def _tap(pid):
     return tap
 
 
+def _mark(frame):
+    """The frame with the mark CE, if its sender permits marks (RFC 3168)."""
+    if frame[12:14] == b"\x86\xdd" and frame[15] >> 4 & 3:
+        return frame[:15] + bytes([frame[15] | 0x30]) + frame[16:]
+    if frame[12:14] == b"\x08\x00" and frame[15] & 3:
+        header = bytearray(frame[14:34])
+        header[1] |= 3
+        header[10:12] = bytes(2)
+        total = sum(struct.unpack("!10H", header))
+        total = (total & 0xFFFF) + (total >> 16)
+        header[10:12] = struct.pack("!H", ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF)
+        return frame[:14] + bytes(header) + frame[34:]
+    return frame
+
+
 class Netem:
     """The frames in flight between taps."""
 
     def __init__(self, taps):
         self.taps = taps
-        self.rules = {tap: (0.0, 0.0, 0.0) for tap in taps}  # delay in seconds, loss, reorder
+        self.rules = {tap: (0.0, 0.0, 0.0, 0.0) for tap in taps}  # delay in seconds, loss, reorder, mark
         self.tap_of = {}        # MAC: tap
         self.in_flight = []     # (when, order, taps, frame)
         self.order = 0
 
-    def set(self, number, delay, loss, reorder):
-        self.rules[self.taps[number - 1]] = (delay, loss, reorder)
+    def set(self, number, delay, loss, reorder, mark):
+        self.rules[self.taps[number - 1]] = (delay, loss, reorder, mark)
 
     def take(self, tap):
         """Read the frames that a namespace has sent."""
@@ -62,9 +78,11 @@ class Netem:
 
     def _send(self, tap, frame):
         self.tap_of[frame[6:12]] = tap
-        delay, loss, reorder = self.rules[tap]
+        delay, loss, reorder, mark = self.rules[tap]
         if random.random() < loss or len(self.in_flight) >= _QUEUE:
             return
+        if random.random() < mark:
+            frame = _mark(frame)
         one = None if frame[0] & 1 else self.tap_of.get(frame[:6])
         targets = [one] if one else [other for other in self.taps if other != tap]
         if not delay or random.random() < reorder:
@@ -93,6 +111,7 @@ class Netem:
 def main(pids):
     taps = [_tap(pid) for pid in pids]
     netem = Netem(taps)
+    rest = ""
     print("up", flush=True)
     while True:
         ready, _, _ = select.select([sys.stdin, *taps], [], [], netem.deliver())
@@ -100,11 +119,14 @@ def main(pids):
             if source is not sys.stdin:
                 netem.take(source)
                 continue
-            line = sys.stdin.readline()
-            if not line:
+            # Not by readline(): select() does not see lines that are in its buffer.
+            text = os.read(sys.stdin.fileno(), 4096).decode()
+            if not text:
                 return
-            number, delay, loss, reorder = line.split()
-            netem.set(int(number), float(delay) / 1000, float(loss), float(reorder))
+            *lines, rest = (rest + text).split("\n")
+            for line in lines:
+                number, delay, *parts = line.split()
+                netem.set(int(number), float(delay) / 1000, *map(float, parts))
 
 
 if __name__ == "__main__":
