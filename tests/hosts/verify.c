@@ -24,7 +24,7 @@
 #define MAX_STREAMS 64
 #define DEPTH 64 /* of queues: at most 4 requests a step */
 #define MAX_SEND 8192u
-#define STALL_S 60 /* no progress for so long is an error */
+#define STALL_S 100 /* no progress for so long is an error */
 
 /* Offsets in the buffer of either end. */
 struct layout {
