@@ -184,6 +184,9 @@ bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int inde
 	struct pvr_adapter *adapter;
 	bool active = false;
 
+	/* Each round of a worker comes here, and it may have hundreds of adapters. */
+	if (!engine->workers[index].num_uar_polled)
+		return false;
 	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker) {
 		if (!pvr_adapter_is_uar_mapped(adapter))
 			continue;

@@ -22,6 +22,7 @@ void pvr_worker_init(struct pvr_worker *worker, struct pvr_engine *engine, unsig
 void pvr_worker_add(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
 	adapter->worker = worker;
+	worker->num_uar_polled += adapter->uar_poll.on;
 	LIST_INSERT_HEAD(&worker->adapters, adapter, of_worker);
 }
 
@@ -45,6 +46,7 @@ void pvr_worker_remove(struct pvr_adapter *adapter)
 	if (adapter->is_interrupting)
 		SLIST_REMOVE(&worker->interrupting, adapter, pvr_adapter, interrupting);
 	LIST_REMOVE(adapter, of_worker);
+	worker->num_uar_polled -= adapter->uar_poll.on;
 }
 
 /* ---------------------------------------------------------- any thread's part */

@@ -63,6 +63,7 @@ struct pvr_worker {
 	struct pvr_worker_stats stats; /* read by others */
 	/* All adapters of this worker; changes only while no worker runs. */
 	LIST_HEAD(, pvr_adapter) adapters;
+	unsigned int num_uar_polled; /* of these, with doorbells in memory */
 
 	/*
 	 * Protects the members below. Innermost lock: taken with an adapter's lock held.
