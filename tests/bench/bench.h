@@ -83,5 +83,6 @@ void bench_scale(void);
 void bench_regions(void);
 void bench_workers(void);
 void bench_hostile(void);
+void bench_neighbors(void);
 
 #endif /* BENCH_H */
