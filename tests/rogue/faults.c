@@ -193,6 +193,9 @@ static const struct fault faults[] = {
 	{ "max-sge-0", CAP(max_sge, 0) },
 	{ "no-gids", CAP(gid_tbl_len, 0) },
 	{ "max-uar-1000", CAP(max_uar, 1000) },
+	{ "vectors-0", REG(PVR_REG_EXT_CQ_VECTORS, .cmd = FAULT_ANY_CMD, .value = 0) },
+	{ "vectors-ones", REG(PVR_REG_EXT_CQ_VECTORS, .cmd = FAULT_ANY_CMD, .value = 0xffffffff) },
+	{ "clock-stands", REG(PVR_REG_EXT_CLOCK_LOW, .cmd = FAULT_ANY_CMD, .value = WILD) },
 
 	{ "port-ones", CALL_CMD(FAULT_RESPONSE, PVR_CMD_QUERY_PORT, port_ones) },
 	{ "wrong-ack", RESP(PVR_CMD_QUERY_PORT, hdr.ack, PVR_CMD_RESP_ACK | 0xff) },
@@ -213,6 +216,13 @@ static const struct fault faults[] = {
 	{ "qpn-1", RESP(PVR_CMD_CREATE_QP, create_qp.qpn, 1) },
 	{ "qpn-25-bits", RESP(PVR_CMD_CREATE_QP, create_qp.qpn, 1 << 24) },
 	{ "srq-handle", RESP(PVR_CMD_CREATE_SRQ, create_srq.srqn, WILD) },
+	{ "xrcd-handle", RESP(PVR_CMD_CREATE_XRCD, create_xrcd.xrcd_handle, WILD) },
+	{ "xrcd-refused", RESP(PVR_CMD_CREATE_XRCD, hdr.err, ENOMEM) },
+	{ "moderation-refused", RESP(PVR_CMD_MODIFY_CQ, hdr.err, EINVAL) },
+	{ "page-fault-too-long", RESP(PVR_CMD_QUERY_FAULT, query_fault.npages, WILD) },
+	{ "page-fault-elsewhere", RESP(PVR_CMD_QUERY_FAULT, query_fault.first, 1ull << 60) },
+	{ "page-fault-unknown", RESP(PVR_CMD_QUERY_FAULT, hdr.err, EINVAL) },
+	{ "pages-refused", RESP(PVR_CMD_SET_PAGES, hdr.err, EINVAL) },
 
 	{ "unknown-qp", CALL(FAULT_COMPLETION, unknown_qp) },
 	{ "wild-request", CALL(FAULT_COMPLETION, wild_request) },

@@ -8,7 +8,7 @@ import re
 
 import pytest
 from boots import step_tests
-from steps import Step, run_steps
+from steps import Step, guest_programs, run_steps
 from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
@@ -47,6 +47,9 @@ FAULTS = [
     Fault("max-sge-0", REFUSED, log="device offers max_sge = 0, expected 1 or more"),
     Fault("no-gids", REFUSED, log="device offers gid_tbl_len = 0, expected 1 or more"),
     Fault("max-uar-1000", WORKS, "pingpong"),
+    Fault("vectors-0", WORKS, "pingpong"),
+    Fault("vectors-ones", WORKS, "pingpong"),
+    Fault("clock-stands", ERRORS, "verb pvr_timestamps"),
     Fault("port-ones", WORKS, "devinfo"),
     Fault("wrong-ack", FAILED, log="QUERY_PORT: response has ack 0x800000ff, .* expected 0x80000000"),
     Fault("wrong-key", FAILED, "devinfo", "CREATE_UC: no response within 10 s"),
@@ -62,6 +65,13 @@ FAULTS = [
     Fault("qpn-1", FAILED, "pingpong", "device gave QP number 1,"),
     Fault("qpn-25-bits", FAILED, "pingpong", "device gave QP number 16777216,"),
     Fault("srq-handle", FAILED, "timeout 20 ibv_srq_pingpong -d $ib -g 0", "device gave handle 0xdeadbeef"),
+    Fault("xrcd-handle", KEPT, "xrc", "DESTROY_XRCD of handle 3735928559 refused: -EINVAL"),
+    Fault("xrcd-refused", ERRORS, "xrc"),
+    Fault("moderation-refused", ERRORS, "verb pvr_moderation"),
+    Fault("page-fault-too-long", ERRORS, "limit=2 verb pvr_odp"),
+    Fault("page-fault-elsewhere", ERRORS, "limit=2 verb pvr_odp"),
+    Fault("page-fault-unknown", ERRORS, "limit=2 verb pvr_odp"),
+    Fault("pages-refused", FAILED, "limit=10 verb pvr_odp", "device failed: it refused to give up pages"),
     Fault("mr-handle", KEPT, "killed", "DESTROY_MR of handle 3735928559 refused: -EINVAL"),
     Fault("destroy-refused", KEPT, "killed", "DESTROY_PD of handle .* refused: -EINVAL"),
     Fault("destroys-refused", FAILED, "for i in $(seq 40); do devinfo || break; done; false", "refused to destroy too many objects"),
@@ -104,6 +114,8 @@ LIB = """
     client() { timeout 10 "$@" || { local status=$?; kill $server 2>/dev/null; wait $server; return $status; }; wait $server; }
     both() { server "$@" && kill -0 $server && client "$@" $last; }
     pingpong() { last=127.0.0.1 both ibv_rc_pingpong -d $ib -g 0 -n 50 -p 7174; }
+    xrc() { last=127.0.0.1 both ibv_xsrq_pingpong -d $ib -g 0 -n 50 -p 7174; }
+    verb() { RDMA_DEV=$ib GID_INDEX=0 timeout ${limit:-60} $SHARE/"$@"; }
     killed() { server ibv_rc_pingpong -d $ib -g 0 -p 7174; kill $server; wait $server; false; }
     # rdma_cm's messages are the kernel's own.
     kernel_pair()
@@ -173,7 +185,7 @@ def hostile(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile-device")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
-        return run_steps(folder, STEPS, nodes=1, adapters=2, pvrdmad=ROGUE, timeout=460)
+        return run_steps(folder, STEPS, files=guest_programs(), nodes=1, adapters=2, pvrdmad=ROGUE, timeout=500)
 
 
 test_step, test_run_ended_well = step_tests(hostile=[SET_UP, HONEST, RESTART, UNLOAD, COMPLAINTS])
