@@ -10,12 +10,18 @@ from steps import Step
 
 PACKAGES = "python3-pyverbs"
 LISTS = pathlib.Path(__file__).parent.parent / "vm"
+RUNNER = LISTS / "guest_src" / "pyverbs_udmabuf.py"
 
-STEP = Step("pyverbs", """
+STEP = Step("pyverbs", f"""
     echo 32 >/proc/sys/vm/nr_hugepages
     cp -r /usr/share/doc/rdma-core/tests /root/tests && gunzip -r /root/tests || exit
-    cd /root && python3 tests/run_tests.py -v --dev "$RDMA_DEV" 2>&1
-    true""", 240)
+    cd /root && python3 $SHARE/{RUNNER.name} -v --dev "$RDMA_DEV" 2>&1
+    true""", 600)
+
+
+def files():
+    """For the share of VMs that run STEP."""
+    return [RUNNER]
 
 
 @dataclasses.dataclass

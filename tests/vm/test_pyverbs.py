@@ -12,28 +12,36 @@ from steps import Step
 pytestmark = pytest.mark.slow
 
 TESTS = 273      # of the python3-pyverbs in Debian 12
-PASSES = {"pvrdma": 146, "vmw_pvrdma": 43}      # so many at least
-SKIPS = {"pvrdma": ["pyverbs-skips.txt"], "vmw_pvrdma": ["pyverbs-skips-vmw_pvrdma.txt", "pyverbs-skips.txt"]}
+NEWER = "pvrdma-7.2"      # our driver on the newest kernel
+PASSES = {"pvrdma": 146, NEWER: 150, "vmw_pvrdma": 43}      # so many at least
+SKIPS = {
+    "pvrdma": ["pyverbs-skips-6.1.txt", "pyverbs-skips.txt"],
+    NEWER: ["pyverbs-skips.txt"],
+    "vmw_pvrdma": ["pyverbs-skips-vmw_pvrdma.txt", "pyverbs-skips-6.1.txt", "pyverbs-skips.txt"]}
 # Errors of the stock driver or provider, without access to the device.
-FAILURES = {"pvrdma": [], "vmw_pvrdma": ["pyverbs-failures-vmw_pvrdma.txt"]}
+FAILURES = {"pvrdma": [], NEWER: [], "vmw_pvrdma": ["pyverbs-failures-vmw_pvrdma.txt"]}
 FEATURES_BY_CHANCE = {"all", "test_qp.QPTest"}
 # The stock driver warns of each invalid request, and this suite makes many.
 COMPLAINTS = Step("complaints", '[ "$DRIVER" = vmw_pvrdma ] || ! complaints')
 STEPS = [features.DEVINFO, pyverbs.STEP, COMPLAINTS]
 
-ours = ALONE.part(STEPS)
-stock_long = Boot("pyverbs-vmw_pvrdma", nodes=1, driver="vmw_pvrdma", packages=pyverbs.PACKAGES).part(STEPS, long=True)
-test_step, test_run_ended_well = step_tests(ours=STEPS, stock_long=STEPS)
+ours = ALONE.part(STEPS, files=pyverbs.files)
+newer_long = Boot("pyverbs-7.2-", nodes=1, memory="2G", kernel="7.2", packages=pyverbs.PACKAGES).part(
+    STEPS, files=pyverbs.files, long=True)
+stock_long = Boot("pyverbs-vmw_pvrdma", nodes=1, driver="vmw_pvrdma", packages=pyverbs.PACKAGES).part(
+    STEPS, files=pyverbs.files, long=True)
+test_step, test_run_ended_well = step_tests(ours=STEPS, newer_long=STEPS, stock_long=STEPS)
 
 
-@pytest.fixture(scope="module", params=each_run("ours", "stock_long"))
+@pytest.fixture(scope="module", params=each_run("ours", "newer_long", "stock_long"))
 def run(request):
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(scope="module")
 def driver(run):
-    return run.options.get("driver", "pvrdma")
+    """A key of the tables above: the driver, with its kernel if that is not 6.1."""
+    return "-".join([run.options.get("driver", "pvrdma"), *([run.options["kernel"]] if "kernel" in run.options else [])])
 
 
 @pytest.fixture(scope="module")
