@@ -1,0 +1,241 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# libvirt.sh CACHE EMULATOR: runs in a clean root with libvirtd. Installs pvrdmad of /debs, and does what
+# docs/libvirt.md says with two domains, which stay paused, because TCG boots no VM in some seconds. Their kernel is /work/vmlinuz.
+# The commands of the document are /work/doc/NAME. Prints lines "ok RULE"; the first failure ends it.
+set -eu
+daemon=
+# shellcheck source=tests/packages/daemon.sh
+. /tests/daemon.sh
+
+cache=$1
+emulator=$2
+user=libvirt-qemu
+more=
+
+fail()
+{
+	echo "FAILED: $*"
+	for file in /var/log/libvirt/qemu/*.log /work/*.console /tmp/libvirtd.log; do
+		[ ! -e "$file" ] || { echo "== $file"; tail -n 25 "$file"; }
+	done
+	exit 1
+}
+
+rule()
+{
+	echo "ok $*"
+}
+
+# until_true SECONDS COMMAND...
+until_true()
+{
+	left=$(($1 * 5))
+	shift
+	until "$@"; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || fail "in vain: $*"
+		sleep 0.2
+	done
+}
+
+# refused TEXT COMMAND...: it fails with this text.
+refused()
+{
+	text=$1
+	shift
+	if "$@" >/tmp/refused 2>&1; then fail "accepted: $*"; fi
+	grep -q -- "$text" /tmp/refused || fail "$*: $(cat /tmp/refused); expected: $text"
+}
+
+# doc NAME [DOMAIN]: a command of the document, for this domain, and with $more settings of its adapter.
+doc()
+{
+	case ${2:-vm1} in
+	vm1) mac=52:54:00:12:34:56 ;;
+	*) mac=52:54:00:12:34:57 ;;
+	esac
+	sed "s/vm1/${2:-vm1}/g; s/52:54:00:12:34:56/$mac$more/; s/virsh start/virsh start --paused/" "/work/doc/$1" >/tmp/command
+	sh -e /tmp/command
+}
+
+# define NODE: without an adapter.
+define()
+{
+	sed "s|NAME|vm$1|; s|EMULATOR|$emulator|; s|5ADDRESS|5$((5 + $1))|" /tests/libvirt-domain.xml >/tmp/new.xml
+	virsh --quiet define /tmp/new.xml
+}
+
+has_adapter()
+{
+	pvrdmactl adapters | grep -q "^$1 "
+}
+
+has_no_adapter()
+{
+	! has_adapter "$1"
+}
+
+# served_by_pvrdmad USER GROUP: pvrdmad answers a client of this user: VERSION of vfio-user.
+served_by_pvrdmad()
+{
+	setpriv --reuid "$1" --regid "$2" --clear-groups perl -MSocket -e '
+		socket(my $s, AF_UNIX, SOCK_STREAM, 0) or exit 1;
+		connect($s, sockaddr_un("/run/pvrdma/other.sock")) or exit 1;
+		my $text = "{}\0";
+		syswrite($s, pack("SSLLLSS", 1, 1, 16 + 4 + length($text), 0, 0, 0, 1) . $text) or exit 1;
+		exit(!sysread($s, my $answer, 1));'
+}
+
+answers()
+{
+	virsh --quiet list >/dev/null 2>&1
+}
+
+start_libvirtd()
+{
+	libvirtd >>/tmp/libvirtd.log 2>&1 &
+	libvirtd=$!
+	until_true 60 answers
+}
+
+# As after a restart of the service. Domains go on.
+restart_libvirtd()
+{
+	kill "$libvirtd"
+	wait "$libvirtd" || true
+	start_libvirtd
+}
+
+# The folders of the cache, and /work, are also for libvirt's user.
+folder=$cache
+while [ "$folder" != / ]; do
+	chmod o+x "$folder" 2>/dev/null || true
+	folder=${folder%/*}
+	folder=${folder:-/}
+done
+chmod 755 /work
+mkdir -p /sys /run/lock
+mount -t sysfs sys /sys
+{
+	echo 'cgroup_controllers = []'
+	echo 'namespaces = []'
+	# The kernel keeps its owner.
+	echo 'dynamic_ownership = 0'
+} >>/etc/libvirt/qemu.conf
+apt-get --yes --quiet install /debs/pvrdmad_*.deb >/tmp/install.log 2>&1 || fail "$(cat /tmp/install.log)"
+virtlogd -d
+start_libvirtd
+virsh version || true
+define 1
+define 2
+cd /tmp
+doc dumpxml
+doc insert
+doc define
+doc dumpxml vm2
+doc insert vm2
+doc define vm2
+
+# ------------------------------------------------------------------- without pvrdmad, without the hook
+
+refused 'no pvrdmad at /run/pvrdma/control: start it with' doc start
+rule "a domain does not start without pvrdmad"
+start_pvrdmad
+
+mv /etc/libvirt/hooks/qemu.d/pvrdma /tmp/hook
+restart_libvirtd
+doc insert 2>/tmp/note
+grep -q '^pvrdmactl: note: /etc/libvirt/hooks/qemu.d/pvrdma is not installed: ' /tmp/note || fail "no note: $(cat /tmp/note)"
+refused '/run/pvrdma/vm1.sock' virsh start vm1
+rule "a domain does not start without the hook"
+mv /tmp/hook /etc/libvirt/hooks/qemu.d/pvrdma
+doc insert 2>/tmp/note
+[ ! -s /tmp/note ] || fail "$(cat /tmp/note)"
+restart_libvirtd
+
+# -------------------------------------------------------------------------- a domain with an adapter
+
+doc start vm2
+process=$(cat /run/libvirt/qemu/vm2.pid)
+[ "$(stat -c %U "/proc/$process")" = $user ] || fail "QEMU's user is $(stat -c %U "/proc/$process")"
+has_adapter vm2 || fail "$(pvrdmactl adapters)"
+rule "a domain starts with the adapter that the hook made"
+virsh --quiet destroy vm2
+until_true 20 has_no_adapter vm2
+rule "the hook removes the adapter when the domain ends"
+
+more=,interrupts=msi
+for domain in vm1 vm2; do
+	doc dumpxml $domain
+	doc user $domain
+	doc define $domain
+done
+doc start vm2
+doc start vm1
+
+# ----------------------------------------------------------------------------------- permissions
+
+[ "$(stat -c '%G %a' /run/pvrdma/vm1.sock)" = "kvm 770" ] || fail "$(ls -l /run/pvrdma)"
+pvrdmactl add-adapter "name=other,socket=/run/pvrdma/other.sock,mac=52:54:00:12:34:99,user=$user"
+served_by_pvrdmad $user kvm || fail "$user cannot use an adapter with user=$user"
+! served_by_pvrdmad nobody kvm || fail "nobody of the group kvm uses an adapter with user=$user"
+! served_by_pvrdmad nobody nogroup || fail "nobody uses an adapter"
+pvrdmactl remove-adapter other
+rule "libvirt's user connects, and no other user"
+case $(virsh --version) in
+9.*) doc apparmor ;;
+esac
+printf '#include <tunables/global>\nprofile test { #include <abstractions/libvirt-qemu> }\n' >/tmp/profile
+apparmor_parser --skip-kernel-load --skip-cache --preprocess /tmp/profile >/tmp/profile.all || fail "AppArmor refuses the rules"
+grep -q 'run/pvrdma/\*.sock rw' /tmp/profile.all || fail "libvirt's profile of QEMU has no rule for the sockets"
+apparmor_parser --skip-kernel-load --skip-cache --quiet /tmp/profile || fail "AppArmor cannot compile the rules"
+rule "AppArmor's profile of QEMU has the rules"
+
+# ------------------------------------------------------------------------------ migration and save
+
+refusal="'pvrdma-is-plugged' does not support live migration"
+refused "$refusal" virsh save vm1 /work/saved
+refused error: virsh snapshot-create vm1
+[ "$(virsh domstate vm1)" = paused ] || fail "vm1 is $(virsh domstate vm1)"
+rule "a domain with its device is not saved, and continues"
+
+# A paused guest ejects no device: the domain starts again without it.
+unplug()
+{
+	doc unplugged
+	virsh --quiet destroy vm1
+	virsh --quiet define unplugged.xml
+	doc start vm1
+}
+
+save_and_restore()
+{
+	unplug
+	virsh --quiet save --xml unplugged.xml vm1 /work/saved
+	until_true 20 has_no_adapter vm1
+	virsh --quiet restore --bypass-cache --paused /work/saved
+	has_adapter vm1 || fail "$(pvrdmactl adapters)"
+	doc plug
+	doc guard
+	refused "$refusal" virsh save vm1 /work/saved
+	rule "a domain is saved without its device, restored, and gets the device back"
+	doc unguard vm2
+	virsh --quiet save vm2 /work/saved2
+	refused 'cannot migrate, save or restore the RDMA device' virsh restore /work/saved2
+	rule "the hook refuses to restore a domain with its device"
+}
+
+case $(virsh --version) in
+# It calls QEMU 11.1's "migrate" with a parameter that was removed, for each VM.
+9.*)
+	unplug
+	refused "Parameter 'detach' is unexpected" virsh save --xml unplugged.xml vm1 /work/saved
+	virsh --quiet destroy vm2
+	;;
+*) save_and_restore ;;
+esac
+virsh --quiet destroy vm1
+until_true 20 has_no_adapter vm1
+[ "$(pvrdmactl --json adapters | grep -c '"name"')" = 0 ] || fail "$(pvrdmactl adapters)"
+kill "$libvirtd" "$daemon"

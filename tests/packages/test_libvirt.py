@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""docs/libvirt.md by the libvirtd of Debian 12 and 13: two domains with QEMU by <emulator>, which stay paused. libvirt.sh says
+what is checked; tests/vm/test_hotplug.py unplugs the device under traffic."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT, output_of
+
+sys.path.insert(0, str(ROOT / "scripts" / "lab"))
+
+from vmlab_lib import process  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+DOCUMENT = (ROOT / "docs" / "libvirt.md").read_text(encoding="utf-8")
+SECONDS = 600
+# Commands of the document by their names in libvirt.sh, with their first words.
+COMMANDS = {
+    "dumpxml": "virsh dumpxml --inactive vm1 >vm1.xml",
+    "insert": "pvrdmactl domain-xml --vm vm1.xml name=vm1,socket=/run/pvrdma/vm1.sock,mac=52:54:00:12:34:56\n",
+    "user": "pvrdmactl domain-xml --vm vm1.xml name=vm1,socket=/run/pvrdma/vm1.sock,mac=52:54:00:12:34:56,user=libvirt-qemu",
+    "apparmor": "echo '#include <abstractions/libvirt-qemu.d/pvrdma>' >>/etc/apparmor.d/local/abstractions/libvirt-qemu",
+    "define": "virsh define vm1.xml",
+    "start": "virsh start vm1",
+    "unplug": """virsh qemu-monitor-command vm1 '{"execute":"device_del",""",
+    "plug": """virsh qemu-monitor-command vm1 '{"execute":"device_add",""",
+    "unguard": """virsh qemu-monitor-command vm1 '{"execute":"blockdev-del",""",
+    "guard": """virsh qemu-monitor-command vm1 '{"execute":"blockdev-add",""",
+    "unplugged": "virsh dumpxml --migratable vm1 | pvrdmactl domain-xml --unplugged --vm - name=vm1,... >unplugged.xml",
+    "migrate": "virsh migrate --live --xml unplugged.xml vm1 qemu+ssh://host2/system",
+}
+# A paused guest ejects no device, and there is one host.
+NOT_RUN = {"unplug", "migrate"}
+RULES = [
+    "a domain does not start without pvrdmad", "a domain does not start without the hook",
+    "a domain starts with the adapter that the hook made", "the hook removes the adapter when the domain ends",
+    "libvirt's user connects, and no other user", "AppArmor's profile of QEMU has the rules",
+    "a domain with its device is not saved, and continues",
+]
+# libvirt 9.0 saves no domain of QEMU 11.1.
+SAVES = ["a domain is saved without its device, restored, and gets the device back",
+         "the hook refuses to restore a domain with its device"]
+
+
+def documented_commands():
+    """The indented commands, of one line or of more in one pair of quotes; no messages of programs."""
+    found, open_text = [], ""
+    for line in re.findall(r"^    (.*\n)", DOCUMENT, re.M):
+        open_text += line
+        if open_text.count("'") % 2 == 0 or not open_text.startswith("virsh"):
+            found.append(open_text)
+            open_text = ""
+    return [text for text in found if re.match(r"(virsh|pvrdmactl|echo) ", text)]
+
+
+def test_every_command_of_the_document_is_known():
+    commands = documented_commands()
+    unknown = [text for text in commands if not any(text.startswith(start) for start in COMMANDS.values())]
+    assert unknown == []
+    assert [name for name, start in COMMANDS.items() if not any(text.startswith(start) for text in commands)] == []
+    script = (HERE / "libvirt.sh").read_text()
+    assert {name for name in COMMANDS if not re.search(rf"\bdoc {name}\b", script)} == NOT_RUN
+
+
+def lay_out_commands(folder):
+    folder.mkdir()
+    settings = COMMANDS["user"].split()[-1]
+    for name, start in COMMANDS.items():
+        text = next(text for text in documented_commands() if text.startswith(start))
+        (folder / name).write_text(text.replace("name=vm1,...", settings))
+
+
+@pytest.fixture(scope="module")
+def output(packages, tmp_path_factory):
+    """Of libvirt.sh."""
+    work = tmp_path_factory.mktemp("libvirt")
+    work.chmod(0o755)
+    lay_out_commands(work / "doc")
+    fetch = ROOT / "scripts" / "fetch"
+    shutil.copy(pathlib.Path(output_of(fetch / "kernel", "6.1")) / "vmlinuz", work)
+    qemu = output_of(fetch / "qemu")
+    cache = pathlib.Path(qemu).parents[2]
+    tarball = output_of(fetch / "root", packages.suite, "libvirt")
+    command = [BUILD / "in-root", "--bind", f"{packages.folder}:/debs", "--bind", f"{HERE}:/tests", "--bind", f"{work}:/work",
+               "--bind", f"{cache}:{cache}", tarball, "sh", "/tests/libvirt.sh", cache, qemu]
+    with open(work / "output", "w+", encoding="utf-8") as file:
+        child = process.spawn(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            child.wait(SECONDS)
+        finally:
+            process.stop(child)
+        file.seek(0)
+        return file.read()
+
+
+def test_libvirt(packages, output):
+    rules = RULES if packages.suite == "bookworm" else RULES + SAVES
+    assert [line[3:] for line in output.splitlines() if line.startswith("ok ")] == rules, output[-6000:]
+    assert "FAILED" not in output
