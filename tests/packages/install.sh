@@ -46,6 +46,7 @@ built()
 installed()
 {
 	pvrdmad --version | grep -q "^pvrdmad $1"
+	pvrdmactl --version | grep -q "^pvrdmactl $1" || fail "$(pvrdmactl --version)"
 	rule "pvrdmad runs"
 	built 1 "$1"
 	rule "dkms built the driver"
@@ -59,6 +60,16 @@ installed()
 	rule "libibverbs and systemd have no complaint"
 }
 
+# refused KERNEL TEXT: DKMS builds no driver for the kernel, and a line has the text.
+refused()
+{
+	mkdir -p "/lib/modules/$1"
+	if dkms build "pvrdma/$VERSION" -k "$1" >/tmp/dkms 2>&1; then fail "the driver was built for kernel $1"; fi
+	[ "$(grep -c "$2" /tmp/dkms)" = 1 ] || fail "expected one line with '$2': $(cat /tmp/dkms)"
+	rmdir "/lib/modules/$1"
+	built 1 "$VERSION"
+}
+
 snapshot /tmp/before
 $apt install /debs/pvrdmad_*.deb /debs/pvrdma-dkms_*.deb /debs/pvrdma-provider_*.deb
 installed "$VERSION"
@@ -66,6 +77,11 @@ installed "$VERSION"
 $apt install --reinstall /debs/pvrdmad_*.deb /debs/pvrdma-dkms_*.deb /debs/pvrdma-provider_*.deb
 installed "$VERSION"
 rule "a second installation changes nothing"
+
+refused 5.10.0-1-amd64 "pvrdma: kernel 5.10.0-1-amd64 is too old, expected 6.1 or later: boot a later kernel"
+rule "dkms refuses a kernel that is too old"
+refused 6.5.0-1-amd64 "install the linux-headers-6.5.0-1-amd64 package"
+rule "dkms names the headers that are missing"
 
 # The stock provider's package can be upgraded beside ours: its file stays where it is diverted to.
 dpkg-divert --list | grep -q "$driver.*by pvrdma-provider" || fail "$(dpkg-divert --list)"

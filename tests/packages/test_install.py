@@ -5,6 +5,7 @@ from conftest import NEXT, Packages
 
 RULES = ["pvrdmad runs", "dkms built the driver", "provider replaces vmw_pvrdma", "driver replaces vmw_pvrdma",
          "libibverbs and systemd have no complaint", "a second installation changes nothing",
+         "dkms refuses a kernel that is too old", "dkms names the headers that are missing",
          "removal keeps the configuration only", "a purge leaves nothing"]
 UPGRADE_RULES = ["a kernel upgrade builds the driver", "an upgrade replaces the driver", "an upgrade keeps the configuration", "an upgrade keeps the provider"]
 
