@@ -260,10 +260,12 @@ static const struct feature_type {
 static const struct feature_type *find_feature(uint32_t flags)
 {
 	uint32_t index = flags & FEATURE_INDEX;
-	const struct feature_type *type = &feature_types[index];
+	const struct feature_type *type;
 
-	if (index >= sizeof(feature_types) / sizeof(feature_types[0]) ||
-	    (flags & FEATURE_GET && !type->get) || (flags & FEATURE_SET && !type->set) ||
+	if (index >= sizeof(feature_types) / sizeof(feature_types[0]))
+		return NULL;
+	type = &feature_types[index];
+	if ((flags & FEATURE_GET && !type->get) || (flags & FEATURE_SET && !type->set) ||
 	    (!type->get && !type->set))
 		return NULL;
 	return type;

@@ -337,9 +337,46 @@ static void put_info(struct out *out, struct record *record)
 	put(out, info, sizeof(info));
 }
 
+/* Transitions, most of them; sometimes any feature with any data. */
+static void put_feature(struct out *out, struct record *record)
+{
+	const uint8_t form = flags(record);
+	uint32_t feature[4] = { 16, (1 << 17) | VFIO_DEVICE_FEATURE_MIG_DEVICE_STATE,
+				record_below(record, PVR_MIGRATE_NUM + 2), 0 };
+
+	if (form & 1)
+		feature[0] = record_word(record);
+	if (form & 2)
+		feature[1] = (uint32_t)record_below(record, 8) << 16 | record_below(record, 12);
+	if (form & 4)
+		feature[2] = record_word(record);
+	put(out, feature, form & 8 ? record_below(record, sizeof(feature)) : sizeof(feature));
+	if (form & 16)
+		put_rest(out, record, record_draw(record) % 4000);
+}
+
+static void put_state(struct out *out, struct record *record, bool write)
+{
+	const uint8_t form = flags(record);
+	const uint32_t size = record_draw(record) % 4000;
+	const uint32_t data[] = { form & 1 ? record_word(record) : size + 8,
+				  form & 2 ? record_word(record) : size };
+
+	put(out, data, sizeof(data));
+	if (write)
+		put_rest(out, record, size);
+}
+
 static void put_body(struct out *out, struct record *record, uint16_t cmd)
 {
 	switch (cmd) {
+	case PVR_VFIO_USER_DEVICE_FEATURE:
+		put_feature(out, record);
+		break;
+	case PVR_VFIO_USER_MIG_DATA_READ:
+	case PVR_VFIO_USER_MIG_DATA_WRITE:
+		put_state(out, record, cmd == PVR_VFIO_USER_MIG_DATA_WRITE);
+		break;
 	case VFIO_USER_VERSION:
 		put_version(out, record);
 		break;
@@ -509,6 +546,9 @@ static void execute(const uint8_t *bytes)
 	static const uint16_t frequent[] = { VFIO_USER_DMA_MAP, VFIO_USER_DMA_UNMAP,
 					     VFIO_USER_DEVICE_SET_IRQS, VFIO_USER_REGION_READ,
 					     VFIO_USER_REGION_WRITE };
+	static const uint16_t migration[] = { PVR_VFIO_USER_DEVICE_FEATURE,
+					      PVR_VFIO_USER_MIG_DATA_READ,
+					      PVR_VFIO_USER_MIG_DATA_WRITE };
 	struct record record;
 	uint8_t op;
 
@@ -528,8 +568,10 @@ static void execute(const uint8_t *bytes)
 		do_truncate(&record);
 	else if (op < 250)
 		do_connection(&record);
-	else
+	else if (op < 253)
 		do_adapter(&record);
+	else
+		send_message(&record, migration[op % 3]);
 }
 
 /* --------------------------------------------------------------------------- a run */
