@@ -5,6 +5,8 @@
  */
 #include "path/local/local.h"
 
+#include "core/sg.h"
+#include "rdma/requester.h"
 #include "rdma/responder_state.h"
 
 struct local_reply {
@@ -46,7 +48,7 @@ static void take_executed(const struct pvr_qp *peer, struct pvr_request *request
 	request->last = all && end == request->length;
 }
 
-struct pvr_syndrome pvr_local_catch_up(struct pvr_qp *peer, struct pvr_request *request)
+static struct pvr_syndrome execute_again(struct pvr_qp *peer, struct pvr_request *request)
 {
 	const struct pvr_syndrome none = { .kind = PVR_SYN_NONE }, ack = { .kind = PVR_SYN_ACK };
 	uint64_t value;
@@ -63,4 +65,37 @@ struct pvr_syndrome pvr_local_catch_up(struct pvr_qp *peer, struct pvr_request *
 	    pvr_sg_write(request->local, &value, sizeof(value)))
 		return none;
 	return ack;
+}
+
+static void count(struct pvr_qp *qp, const struct pvr_request *request)
+{
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, request->length);
+	if (request->op->kind == PVR_OP_READ)
+		pvr_count(qp, PVR_STAT_TX_READS, 1);
+	if (request->op->kind == PVR_OP_ATOMIC)
+		pvr_count(qp, PVR_STAT_TX_ATOMICS, 1);
+}
+
+/* Prepares the request once more, so that messages without this case cost nothing. */
+struct pvr_syndrome pvr_local_catch_up(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+				       struct pvr_qp *peer, enum pvr_step *step)
+{
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	struct pvr_quantum_budget budget = { 0 };
+	struct pvr_syndrome syndrome = { .kind = PVR_SYN_NONE };
+	struct pvr_request request;
+	struct pvr_sg sg;
+
+	*step = PVR_STEP_STOP;
+	if (pvr_prepare(&sg, qp, wqe, op, qp->sq_offset) != PVRDMA_WC_SUCCESS)
+		return syndrome;
+	request = pvr_requester_fragment(qp, wqe, op, &sg, PVR_QUANTUM_BYTES);
+	syndrome = execute_again(peer, &request);
+	if (syndrome.kind != PVR_SYN_ACK)
+		return syndrome;
+	*step = pvr_requester_ack(qp, &request, &budget);
+	if (*step == PVR_STEP_NEXT)
+		count(qp, &request);
+	return syndrome;
 }

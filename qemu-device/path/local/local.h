@@ -28,11 +28,12 @@ static inline bool pvr_local_can_receive(const struct pvr_qp *peer)
 }
 
 /*
- * @peer has not executed the fragment of @request, of its requester. If it has done so before, as
- * the responder to another host, take the result. @request: becomes the part of the message that
- * is done. Return: ACK, or NAK; NONE: it is no such request.
+ * @peer has not executed the fragment of @wqe, the request at the head of @qp. If it has done so
+ * before, as the responder to another host, take the result and acknowledge. Return: ACK, with
+ * *step; or a NAK; NONE: it is no such request.
  */
-struct pvr_syndrome pvr_local_catch_up(struct pvr_qp *peer, struct pvr_request *request);
+struct pvr_syndrome pvr_local_catch_up(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+				       struct pvr_qp *peer, enum pvr_step *step);
 
 /*
  * @qp: pvr_local_peer() has found no peer for it. Return: whether the adapter of its peer is stopped,

@@ -66,13 +66,18 @@ static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 }
 
 /* Handles a result of the RC responder other than ACK. */
-static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
-						   const struct pvr_send_wqe *wqe,
+static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 						   struct pvr_qp *peer,
 						   struct pvr_syndrome syndrome)
 {
+	enum pvr_step step;
 	uint64_t wait_ns;
 
+	if (syndrome.kind == PVR_SYN_NONE && pvr_local_can_receive(peer)) {
+		syndrome = pvr_local_catch_up(qp, wqe, peer, &step);
+		if (syndrome.kind == PVR_SYN_ACK)
+			return step;
+	}
 	switch (syndrome.kind) {
 	case PVR_SYN_RNR:
 		wait_ns = pvr_requester_rnr_nak(qp, wqe, syndrome.wait_ns);
@@ -151,8 +156,6 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	/* A queue pair that is its own peer may have failed as responder. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return PVR_STEP_STOP;
-	if (syndrome.kind == PVR_SYN_NONE && pvr_local_can_receive(quantum->peer))
-		syndrome = pvr_local_catch_up(quantum->peer, &request);
 	taken = syndrome.kind == PVR_SYN_ACK;
 	/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
 	if (!taken && (qp->type != PVR_QPT_UC || syndrome.kind == PVR_SYN_PAGE))
