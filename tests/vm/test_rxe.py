@@ -91,7 +91,8 @@ def test_all_bytes_are_right(rxe_long):
 @pytest.mark.long
 def test_the_path_is_the_wire_and_has_a_reason(rxe_long):
     rxe_long.check(COUNTED)
-    paths = {path["to"]: path for path in reply(rxe_long, COUNTED)["paths"]}
+    # The guest's kernel talks to itself by the local path.
+    paths = {path["to"]: path for path in reply(rxe_long, COUNTED)["paths"] if path["to"] != path["from"]}
     assert {path["path"] for path in paths.values()} == {"wire"}
     assert {path["reason"] for path in paths.values()} == {"no adapter here and no other pvrdmad has this address"}
     # By IPv4 and IPv6, and the group that the other node has joined.
