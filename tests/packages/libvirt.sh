@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# libvirt.sh CACHE EMULATOR: runs in a clean root with libvirtd. Installs pvrdmad of /debs, and does what
-# docs/libvirt.md says with two domains, which stay paused, because TCG boots no VM in some seconds. Their kernel is /work/vmlinuz.
-# The commands of the document are /work/doc/NAME. Prints lines "ok RULE"; the first failure ends it.
+# libvirt.sh CACHE EMULATOR IMAGE CLOCK TIMES: runs in a clean root with libvirtd. Installs pvrdmad of /debs, and does what
+# docs/libvirt.md says with two domains, whose parts are in /work. The commands of the document are /work/doc/NAME. The
+# device is unplugged and plugged in TIMES times under traffic. Prints lines "ok RULE"; the first failure ends it.
 set -eu
 daemon=
 # shellcheck source=tests/packages/daemon.sh
@@ -10,6 +10,9 @@ daemon=
 
 cache=$1
 emulator=$2
+image=$3
+clock=$4
+times=$5
 user=libvirt-qemu
 more=
 
@@ -55,14 +58,33 @@ doc()
 	vm1) mac=52:54:00:12:34:56 ;;
 	*) mac=52:54:00:12:34:57 ;;
 	esac
-	sed "s/vm1/${2:-vm1}/g; s/52:54:00:12:34:56/$mac$more/; s/virsh start/virsh start --paused/" "/work/doc/$1" >/tmp/command
+	sed "s/vm1/${2:-vm1}/g; s/52:54:00:12:34:56/$mac$more/" "/work/doc/$1" >/tmp/command
 	sh -e /tmp/command
+}
+
+# The answer of a domain to the command before.
+answer()
+{
+	timeout 200 sh -c 'read -r status && [ "$status" = 0 ]' <"/work/$1.out" || fail "$1: ${2:-set up} failed"
+}
+
+# guest DOMAIN COMMAND: see libvirt-guest.sh.
+guest()
+{
+	echo "$2" >"/work/$1.in"
+	answer "$1" "$2"
 }
 
 # define NODE: without an adapter.
 define()
 {
-	sed "s|NAME|vm$1|; s|EMULATOR|$emulator|; s|5ADDRESS|5$((5 + $1))|" /tests/libvirt-domain.xml >/tmp/new.xml
+	case $1 in
+	1) side=client ;;
+	2) side=server ;;
+	esac
+	[ -p "/work/vm$1.in" ] || mkfifo -m 666 "/work/vm$1.in" "/work/vm$1.out"
+	sed "s|NAME|vm$1|; s|EMULATOR|$emulator|; s|IMAGE|$image|; s|SIDE|$side|; s|5ADDRESS|5$((5 + $1))|; s|CLOCK|$clock|
+		s|NODE|$1|; s|/work/NAME|/work/vm$1|" /tests/libvirt-domain.xml >"/tmp/new.xml"
 	virsh --quiet define /tmp/new.xml
 }
 
@@ -74,6 +96,11 @@ has_adapter()
 has_no_adapter()
 {
 	! has_adapter "$1"
+}
+
+has_no_device()
+{
+	! virsh qemu-monitor-command "$1" '{"execute":"qom-list","arguments":{"path":"/machine/peripheral"}}' | grep -q "\"pvrdma-$1\""
 }
 
 # served_by_pvrdmad USER GROUP: pvrdmad answers a client of this user: VERSION of vfio-user.
@@ -107,6 +134,15 @@ restart_libvirtd()
 	start_libvirtd
 }
 
+pingpong()
+{
+	guest vm1 active
+	guest vm2 active
+	guest vm1 serve_checked
+	guest vm2 connect_checked
+	guest vm1 served
+}
+
 # The folders of the cache, and /work, are also for libvirt's user.
 folder=$cache
 while [ "$folder" != / ]; do
@@ -120,7 +156,7 @@ mount -t sysfs sys /sys
 {
 	echo 'cgroup_controllers = []'
 	echo 'namespaces = []'
-	# The kernel keeps its owner.
+	# The image is in the cache, and keeps its owner.
 	echo 'dynamic_ownership = 0'
 } >>/etc/libvirt/qemu.conf
 apt-get --yes --quiet install /debs/pvrdmad_*.deb >/tmp/install.log 2>&1 || fail "$(cat /tmp/install.log)"
@@ -157,6 +193,7 @@ restart_libvirtd
 # -------------------------------------------------------------------------- a domain with an adapter
 
 doc start vm2
+answer vm2
 process=$(cat /run/libvirt/qemu/vm2.pid)
 [ "$(stat -c %U "/proc/$process")" = $user ] || fail "QEMU's user is $(stat -c %U "/proc/$process")"
 has_adapter vm2 || fail "$(pvrdmactl adapters)"
@@ -171,8 +208,13 @@ for domain in vm1 vm2; do
 	doc user $domain
 	doc define $domain
 done
+# The NIC of vm1 connects to that of vm2.
 doc start vm2
 doc start vm1
+answer vm1
+answer vm2
+pingpong
+rule "ibv_rc_pingpong between two domains"
 
 # ----------------------------------------------------------------------------------- permissions
 
@@ -192,21 +234,42 @@ grep -q 'run/pvrdma/\*.sock rw' /tmp/profile.all || fail "libvirt's profile of Q
 apparmor_parser --skip-kernel-load --skip-cache --quiet /tmp/profile || fail "AppArmor cannot compile the rules"
 rule "AppArmor's profile of QEMU has the rules"
 
+# ------------------------------------------------------------------------------------- hot plug
+
+round=0
+while [ $round -lt "$times" ]; do
+	round=$((round + 1))
+	guest vm1 serve
+	guest vm2 connect
+	doc unplug >/tmp/virsh.log
+	guest vm1 gone
+	until_true 60 has_no_device vm1
+	guest vm1 end
+	guest vm2 end
+	doc plug >/tmp/virsh.log
+	guest vm1 active
+done
+pingpong
+guest vm1 no_complaint
+guest vm2 no_complaint
+rule "$times times unplugged and plugged in by virsh under traffic"
+
 # ------------------------------------------------------------------------------ migration and save
 
 refusal="'pvrdma-is-plugged' does not support live migration"
 refused "$refusal" virsh save vm1 /work/saved
 refused error: virsh snapshot-create vm1
-[ "$(virsh domstate vm1)" = paused ] || fail "vm1 is $(virsh domstate vm1)"
+[ "$(virsh domstate vm1)" = running ] || fail "vm1 is $(virsh domstate vm1)"
+pingpong
 rule "a domain with its device is not saved, and continues"
 
-# A paused guest ejects no device: the domain starts again without it.
 unplug()
 {
 	doc unplugged
-	virsh --quiet destroy vm1
-	virsh --quiet define unplugged.xml
-	doc start vm1
+	doc unplug
+	guest vm1 gone
+	until_true 60 has_no_device vm1
+	doc unguard
 }
 
 save_and_restore()
@@ -214,10 +277,12 @@ save_and_restore()
 	unplug
 	virsh --quiet save --xml unplugged.xml vm1 /work/saved
 	until_true 20 has_no_adapter vm1
-	virsh --quiet restore --bypass-cache --paused /work/saved
+	virsh --quiet restore --bypass-cache /work/saved
 	has_adapter vm1 || fail "$(pvrdmactl adapters)"
 	doc plug
 	doc guard
+	pingpong
+	guest vm1 no_complaint
 	refused "$refusal" virsh save vm1 /work/saved
 	rule "a domain is saved without its device, restored, and gets the device back"
 	doc unguard vm2
