@@ -6,6 +6,8 @@
 
 #include "odp.h"
 
+#define FAULT_TRIES 5
+
 /* ------------------------------------------------------------ page faults */
 
 static int query_fault(struct pvr_mr *mr, u64 *first, u32 *npages)
@@ -24,6 +26,20 @@ static int query_fault(struct pvr_mr *mr, u64 *first, u32 *npages)
 	return *npages > PVR_SET_PAGES_MAX ? -EPROTO : 0;
 }
 
+/*
+ * The kernel gives up with EBUSY after a second in which others changed the page tables. On a
+ * busy machine one such second says nothing about the page.
+ */
+static int resolve_fault(struct pvr_mr *mr, u64 first, u32 npages)
+{
+	int err = -EBUSY;
+	int i;
+
+	for (i = 0; i < FAULT_TRIES && (err == -EBUSY || err == -EAGAIN); i++)
+		err = pvr_odp_resolve(mr, first, npages, true);
+	return err;
+}
+
 static void fault_work(struct work_struct *work)
 {
 	struct pvr_odp *odp = container_of(work, struct pvr_odp, fault_work);
@@ -34,7 +50,7 @@ static void fault_work(struct work_struct *work)
 
 	if (query_fault(mr, &first, &npages))
 		return;
-	err = pvr_odp_resolve(mr, first, npages, true);
+	err = resolve_fault(mr, first, npages);
 	if (!err)
 		return;
 	ibdev_dbg(mr->ibmr.device, "MR %#x: page fault at page %llu: %pe\n",
