@@ -4,69 +4,79 @@
 import re
 
 import pytest
-from daemon_process import Daemon
+from faulty_daemon import NOW, FaultyDaemon
 from steps import Step, run_steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-NODES = (1, 2)
-# The watcher of the flag "now" changes the faults.
-NOW = "[ $NODE != 1 ] || raise now\nawait now.seen || exit\n"
 # The client, on node 2, must fail. Its output has the status, as a number of enum ibv_wc_status.
 FAILS = NOW + """
-    perftest 18515 1 2 {program} -s 4096 -n 2000
+    {program}
     status=$?
     [ $NODE = 1 ] || [ $status != 0 ]"""
+RPING = """
+    server_command=(rping -s -V -C 150)
+    client_command=(rping -c -a node1 -V -C 150)
+    meet 7174 1 2"""
+# There are receive requests for all: the program does not end if a datagram gets lost.
+UD = "perftest 18517 1 2 ib_send_bw -c UD -s 1024 -n 1000 -r 1000"
 
 
-def works(name):
-    return Step(name, NOW + "pingpong 18515 1 2 -c -s 4096 -n 200 && perftest 18516 1 2 ib_write_bw -s 4096 -n 1000")
+def works(name, program="pingpong 18515 1 2 -c -s 4096 -n 200 && perftest 18516 1 2 ib_write_bw -s 4096 -n 1000"):
+    return Step(name, NOW + program)
 
 
-def fails(name, program="ib_write_bw"):
-    return Step(name, FAILS.format(program=program))
+def fails(name, program="ib_write_bw", size=4096):
+    return Step(name, FAILS.format(program=f"perftest 18515 1 2 {program} -s {size} -n 2000"))
 
 
-# Step, arguments of pvrdmactl fault add, and the status with which the client fails.
+def rping_fails(name):
+    return Step(name, FAILS.format(program=RPING))
+
+
+# Step, arguments of pvrdmactl fault add, the status with which the client fails, and counters of the fault that are not 0.
 CASES = [
-    (works("drop-and-delay"), ["drop=0.5%", "delay=200us+-100us"], None),
-    (works("rnr-and-rate"), ["rnr=every:20", "rate=1Gbit"], None),
-    (fails("drop-all"), ["--from", "node2", "drop=100%"], 12),
-    (fails("rem-access-err"), ["--from", "node2", "error=REM_ACCESS_ERR,after=100"], 10),
-    (fails("rem-inv-req-err"), ["--from", "node2", "error=REM_INV_REQ_ERR,after=100"], 9),
-    (fails("loc-prot-err"), ["--from", "node2", "--to", "node1", "error=LOC_PROT_ERR,after=100"], 4),
-    (works("cleared"), None, None),
+    (works("drop-and-delay"), ["drop=0.5%", "delay=200us+-100us"], None, ["dropped", "delayed"]),
+    (works("rnr-nak-and-rate"), ["rnr=every:20", "nak=sequence,every=30", "rate=1Gbit"], None, ["rnr_naks", "seq_naks", "delayed"]),
+    (works("port-down"), ["--from", "node2", "port-down=200ms,after=100"], None, ["port_downs"]),
+    (works("datagrams", UD), ["--from", "node2", "delay=100us+-50us", "reorder=5%", "duplicate=5%"], None,
+     ["reordered", "duplicated", "delayed"]),
+    (works("rping", RPING), ["drop=0.5%", "delay=200us+-100us"], None, ["dropped", "delayed"]),
+    (fails("drop-all"), ["--from", "node2", "drop=100%"], 12, ["dropped"]),
+    (fails("long-port-down"), ["--from", "node2", "port-down=10s,after=100"], 12, ["port_downs"]),
+    (works("port-is-up-again", "until_true 200 has_gid && pingpong 18515 1 2 -c -s 4096 -n 200"), None, None, []),
+    (fails("stall"), ["--from", "node2", "stall=peer,after=100"], 12, ["stalled"]),
+    (fails("rem-access-err"), ["--from", "node2", "error=REM_ACCESS_ERR,after=100"], 10, ["failed"]),
+    (fails("rem-inv-req-err"), ["--from", "node2", "error=REM_INV_REQ_ERR,after=100"], 9, ["failed"]),
+    (fails("nak-remote-operational"), ["--from", "node2", "nak=remote-operational,after=100"], 11, ["failed"]),
+    (fails("loc-prot-err"), ["--from", "node2", "--to", "node1", "error=LOC_PROT_ERR,after=100"], 4, ["failed"]),
+    (fails("bad-resp-err"), ["--from", "node2", "error=BAD_RESP_ERR,after=100"], 7, ["failed"]),
+    (fails("recv-error", "ib_send_bw"), ["--from", "node2", "recv-error=LOC_PROT_ERR,after=100"], 11, ["failed"]),
+    (rping_fails("rping-error"), ["--from", "node2", "error=REM_ACCESS_ERR,after=100"], 10, ["failed"]),
+    # The server reads and writes the data that the client compares.
+    (rping_fails("rping-corrupt"), ["--from", "node1", "corrupt=1e-3"], None, ["corrupted"]),
+    (works("cleared"), None, None, []),
 ]
-STEPS = [step for step, _, _ in CASES]
-
-
-class FaultyDaemon(Daemon):
-    """With the MACs of vmlab's NICs."""
-
-    def __init__(self, folder):
-        self.folder, self.control, self.log_path = folder, folder / "control", folder / "pvrdmad.log"
-        adapters = [f"--adapter=name=node{node},socket={self.socket(node)},mac=52:54:00:77:00:{node:02x}" for node in NODES]
-        self.start([*adapters, "--faults", "allowed"])
-
-    def change(self, words):
-        """A watcher for run_steps: instead of the faults before."""
-        def run(_):
-            self.must("fault", "clear")
-            return self.must("fault", "add", *words) if words else ""
-        return run
+STEPS = [step for step, *_ in CASES]
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory):
+def daemon_and_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fault")
     (folder / "run").mkdir()
     daemon = FaultyDaemon(folder)
-    watch = {f"{step.name}.now": daemon.change(words) for step, words, _ in CASES}
+    watch = {f"{step.name}.now": daemon.change(step, words) for step, words, *_ in CASES}
     try:
-        yield run_steps(folder / "run", STEPS, watch, pvrdmad_control=daemon.control,
-                        adapter_socket=[daemon.socket(node) for node in NODES])
+        run = run_steps(folder / "run", STEPS, watch, **daemon.options())
+        daemon.note()
+        yield daemon, run
     finally:
         daemon.stop()
+
+
+@pytest.fixture(scope="module")
+def faulty(daemon_and_run):
+    return daemon_and_run[1]
 
 
 @pytest.mark.parametrize("step", [step.name for step in STEPS])
@@ -74,9 +84,26 @@ def test_step(faulty, step):
     faulty.check(step)
 
 
-@pytest.mark.parametrize("step, status", [(step.name, status) for step, _, status in CASES if status])
+@pytest.mark.parametrize("step, status", [(step.name, status) for step, _, status, _ in CASES if status])
 def test_program_reports_the_status(faulty, step, status):
-    assert re.search(rf"Failed status {status}\b", faulty[step][1].text), faulty.explain(step)
+    assert re.search(rf"(Failed|failed) status {status}\b", faulty[step][1].text), faulty.explain(step)
+
+
+@pytest.mark.parametrize("step, counters", [(step.name, counters) for step, *_, counters in CASES if counters])
+def test_fault_is_counted(daemon_and_run, step, counters):
+    daemon, run = daemon_and_run
+    run.check(step)
+    fault, = daemon.seen[step]
+    assert all(fault[counter] for counter in counters), fault
+
+
+def test_receiver_reports_the_status_of_its_request(faulty):
+    assert re.search(r"(Failed|failed) status 4\b", faulty["recv-error"][0].text), faulty.explain("recv-error")
+
+
+def test_program_detects_corrupt_data(faulty):
+    text = "".join(outcome.text for outcome in faulty["rping-corrupt"])
+    assert "data mismatch" in text, faulty.explain("rping-corrupt")
 
 
 def test_run_ended_well(faulty):
