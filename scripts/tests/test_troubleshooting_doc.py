@@ -7,7 +7,7 @@ from conftest import ROOT, table_rows
 from test_bad_inputs_doc import TEST, files, runs
 
 DOC = ROOT / "docs" / "troubleshooting.md"
-COMMANDS = {"dmesg", "grep", "ibv_devinfo", "ip", "journalctl", "lsmod", "lspci", "pvrdmactl", "rdma", "systemctl", "ulimit"}
+COMMANDS = {"dmesg", "grep", "ibv_devinfo", "ip", "journalctl", "ls", "lsmod", "lspci", "pvrdmactl", "rdma", "systemctl", "ulimit"}
 SUBCOMMANDS = set(re.findall(r'^\t\{ "([\w-]+)", \d', (ROOT / "qemu-device/daemon/ctl.c").read_text(), re.M))
 
 

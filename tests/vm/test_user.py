@@ -40,9 +40,16 @@ PROGRAMS = [
 ]
 SMALL = Step("locked-memory", applications.script("Locked memory", 1))
 RAISED = Step("raised-limit", "ulimit -l 8192\n" + applications.script("Raising the limit", 1))
-GOOD = [UDEV, *PROGRAMS, RAISED, COMPLAINTS]
+# As in a container without the device node, or on a system without the udev rules of rdma-core.
+FORBIDDEN = Step("forbidden", DEVICE + """
+    chmod 600 /dev/infiniband/uverbs0
+    (as_user "ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX"); status=$?
+    ls -l /dev/infiniband
+    chmod 666 /dev/infiniband/uverbs0
+    [ $status != 0 ]""")
+GOOD = [UDEV, *PROGRAMS, FORBIDDEN, RAISED, COMPLAINTS]
 
-user = PAIR.part([UDEV, *PROGRAMS, SMALL, RAISED, COMPLAINTS])
+user = PAIR.part([UDEV, *PROGRAMS, FORBIDDEN, SMALL, RAISED, COMPLAINTS])
 test_step, test_run_ended_well = step_tests(user=GOOD)
 
 
@@ -65,6 +72,11 @@ def test_user_has_no_privileges(user):
     for outcome in user.check("identity"):
         assert outcome.text.splitlines()[:2] == ["1000", "8192"]
         assert re.search(r"^CapEff:\s+0+$", outcome.text, re.MULTILINE), outcome.tail()
+
+
+def test_device_that_the_user_may_not_open_gives_no_context(user):
+    user.check_each(FORBIDDEN, "^Couldn't get context for rocep0s7$")
+    user.check_each(FORBIDDEN, r"^crw------- .*uverbs0$")
 
 
 @pytest.mark.parametrize("heading, step", [("Locked memory", SMALL), ("Raising the limit", RAISED)])
