@@ -507,7 +507,7 @@ static void set_index(void)
 static void write_cqe(void)
 {
 	struct pvr_cq *cq = w.cqs[take_index()];
-	struct pvrdma_cqe cqe = { .qp = take_byte(), .opcode = take_byte(), .status = take_byte() };
+	struct pvr_cqe cqe = { .qp = take_byte(), .opcode = take_byte(), .status = take_byte() };
 	uint8_t rest = take_byte();
 
 	cqe.wc_flags = rest;
