@@ -172,6 +172,15 @@ def test_device_is_restored_from_a_file(start, daemon, other, folder):
     wait_until(lambda: is_running(target), "a running VM")
 
 
+def test_paused_vm_is_saved(start, daemon, folder):
+    """RAM is sent once: the device does not write while the VM is stopped."""
+    source = start(device_of(daemon))
+    source.execute("stop")
+    state = migrate(source, f"file:{folder}/state")
+    assert state["status"] == "completed", (folder / "qemu.log").read_text()
+    assert (folder / "state").stat().st_size < 128 << 20
+
+
 def test_migration_that_is_canceled(start, daemon, other, folder):
     """The destination never runs, and the source goes on."""
     source = start(device_of(daemon))

@@ -124,6 +124,7 @@ typedef struct PvrdmaDevice {
     MemoryListener listener;
     bool listens, is_registered;
     bool has_log, is_logging;
+    bool may_have_written; /* since the last pass over RAM, without a log */
     PvrdmaLogReport report;
     QLIST_ENTRY(PvrdmaDevice) next;
 } PvrdmaDevice;
@@ -231,6 +232,7 @@ static bool pvrdma_log_start(MemoryListener *listener, Error **errp)
     PvrdmaDevice *dev = container_of(listener, PvrdmaDevice, listener);
     PvrdmaLogStart msg = { .page_size = PVRDMA_PAGE };
 
+    dev->may_have_written = runstate_is_running();
     dev->is_logging =
         !dev->has_log || pvrdma_is_dead(dev) ||
         pvrdma_feature(dev, &msg.feature, PVRDMA_SET | PVRDMA_LOG_START,
@@ -316,7 +318,7 @@ static void pvrdma_log_sync(MemoryListener *listener,
         return;
     }
     if (!dev->has_log || pvrdma_is_dead(dev)) {
-        if (!runstate_is_running()) {
+        if (dev->may_have_written && !runstate_is_running()) {
             memory_region_set_dirty(section->mr, offset, left);
         }
         return;
@@ -330,6 +332,14 @@ static void pvrdma_log_sync(MemoryListener *listener,
             return;
         }
     }
+}
+
+/* A stopped adapter does not write: one pass has all. */
+static void pvrdma_log_after_sync(MemoryListener *listener)
+{
+    PvrdmaDevice *dev = container_of(listener, PvrdmaDevice, listener);
+
+    dev->may_have_written = runstate_is_running();
 }
 
 /* -------------------------------------------------------------------- state */
@@ -612,6 +622,7 @@ static void pvrdma_hook(PvrdmaDevice *dev)
         .log_global_start = pvrdma_log_start,
         .log_global_stop = pvrdma_log_stop,
         .log_sync = pvrdma_log_sync,
+        .log_global_after_sync = pvrdma_log_after_sync,
     };
     memory_listener_register(&dev->listener, &address_space_memory);
     dev->listens = true;
