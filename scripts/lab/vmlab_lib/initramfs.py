@@ -49,19 +49,19 @@ def _module_name(file):
 
 
 def _archive(modules, files):
-    entries = [_entry(name, stat.S_IFDIR | 0o755)
+    entries = [member(name, stat.S_IFDIR | 0o755)
                for name in ("bin", "dev", "modules", "proc", "root", "sys")]
-    entries.append(_entry("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)))
-    entries.append(_entry("bin/busybox", stat.S_IFREG | 0o755, BUSYBOX.read_bytes()))
-    entries.append(_entry("init", stat.S_IFREG | 0o755, INIT.read_bytes()))
+    entries.append(member("dev/console", stat.S_IFCHR | 0o600, device=(5, 1)))
+    entries.append(member("bin/busybox", stat.S_IFREG | 0o755, BUSYBOX.read_bytes()))
+    entries.append(member("init", stat.S_IFREG | 0o755, INIT.read_bytes()))
     for number, file in enumerate(files):
         name = f"modules/{number:02}-{_module_name(file)}.ko"
-        entries.append(_entry(name, stat.S_IFREG | 0o644, _unpacked(modules / file)))
-    entries.append(_entry("TRAILER!!!", 0))
+        entries.append(member(name, stat.S_IFREG | 0o644, unpacked(modules / file)))
+    entries.append(member("TRAILER!!!", 0))
     return b"".join(entries)
 
 
-def _unpacked(path):
+def unpacked(path):
     data = path.read_bytes()
     if path.suffix == ".xz":
         return lzma.decompress(data)
@@ -72,7 +72,7 @@ def _unpacked(path):
     return data
 
 
-def _entry(name, mode, data=b"", device=(0, 0)):
+def member(name, mode, data=b"", device=(0, 0)):
     """One member of a cpio archive in the kernel's "newc" format."""
     links = 2 if stat.S_ISDIR(mode) else 1
     fields = [0, mode, 0, 0, links, 0, len(data), 0, 0, *device, len(name) + 1, 0]
