@@ -250,12 +250,14 @@ void pvr_pd_load(struct pvr_codec *codec)
 {
 	struct pvr_adapter *adapter = codec->adapter;
 	struct pvr_pd fields = { 0 }, *pd;
-	uint32_t context;
+	uint32_t context = 0;
 
 	pd_fields(codec, &fields, &context);
 	fields.uc = pvr_uc_get(adapter, context);
-	if (!fields.uc)
+	if (!fields.uc) {
 		pvr_codec_fault(codec, -EINVAL, "context %u does not exist", context);
+		return;
+	}
 	pd = pvr_state_alloc(codec, sizeof(*pd));
 	if (!pd)
 		return;

@@ -285,12 +285,14 @@ static uint64_t expected(const struct pvr_mr_load *load)
 void pvr_mr_load_pages(struct pvr_codec *codec, struct pvr_mr_load *load)
 {
 	struct pvr_page_run run = { 0 };
-	uint32_t handle;
+	uint32_t handle = 0;
 	int err = 0;
 
 	pvr_codec_u32(codec, "handle", &handle);
-	if (!load->mr || load->mr->handle != handle || load->mr->pages.broken)
+	if (!load->mr || load->mr->handle != handle || load->mr->pages.broken) {
 		pvr_codec_fault(codec, -EINVAL, "it does not follow its region %u", handle);
+		return;
+	}
 	while (!err && !codec->err && pvr_codec_run(codec, &load->at, &run, expected(load)))
 		err = load_run(codec->adapter, load, &run);
 	if (err)

@@ -121,10 +121,12 @@ static void held_fields(struct pvr_codec *codec, struct pvr_srq_held *held, uint
 	bool valid = held && held->valid;
 
 	pvr_codec_bool(codec, "holds a receive", &valid);
-	if (valid && !held)
-		pvr_codec_fault(codec, -EINVAL, "it holds a receive and has no SRQ");
 	if (!valid || codec->err)
 		return;
+	if (!held) {
+		pvr_codec_fault(codec, -EINVAL, "it holds a receive and has no SRQ");
+		return;
+	}
 	held->valid = valid;
 	pvr_codec_bytes(codec, "receive", &held->hdr, sizeof(held->hdr));
 	pvr_codec_bytes(codec, "receive SGEs", held->sge, max_sge * sizeof(held->sge[0]));

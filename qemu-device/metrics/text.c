@@ -127,13 +127,13 @@ void pvr_metrics_head(struct pvr_metrics_text *text, const char *name, const cha
 /* Writes the digits of @value to the end of @buf. Return: the first one. snprintf() is slower. */
 static char *digits(char buf[NUMBER_MAX], uint64_t value)
 {
-	char *at = buf + NUMBER_MAX;
+	size_t at = NUMBER_MAX;
 
 	do {
-		*--at = (char)('0' + value % 10);
+		buf[--at] = (char)('0' + value % 10);
 		value /= 10;
 	} while (value);
-	return at;
+	return &buf[at];
 }
 
 static void append_number(struct pvr_metrics_text *text, uint64_t value)

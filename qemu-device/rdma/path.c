@@ -157,20 +157,24 @@ void pvr_path_load_in_flight(struct pvr_codec *codec)
 	const struct pvr_path_ops *path;
 	char name[NAME_BYTES] = "";
 	struct pvr_qp *qp;
-	uint32_t handle;
+	uint32_t handle = 0;
 	uint8_t id;
 
 	flight_fields(codec, &handle, name);
-	qp = codec->err ? NULL : pvr_qp_get(codec->adapter, handle);
-	path = find_name(codec->adapter->engine, name, &id);
-	if (!qp || qp->type != PVR_QPT_RC || qp->sq_inflight ||
-	    (qp->state != PVR_QPS_RTS && !qp->sq_draining))
-		pvr_codec_fault(codec, -EINVAL, "queue pair %u can have no requests in flight",
-				handle);
-	else if (!path)
-		pvr_codec_fault(codec, -EINVAL, "path '%.8s' is unknown", name);
 	if (codec->err)
 		return;
+	qp = pvr_qp_get(codec->adapter, handle);
+	path = find_name(codec->adapter->engine, name, &id);
+	if (!qp || qp->type != PVR_QPT_RC || qp->sq_inflight ||
+	    (qp->state != PVR_QPS_RTS && !qp->sq_draining)) {
+		pvr_codec_fault(codec, -EINVAL, "queue pair %u can have no requests in flight",
+				handle);
+		return;
+	}
+	if (!path) {
+		pvr_codec_fault(codec, -EINVAL, "path '%.8s' is unknown", name);
+		return;
+	}
 	qp->path_id = id;
 	path->load(codec, qp);
 }

@@ -363,11 +363,15 @@ static bool set_options(struct packet *packet, struct pvr_error *err)
 /* Linux 6.2 and later describe a frame of several UDP packets. */
 static bool kernel_has_gso(void)
 {
+	unsigned long major, minor;
 	struct utsname name;
-	unsigned int major, minor;
+	char *end;
 
-	return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
-	       (major > 6 || (major == 6 && minor >= 2));
+	if (uname(&name) < 0)
+		return false;
+	major = strtoul(name.release, &end, 10);
+	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	return major > 6 || (major == 6 && minor >= 2);
 }
 
 /* A device on a bus, whose address is like 0000:00:03.0, gets packets from a cable. */
