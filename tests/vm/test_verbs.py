@@ -53,6 +53,7 @@ for round in $rounds; do
 	barrier down$round
 	sleep 1
 	echo "still-down$round {$(path)}"
+	barrier shown$round
 	[ $round != $NODE ] || ip link set $nic up
 	until_path verbs up$round || exit
 	sleep 1
