@@ -42,7 +42,7 @@ CASES = [
     (disk("nvme-rnr-and-nak"), ["rnr=every:50", "nak=sequence,every=50"], ["rnr_naks", "seq_naks"]),
     (RECOVERS, ["--from", "node2", "error=REM_ACCESS_ERR,after=400"], ["failed"]),
     (ring("mpi-drop-and-delay"), ["drop=0.1%", "delay=50us+-20us"], ["dropped", "delayed"]),
-    (ring("mpi-rnr-and-nak"), ["rnr=every:50", "nak=sequence,every=50"], ["rnr_naks", "seq_naks"]),
+    (ring("mpi-rnr-and-nak"), ["rnr=every:5", "nak=sequence,every=50"], ["rnr_naks", "seq_naks"]),
     (UNREACHED, ["--from", "node2", "drop=100%"], ["dropped"]),
 ]
 BY_NAME = {step.name: step for step, *_ in CASES}
@@ -92,4 +92,5 @@ def test_initiator_has_connected_again(daemon_and_run):
 
 
 def test_open_mpi_names_the_error(apps):
-    assert re.search("RETRY EXCEEDED ERROR", apps[UNREACHED.name][0].text), apps.explain(UNREACHED.name)
+    """openib ends at the first error that it polls: of the lost request, or of a receive request flushed to its other CQ."""
+    assert re.search("(RETRY EXCEEDED|WORK REQUEST FLUSHED) ERROR", apps[UNREACHED.name][0].text), apps.explain(UNREACHED.name)
