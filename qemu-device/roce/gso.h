@@ -21,6 +21,9 @@
 /* Bytes of a frame without its Ethernet header: IP has 16 bits for its length. */
 #define PVR_ROCE_GSO_MAX 65535u
 
+/* Bytes of these headers at most: Ethernet 14, VLAN 4, IPv6 40, UDP 8. */
+#define PVR_ROCE_GSO_HEADERS_MAX 66u
+
 /* Return: bytes of the Ethernet, IP and UDP headers; 0 if the frame has others. */
 size_t pvr_roce_gso_headers(const uint8_t *frame, size_t bytes);
 
@@ -35,7 +38,7 @@ void pvr_roce_gso_close(uint8_t *frame, size_t headers, size_t bytes);
 
 /* A frame that is cut. */
 struct pvr_roce_cut {
-	uint8_t header[64];
+	uint8_t header[PVR_ROCE_GSO_HEADERS_MAX];
 	uint8_t *at; /* of the next packet's UDP payload */
 	size_t headers, left, segment;
 	uint16_t index;

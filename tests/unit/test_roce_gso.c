@@ -79,11 +79,11 @@ static void merge(struct merged *merged, const struct kind *kind)
 	merged->bytes = bytes;
 }
 
-/* Each packet is as if it had been sent alone, but for the checksum of UDP. */
+/* Each packet is as if it had been sent alone, but has the checksum of the frame's UDP header. */
 TEST_CASES_WITH(void **state, NULL, NULL, test_frame_is_cut_into_its_packets, kinds)
 {
 	static struct merged merged;
-	uint8_t expected[ICRC_MAX];
+	uint8_t expected[ICRC_MAX], checksum[2];
 	struct pvr_roce_frame frame;
 	size_t bytes, want, payload, end;
 	struct pvr_roce_cut cut;
@@ -91,6 +91,7 @@ TEST_CASES_WITH(void **state, NULL, NULL, test_frame_is_cut_into_its_packets, ki
 
 	(void)state;
 	merge(&merged, row);
+	memcpy(checksum, merged.data + merged.headers - 2, 2);
 	assert_true(pvr_roce_cut_begin(&cut, merged.data, merged.bytes, merged.segment));
 	for (unsigned int i = 0; i < row->packets; i++) {
 		packet = pvr_roce_cut_next(&cut, &bytes);
@@ -100,6 +101,7 @@ TEST_CASES_WITH(void **state, NULL, NULL, test_frame_is_cut_into_its_packets, ki
 		assert_int_equal(pvr_roce_parse(packet, bytes, &frame, &payload, &end),
 				 PVR_ROCE_OK);
 		assert_int_equal(pvr_roce_check_icrc(packet, end), PVR_ROCE_OK);
+		assert_memory_equal(packet + merged.headers - 2, checksum, 2);
 		memset(packet + merged.headers - 2, 0, 2);
 		assert_memory_equal(packet, expected, bytes);
 	}
