@@ -73,18 +73,40 @@ const struct pvr_roce_opcode *pvr_roce_opcode(uint8_t opcode)
 	}
 }
 
+/* Bits 4..0 by kind, begins, ends, and nothing or IMM or IETH. Packets that are not defined have 0. */
+static const uint8_t bits_of[PVR_ROCE_KINDS][2][2][3] = {
+	[PVR_ROCE_SEND][0][0] = { 0x01 },
+	[PVR_ROCE_SEND][0][1] = { 0x02, 0x03, 0x16 },
+	[PVR_ROCE_SEND][1][0] = { 0x00 },
+	[PVR_ROCE_SEND][1][1] = { 0x04, 0x05, 0x17 },
+	[PVR_ROCE_WRITE][0][0] = { 0x07 },
+	[PVR_ROCE_WRITE][0][1] = { 0x08, 0x09 },
+	[PVR_ROCE_WRITE][1][0] = { 0x06 },
+	[PVR_ROCE_WRITE][1][1] = { 0x0a, 0x0b },
+	[PVR_ROCE_READ_REQUEST][1][1] = { 0x0c },
+	[PVR_ROCE_READ_RESPONSE][0][0] = { 0x0e },
+	[PVR_ROCE_READ_RESPONSE][0][1] = { 0x0f },
+	[PVR_ROCE_READ_RESPONSE][1][0] = { 0x0d },
+	[PVR_ROCE_READ_RESPONSE][1][1] = { 0x10 },
+	[PVR_ROCE_ACK][1][1] = { 0x11 },
+	[PVR_ROCE_ATOMIC_ACK][1][1] = { 0x12 },
+	[PVR_ROCE_CMP_SWAP][1][1] = { 0x13 },
+	[PVR_ROCE_FETCH_ADD][1][1] = { 0x14 },
+	[PVR_ROCE_FLUSH][1][1] = { 0x1c },
+	[PVR_ROCE_ATOMIC_WRITE][1][1] = { 0x1d },
+	[PVR_ROCE_CONGESTION][1][1] = { PVR_ROCE_OP_CNP & 0x1f },
+};
+
 int pvr_roce_opcode_of(enum pvr_roce_transport transport, enum pvr_roce_kind kind, bool begins,
 		       bool ends, uint16_t ext)
 {
-	unsigned int opcode;
+	uint8_t bits = bits_of[kind][begins][ends][ext == IMM ? 1 : ext == IETH ? 2 : 0];
+	uint8_t opcode = (uint8_t)((unsigned int)transport << 5 | bits);
+	const struct pvr_roce_opcode *op = pvr_roce_opcode(opcode);
 
-	for (opcode = (unsigned int)transport << 5; opcode < (transport + 1u) << 5; opcode++) {
-		const struct pvr_roce_opcode *op = pvr_roce_opcode((uint8_t)opcode);
-
-		if (op && op->kind == kind && op->begins == begins && op->ends == ends &&
-		    (op->ext & (IMM | IETH)) == ext)
-			return (int)opcode;
-	}
+	if (op && op->kind == kind && op->begins == begins && op->ends == ends &&
+	    (op->ext & (IMM | IETH)) == ext)
+		return opcode;
 	return -1;
 }
 

@@ -31,6 +31,7 @@ enum pvr_roce_kind {
 	PVR_ROCE_FLUSH,
 	PVR_ROCE_ATOMIC_WRITE,
 	PVR_ROCE_CONGESTION, /* CNP */
+	PVR_ROCE_KINDS,
 };
 
 /* The headers between BTH and payload, in the order in which a packet has them. */
