@@ -60,7 +60,7 @@
 /* A RoCE frame with 4096 bytes of payload; longer ones are cut, and then malformed. */
 #define FRAME_MAX 4400u
 #define GSO_FRAME_MAX (65536u + 64u)
-/* Slots of the ring: 9 MiB, or 17 MiB for frames of several packets. */
+/* Slots of the ring: 8 MiB, or 17 MiB for frames of several packets. */
 #define SLOTS 2048u
 #define GSO_SLOTS 256u
 /* Frames and bytes that are handled at once, before other sources have their turn. */
@@ -107,8 +107,7 @@ static struct virtio_net_hdr vnet_of(const struct pvr_port_frame *frame)
 	};
 }
 
-/* At most BATCH frames. Return: those that were sent, or lost. */
-/* Once for each MTU that is too small. */
+/* Logs an MTU that is too small, once for each. */
 static void is_too_long(struct packet *packet)
 {
 	struct ifreq ifr;
@@ -123,6 +122,7 @@ static void is_too_long(struct packet *packet)
 			"frames are longer than the interface's MTU of ", text);
 }
 
+/* At most BATCH frames. Return: those that were sent, or lost. */
 static unsigned int send_batch(struct packet *packet, const struct pvr_port_frame *frames,
 			       unsigned int count)
 {
