@@ -117,8 +117,8 @@ static const char *bad_access(const struct pvr_adapter *adapter, const struct pv
 	if (mr->access & ~(known | PVR_MR_VALID) ||
 	    (pvr_mr_is_valid(mr) && !pvr_mr_access_ok(mr->access)))
 		return "it has rights that a region cannot have";
-	if (mr->pages.on_demand && mr->access & PVR_ACCESS_FLUSH_PERSISTENT)
-		return "a region on demand is not persistent";
+	if (mr->pages.on_demand && mr->access & (PVR_ACCESS_MW_BIND | PVR_ACCESS_FLUSH_PERSISTENT))
+		return "a region on demand has no windows and is not persistent";
 	if (mr->kind != PVR_MR_FAST && !pvr_mr_is_valid(mr))
 		return "it is not valid";
 	return NULL;

@@ -314,6 +314,8 @@ static bool qp_build(struct pvr_codec *codec, struct pvr_qp *qp)
 	if (codec->err || !enter_tables(codec, qp))
 		return false;
 	load_target_srq(codec, qp, target_srq);
+	if (qp->held && qp->held->valid && !qp->srq)
+		pvr_codec_fault(codec, -EINVAL, "it holds a receive and has no SRQ");
 	load_waits(codec, qp);
 	pvr_codec_ring_pages(codec, &qp->pages, cmd.total_chunks);
 	if (qp->pages.broken && qp->state != PVR_QPS_ERR && qp->state != PVR_QPS_RESET)

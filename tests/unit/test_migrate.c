@@ -374,6 +374,48 @@ TEST_MOVE_CASES(test_forged_field_is_refused, forgeries)
 	expect_refusal(m, row->why);
 }
 
+/* The state of the source, some object of which is one that no command makes. */
+static void save_again(struct move *m)
+{
+	fg_state_free(&m->state);
+	assert_int_equal(fg_state_save(m->env->g[0], &m->state), 0);
+}
+
+TEST_MOVE(test_region_on_demand_with_the_right_to_bind_is_refused)
+{
+	struct fg_guest *g = m->env->g[0];
+	struct pvr_cmd_create_mr req =
+		fg_layout_request(&m->env->a.pd, 0, PVR_PAGE_SHIFT, FG_USER_VA, 0, PVR_PAGE_SIZE);
+	struct pvr_mr *region;
+	struct fg_mr mr;
+
+	req.flags |= PVR_MR_FLAG_ON_DEMAND;
+	req.nchunks = 0;
+	assert_int_equal(fg_start(g), 0);
+	expect_ok(fg_mr_create_as(&m->env->a.pd, &req, &mr));
+	fg_stop(g);
+	region = pvr_table_get(&g->adapter->mrs, mr.handle);
+	region->access |= PVR_ACCESS_MW_BIND;
+	save_again(m);
+	expect_refusal(m, "on demand");
+}
+
+TEST_MOVE(test_target_that_holds_a_receive_without_srq_is_refused)
+{
+	struct pvr_adapter *adapter = m->env->g[0]->adapter;
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (qp->xrc_target)
+			qp->held->valid = true;
+	save_again(m);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (qp->xrc_target)
+			qp->held->valid = false;
+	expect_refusal(m, "has no SRQ");
+}
+
 /* The types of two records, swapped by their headers. */
 TEST_MOVE(test_records_in_another_order_are_refused)
 {
