@@ -215,7 +215,7 @@ static void halt(struct pvr_adapter *adapter)
 	pvr_cmd_cancel(adapter);
 	pvr_qp_sweep_cancel(adapter);
 	/* Timers that stood still while the adapter was stopped expire now, without effect. */
-	adapter->run_state = PVR_RUN_RUNNING;
+	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
 	adapter->stops++;
 	pvr_adapter_suspend(adapter, false);
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
