@@ -2,6 +2,8 @@
 /* Ends of connections: fixtures, queue pairs, timers, and what is posted to them. */
 #include "ends.h"
 
+#include "rdma/path.h"
+
 T_SHARED_SETUP(rc_self, guest)
 {
 	t_open_self(&env->a, env->g[0]);
@@ -198,6 +200,11 @@ void t_expect_recvs(struct t_env *env, uint64_t first, uint32_t n)
 {
 	for (uint64_t i = first; i < first + n; i++)
 		expect_recv(&env->b.rcq, i, 0);
+}
+
+void expect_path(struct t_env *env, const char *name)
+{
+	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, name);
 }
 
 void t_recv_sge(struct fg_end *end, uint64_t wr_id, struct pvrdma_sge sge)

@@ -77,6 +77,9 @@ void t_fill_cq(struct t_env *env, uint64_t first, uint32_t n);
 /* Such messages are the next completions of the receive CQ of b. */
 void t_expect_recvs(struct t_env *env, uint64_t first, uint32_t n);
 
+/* The name of the path that a's QP takes. */
+void expect_path(struct t_env *env, const char *name);
+
 #define expect_no_timer(host) assert_true(pvr_engine_deadline((host)->engine, 0) == UINT64_MAX)
 
 /* A message of @len bytes, by a datagram if the ends have UD QPs. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Faults on demand: the words of a rule, and what a guest sees of each kind on one host. */
-#include "rdma/path.h"
+#include "core/objects.h"
 
 #include "faults.h"
 #include "nics.h"
@@ -197,36 +197,7 @@ TEST(host, test_rule_of_too_many_characters_is_refused)
 	assert_string_equal(err.text, "the fault has 256 characters, the limit is 255");
 }
 
-/* ------------------------------------------------------------------------ fixtures */
-
-/* Two guests on one host. */
-static void open_ends(struct t_env *env, enum pvr_qp_type type)
-{
-	env->g[0] = fg_guest_start(env->host, 1);
-	env->g[1] = fg_guest_start(env->host, 2);
-	fg_end_open(&env->a, env->g[0], type);
-	fg_end_open(&env->b, env->g[1], type);
-}
-
-T_SETUP(pair, host)
-{
-	open_ends(env, PVR_QPT_RC);
-}
-
-T_SETUP(connected, pair)
-{
-	fg_end_connect(&env->a, &env->b, NULL);
-	fg_run(env->host);
-}
-
-T_SETUP(uc_pair, host)
-{
-	fg_default_ext = PVR_EXT_UC;
-	open_ends(env, PVR_QPT_UC);
-	fg_default_ext = 0;
-	fg_end_connect(&env->a, &env->b, NULL);
-	fg_run(env->host);
-}
+/* ------------------------------------------------------------------------ messages */
 
 static uint32_t *word(const struct fg_end *end, uint32_t i)
 {
@@ -254,14 +225,9 @@ static void expect_sends(struct t_env *env)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void expect_path(struct t_env *env, const char *name)
-{
-	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, name);
-}
-
 /* ---------------------------------------------------------------------------- drop */
 
-TEST(connected, test_dropped_messages_arrive_once_in_order)
+TEST(rc_idle, test_dropped_messages_arrive_once_in_order)
 {
 	struct pvr_fault_info info;
 
@@ -276,7 +242,7 @@ TEST(connected, test_dropped_messages_arrive_once_in_order)
 }
 
 /* The first try and one for each of the 7 retries, an ACK timeout apart. */
-TEST(connected, test_total_loss_ends_with_retry_exceeded)
+TEST(rc_idle, test_total_loss_ends_with_retry_exceeded)
 {
 	uint64_t begin = env->host->now;
 
@@ -294,7 +260,7 @@ TEST(connected, test_total_loss_ends_with_retry_exceeded)
 	assert_true(env->host->now - begin >= (1 + fg_conn_default.retry_cnt) * ACK_TIMEOUT);
 }
 
-TEST(uc_pair, test_dropped_uc_messages_complete_without_effect)
+TEST(uc_connected, test_dropped_uc_messages_complete_without_effect)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		if (i)
@@ -315,7 +281,7 @@ TEST(uc_pair, test_dropped_uc_messages_complete_without_effect)
 
 /* --------------------------------------------------------------------------- delay */
 
-TEST(connected, test_delay_holds_messages_and_keeps_order)
+TEST(rc_idle, test_delay_holds_messages_and_keeps_order)
 {
 	add(env, "delay=3ms");
 	post_sends(env);
@@ -328,7 +294,7 @@ TEST(connected, test_delay_holds_messages_and_keeps_order)
 	assert_int_equal(last(env).delayed, MESSAGES);
 }
 
-TEST(connected, test_varying_delay_stays_in_its_range)
+TEST(rc_idle, test_varying_delay_stays_in_its_range)
 {
 	uint64_t begin, shortest = UINT64_MAX, longest = 0, ns;
 
@@ -348,7 +314,7 @@ TEST(connected, test_varying_delay_stays_in_its_range)
 	assert_true(longest - shortest > FG_MS);
 }
 
-TEST(connected, test_err_ends_a_delay)
+TEST(rc_idle, test_err_ends_a_delay)
 {
 	add(env, "delay=3ms");
 	t_recv(&env->b, 1, 0, SIZE);
@@ -390,7 +356,7 @@ static const struct {
 	{ "RESP_TIMEOUT_ERR", PVRDMA_WC_RESP_TIMEOUT_ERR, PVR_QPS_RTS, PVR_EVENT_NUM },
 };
 
-TEST_CASES(connected, test_error_after_two_messages, errors)
+TEST_CASES(rc_idle, test_error_after_two_messages, errors)
 {
 	char text[64];
 
@@ -414,7 +380,7 @@ TEST_CASES(connected, test_error_after_two_messages, errors)
 }
 
 /* A UC requester learns nothing of its responder. */
-TEST(uc_pair, test_remote_error_has_no_effect_on_uc)
+TEST(uc_connected, test_remote_error_has_no_effect_on_uc)
 {
 	add(env, "error=REM_ACCESS_ERR");
 	t_message(env, PVR_SEND_SIGNALED);
@@ -423,7 +389,7 @@ TEST(uc_pair, test_remote_error_has_no_effect_on_uc)
 	assert_int_equal(last(env).failed, 0);
 }
 
-TEST(uc_pair, test_local_error_of_uc_leads_to_sqe)
+TEST(uc_connected, test_local_error_of_uc_leads_to_sqe)
 {
 	add(env, "error=LOC_PROT_ERR");
 	t_send(&env->a, 1, 0, SIZE);
@@ -446,7 +412,7 @@ TEST(rc_self, test_queue_pair_that_is_its_own_peer_fails_once)
 
 /* ----------------------------------------------------------------------------- RNR */
 
-TEST(connected, test_every_second_send_gets_an_rnr_nak)
+TEST(rc_idle, test_every_second_send_gets_an_rnr_nak)
 {
 	uint64_t begin = env->host->now;
 
@@ -459,7 +425,7 @@ TEST(connected, test_every_second_send_gets_an_rnr_nak)
 	assert_true(env->host->now - begin >= MESSAGES / 2 * 640 * FG_US);
 }
 
-TEST(pair, test_rnr_naks_without_end_exceed_the_rnr_retries)
+TEST(rc, test_rnr_naks_without_end_exceed_the_rnr_retries)
 {
 	t_connect_with(env, rnr_retry, 3);
 	add(env, "rnr=always");
@@ -472,7 +438,7 @@ TEST(pair, test_rnr_naks_without_end_exceed_the_rnr_retries)
 	assert_true(last(env).rnr >= 4);
 }
 
-TEST(connected, test_write_needs_no_receive)
+TEST(rc_idle, test_write_needs_no_receive)
 {
 	add(env, "rnr=always");
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
@@ -484,7 +450,7 @@ TEST(connected, test_write_needs_no_receive)
 /* -------------------------------------------------------------------- sequence errors */
 
 /* The requester sends it again at once, without the ACK timeout. */
-TEST(connected, test_every_second_message_gets_a_sequence_nak)
+TEST(rc_idle, test_every_second_message_gets_a_sequence_nak)
 {
 	uint64_t begin = env->host->now;
 
@@ -498,7 +464,7 @@ TEST(connected, test_every_second_message_gets_a_sequence_nak)
 	assert_int_equal(env->host->now, begin);
 }
 
-TEST(connected, test_sequence_naks_without_end_exceed_the_retries)
+TEST(rc_idle, test_sequence_naks_without_end_exceed_the_retries)
 {
 	add(env, "from=vm1 nak=sequence");
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
@@ -512,7 +478,7 @@ TEST(connected, test_sequence_naks_without_end_exceed_the_retries)
 	assert_int_equal(env->g[0]->adapter->stat[PVR_STAT_RETRIES_EXCEEDED], 1);
 }
 
-TEST(pair, test_sequence_nak_without_a_retry_fails_the_request)
+TEST(rc, test_sequence_nak_without_a_retry_fails_the_request)
 {
 	t_connect_with(env, retry_cnt, 0);
 	add(env, "from=vm1 nak=sequence,every=2");
@@ -524,7 +490,7 @@ TEST(pair, test_sequence_nak_without_a_retry_fails_the_request)
 }
 
 /* UC has no responses. */
-TEST(uc_pair, test_sequence_nak_has_no_effect_on_uc)
+TEST(uc_connected, test_sequence_nak_has_no_effect_on_uc)
 {
 	add(env, "nak=sequence");
 	t_message(env, PVR_SEND_SIGNALED);
@@ -536,7 +502,7 @@ TEST(uc_pair, test_sequence_nak_has_no_effect_on_uc)
 /* ---------------------------------------------------------------------------- rate */
 
 /* 20 messages of 4096 bytes at 1 Gbit/s take 655 us; the last one is not held for its own. */
-TEST(connected, test_rate_holds_messages)
+TEST(rc_idle, test_rate_holds_messages)
 {
 	uint64_t begin = env->host->now, ns;
 
@@ -553,7 +519,7 @@ TEST(connected, test_rate_holds_messages)
 
 /* --------------------------------------------------------------------- CQ overflow */
 
-TEST(connected, test_cq_overflow_fails_cq_and_queue_pair)
+TEST(rc_idle, test_cq_overflow_fails_cq_and_queue_pair)
 {
 	add(env, "from=vm1 cq-overflow=after:1");
 	for (uint32_t i = 0; i < 3; i++)
@@ -585,7 +551,7 @@ static const struct {
 	{ "qp_other", "from=vm1 qp=16777215 drop=100%", false },
 };
 
-TEST_CASES(connected, test_only_matching_messages_are_dropped, matches)
+TEST_CASES(rc_idle, test_only_matching_messages_are_dropped, matches)
 {
 	add(env, row->text);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, SIZE);
@@ -594,7 +560,7 @@ TEST_CASES(connected, test_only_matching_messages_are_dropped, matches)
 	expect_path(env, row->hits ? "fault" : "local");
 }
 
-TEST(connected, test_only_the_named_queue_pair_has_the_fault)
+TEST(rc_idle, test_only_the_named_queue_pair_has_the_fault)
 {
 	struct fg_end c, d;
 	char text[64];
@@ -613,7 +579,7 @@ TEST(connected, test_only_the_named_queue_pair_has_the_fault)
 
 /* ------------------------------------------------------------------- changes of rules */
 
-TEST(connected, test_cleared_rule_ends_the_fault)
+TEST(rc_idle, test_cleared_rule_ends_the_fault)
 {
 	uint32_t drop, delay;
 
@@ -639,7 +605,7 @@ TEST(connected, test_cleared_rule_ends_the_fault)
 }
 
 /* A rule that is added does not change the count of another one. */
-TEST(connected, test_added_rule_leaves_the_count_of_another)
+TEST(rc_idle, test_added_rule_leaves_the_count_of_another)
 {
 	add(env, "from=vm1 error=GENERAL_ERR,after=3");
 	for (uint32_t i = 0; i < 3; i++) {
@@ -654,7 +620,7 @@ TEST(connected, test_added_rule_leaves_the_count_of_another)
 }
 
 /* A new connection counts from 0. */
-TEST(connected, test_reset_forgets_the_count)
+TEST(rc_idle, test_reset_forgets_the_count)
 {
 	add(env, "from=vm1 error=GENERAL_ERR,after=1");
 	for (uint32_t round = 0; round < 2; round++) {
@@ -667,7 +633,7 @@ TEST(connected, test_reset_forgets_the_count)
 	}
 }
 
-TEST(connected, test_contradicting_rules_are_refused)
+TEST(rc_idle, test_contradicting_rules_are_refused)
 {
 	struct pvr_fault_rule rule;
 	struct pvr_error err;
@@ -680,7 +646,7 @@ TEST(connected, test_contradicting_rules_are_refused)
 	add(env, "from=vm2 drop=2%");
 }
 
-TEST(connected, test_number_of_rules_has_a_limit)
+TEST(rc_idle, test_number_of_rules_has_a_limit)
 {
 	struct pvr_fault_rule rule;
 	struct pvr_error err;
@@ -713,7 +679,7 @@ static void record_losses(struct t_env *env, const char *text, char *losses)
 	fg_run(env->host);
 }
 
-TEST(connected, test_seed_repeats_the_losses)
+TEST(rc_idle, test_seed_repeats_the_losses)
 {
 	char first[MESSAGES + 1], second[MESSAGES + 1], other[MESSAGES + 1];
 
@@ -729,7 +695,7 @@ TEST(connected, test_seed_repeats_the_losses)
 /* --------------------------------------------------------------- waits and other paths */
 
 /* The responder's doorbell resumes a requester on the path of faults, too. */
-TEST(connected, test_wait_for_a_receive_ends_with_its_doorbell)
+TEST(rc_idle, test_wait_for_a_receive_ends_with_its_doorbell)
 {
 	add(env, "delay=1us");
 	t_send(&env->a, 1, 0, SIZE);
@@ -741,7 +707,7 @@ TEST(connected, test_wait_for_a_receive_ends_with_its_doorbell)
 	expect_sent(&env->a, 1);
 }
 
-TEST(connected, test_drain_completes_a_delayed_message)
+TEST(rc_idle, test_drain_completes_a_delayed_message)
 {
 	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
 
@@ -756,7 +722,7 @@ TEST(connected, test_drain_completes_a_delayed_message)
 	expect_state(&env->a, PVR_QPS_SQD);
 }
 
-TEST(connected, test_long_message_has_one_fault)
+TEST(rc_idle, test_long_message_has_one_fault)
 {
 	struct fg_mr wide_a, wide_b;
 
@@ -773,7 +739,7 @@ TEST(connected, test_long_message_has_one_fault)
 }
 
 /* The state is the guest's: without memory for it the requests wait. */
-TEST(connected, test_guest_at_its_memory_limit_waits)
+TEST(rc_idle, test_guest_at_its_memory_limit_waits)
 {
 	add(env, "from=vm1 delay=1us");
 	t_leave_memory(env->g[0], 0);
@@ -786,7 +752,7 @@ TEST(connected, test_guest_at_its_memory_limit_waits)
 	expect_written(&env->a, 1);
 }
 
-TEST(connected, test_destroyed_queue_pair_leaves_nothing)
+TEST(rc_idle, test_destroyed_queue_pair_leaves_nothing)
 {
 	uint64_t charged;
 

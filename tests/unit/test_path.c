@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A third path: what a table of functions has to do, and what the engine does for it. */
-#include "common.h"
+#include "ends.h"
 #include "lossy_path.h"
 
 #define MESSAGES 40
@@ -83,11 +83,6 @@ static void ping(struct t_env *env)
 {
 	t_message(env, PVR_SEND_SIGNALED);
 	fg_settle(env->host, FG_SEC);
-}
-
-static void expect_path(struct t_env *env, const char *name)
-{
-	assert_string_equal(pvr_path_current(t_device_qp(&env->a))->name, name);
 }
 
 /* ------------------------------------------------------------------------- losses */
