@@ -45,21 +45,26 @@ static bool has_avx512(void)
 	return __builtin_cpu_supports("avx512f");
 }
 
+/* Copy four registers. */
+__attribute__((target("avx2"))) static pvr_always_inline void move_avx2(__m256i *to,
+									const __m256i *from)
+{
+	__m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256(from + 1);
+	__m256i c = _mm256_loadu_si256(from + 2), d = _mm256_loadu_si256(from + 3);
+
+	_mm256_storeu_si256(to, a);
+	_mm256_storeu_si256(to + 1, b);
+	_mm256_storeu_si256(to + 2, c);
+	_mm256_storeu_si256(to + 3, d);
+}
+
 __attribute__((target("avx2"))) static void copy_avx2(void *to, const void *from, size_t len)
 {
 	const __m256i *src = from;
-	__m256i *dst = to, a, b, c, d;
+	__m256i *dst = to;
 
-	for (; len >= 4 * sizeof(a); len -= 4 * sizeof(a), src += 4, dst += 4) {
-		a = _mm256_loadu_si256(src);
-		b = _mm256_loadu_si256(src + 1);
-		c = _mm256_loadu_si256(src + 2);
-		d = _mm256_loadu_si256(src + 3);
-		_mm256_storeu_si256(dst, a);
-		_mm256_storeu_si256(dst + 1, b);
-		_mm256_storeu_si256(dst + 2, c);
-		_mm256_storeu_si256(dst + 3, d);
-	}
+	for (; len >= 4 * sizeof(*dst); len -= 4 * sizeof(*dst), src += 4, dst += 4)
+		move_avx2(dst, src);
 	memcpy(dst, src, len);
 }
 
@@ -84,19 +89,11 @@ __attribute__((target("avx512f"))) static void copy_avx512(void *to, const void 
 __attribute__((target("avx2"))) static inline void copy_block(uint8_t *to, const uint8_t *from)
 {
 	const __m256i *src = (const __m256i *)from;
-	__m256i *dst = (__m256i *)to, a, b, c, d;
+	__m256i *dst = (__m256i *)to;
 	unsigned int done;
 
-	for (done = 0; done < PVR_COPY_BLOCK; done += 4 * sizeof(a), src += 4, dst += 4) {
-		a = _mm256_loadu_si256(src);
-		b = _mm256_loadu_si256(src + 1);
-		c = _mm256_loadu_si256(src + 2);
-		d = _mm256_loadu_si256(src + 3);
-		_mm256_storeu_si256(dst, a);
-		_mm256_storeu_si256(dst + 1, b);
-		_mm256_storeu_si256(dst + 2, c);
-		_mm256_storeu_si256(dst + 3, d);
-	}
+	for (done = 0; done < PVR_COPY_BLOCK; done += 4 * sizeof(*dst), src += 4, dst += 4)
+		move_avx2(dst, src);
 }
 
 /* Wider registers are slower here: they leave no time to the prefetcher. */
