@@ -24,14 +24,14 @@ static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint8_t i)
 	if (!pvr_fault_is_due(&use->state, rule) || sq->status || sq->overflows)
 		return;
 	if (rule->kinds & 1u << PVR_FAULT_STALL) {
-		sq->stalled_by = i + 1;
+		sq->by.stalled = i + 1;
 	} else if (rule->kinds & 1u << PVR_FAULT_PORT_DOWN) {
-		sq->port_by = i + 1;
+		sq->by.port = i + 1;
 	} else if (rule->kinds & 1u << PVR_FAULT_CQ_OVERFLOW) {
 		sq->overflows = true;
 		pvr_fault_count(&use->fault->injected[PVR_FAULT_CQ_OVERFLOW]);
 	} else if (rule->kinds & 1u << PVR_FAULT_RECV_ERROR) {
-		sq->recv_by = i + 1;
+		sq->by.recv = i + 1;
 	} else if (has_status(qp, rule->status)) {
 		sq->status = rule->status;
 		pvr_fault_count(&use->fault->injected[PVR_FAULT_ERROR]);
@@ -138,20 +138,20 @@ static void decide_datagram(struct pvr_fault_sq *sq, uint8_t i)
 {
 	const struct pvr_fault_rule *rule = &sq->uses[i].fault->rule;
 
-	if (pvr_fault_happens(&sq->uses[i].state, rule->reorder_ppm) && !sq->overtaken_by)
-		sq->overtaken_by = i + 1;
-	if (pvr_fault_happens(&sq->uses[i].state, rule->duplicate_ppm) && !sq->copied_by)
-		sq->copied_by = i + 1;
+	if (pvr_fault_happens(&sq->uses[i].state, rule->reorder_ppm) && !sq->by.overtaken)
+		sq->by.overtaken = i + 1;
+	if (pvr_fault_happens(&sq->uses[i].state, rule->duplicate_ppm) && !sq->by.copied)
+		sq->by.copied = i + 1;
 }
 
 bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 {
 	struct pvr_fault *fault;
 
-	if (!sq->port_by)
+	if (!sq->by.port)
 		return false;
-	fault = sq->uses[sq->port_by - 1].fault;
-	sq->port_by = 0;
+	fault = sq->uses[sq->by.port - 1].fault;
+	sq->by.port = 0;
 	pvr_fault_count(&fault->injected[PVR_FAULT_PORT_DOWN]);
 	pvr_port_down_for(qp->adapter, fault->rule.port_down_ns);
 	return true;
@@ -169,16 +169,10 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	sq->head = qp->sq.head;
 	sq->status = PVRDMA_WC_SUCCESS;
 	sq->overflows = false;
-	sq->recv_by = 0;
-	sq->flips.nak = 0;
-	sq->rnr_by = 0;
-	sq->nak_by = 0;
-	sq->stalled_by = 0;
-	sq->port_by = 0;
-	sq->overtaken_by = 0;
-	sq->copied_by = 0;
+	sq->by = (struct pvr_fault_by){ 0 };
 	sq->has_waited = false;
 	sq->due = 0;
+	sq->flips.nak = 0;
 	sq->flips.num = 0;
 	sq->applies = find_rules(qp, sq);
 	for (i = 0; i < sq->num; i++) {
@@ -192,10 +186,10 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 		due = decide_rate(use, now, length);
 		if (due > sq->due)
 			sq->due = due;
-		if (decide_rnr(qp, use, op) && !sq->rnr_by)
-			sq->rnr_by = i + 1;
-		if (decide_nak(qp, use) && !sq->nak_by)
-			sq->nak_by = i + 1;
+		if (decide_rnr(qp, use, op) && !sq->by.rnr)
+			sq->by.rnr = i + 1;
+		if (decide_nak(qp, use) && !sq->by.nak)
+			sq->by.nak = i + 1;
 		decide_damage(sq, i, op, length);
 		if (!pvr_qp_is_connected(qp))
 			decide_datagram(sq, i);
@@ -211,11 +205,11 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 
 bool pvr_fault_is_lost(struct pvr_fault_sq *sq)
 {
-	bool lost = sq->stalled_by;
+	bool lost = sq->by.stalled;
 	uint8_t i;
 
 	if (lost)
-		pvr_fault_count(&sq->uses[sq->stalled_by - 1].fault->injected[PVR_FAULT_STALL]);
+		pvr_fault_count(&sq->uses[sq->by.stalled - 1].fault->injected[PVR_FAULT_STALL]);
 	for (i = 0; i < sq->num && !lost; i++) {
 		lost = sq->applies >> i & 1 && !sq->uses[i].is_peer &&
 		       pvr_fault_drops(&sq->uses[i].state, &sq->uses[i].fault->rule);

@@ -137,7 +137,7 @@ static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
  */
 static void too_long(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op)
 {
-	struct pvr_fault *fault = sq->uses[sq->recv_by - 1].fault;
+	struct pvr_fault *fault = sq->uses[sq->by.recv - 1].fault;
 
 	if (fault->rule.recv_status != PVRDMA_WC_LOC_LEN_ERR || op->kind != PVR_OP_SEND ||
 	    qp->type != PVR_QPT_RC || !pvr_fault_length(qp) || sq->flips.nak)
@@ -151,7 +151,7 @@ static void too_long(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 			       const struct pvr_opcode *op)
 {
-	struct pvr_fault *fault = sq->uses[sq->recv_by - 1].fault;
+	struct pvr_fault *fault = sq->uses[sq->by.recv - 1].fault;
 	const struct pvr_path_ops *path = behind(qp);
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
@@ -215,12 +215,12 @@ void pvr_fault_fail(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr
 static enum decision not_ready(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 			       const struct pvr_send_wqe *wqe)
 {
-	struct pvr_fault *fault = sq->uses[sq->rnr_by - 1].fault;
+	struct pvr_fault *fault = sq->uses[sq->by.rnr - 1].fault;
 	uint64_t ns;
 
 	pvr_fault_count(&fault->injected[PVR_FAULT_RNR]);
 	if (!fault->rule.rnr_always)
-		sq->rnr_by = 0;
+		sq->by.rnr = 0;
 	ns = pvr_requester_rnr_nak(qp, wqe, pvr_rnr_timer_ns(qp));
 	if (ns)
 		pvr_requester_wait_rnr(qp, ns);
@@ -231,11 +231,11 @@ static enum decision not_ready(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 static enum decision out_of_sequence(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 				     const struct pvr_send_wqe *wqe)
 {
-	struct pvr_fault *fault = sq->uses[sq->nak_by - 1].fault;
+	struct pvr_fault *fault = sq->uses[sq->by.nak - 1].fault;
 
 	pvr_fault_count(&fault->injected[PVR_FAULT_NAK]);
 	if (!fault->rule.nak_always)
-		sq->nak_by = 0;
+		sq->by.nak = 0;
 	return pvr_requester_seq_nak(qp, wqe) ? SKIP : STOP;
 }
 
@@ -318,14 +318,14 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 		return fail_request(qp, sq, &wqe);
 	if (sq->overflows)
 		return overflow_cq(qp, sq);
-	if (sq->recv_by && !sq->stalled_by) {
+	if (sq->by.recv && !sq->by.stalled) {
 		failed = fail_recv(qp, sq, op);
 		if (failed != PASS)
 			return failed;
 	}
-	if (sq->nak_by && !sq->stalled_by)
+	if (sq->by.nak && !sq->by.stalled)
 		return out_of_sequence(qp, sq, &wqe);
-	if (sq->rnr_by && !sq->stalled_by)
+	if (sq->by.rnr && !sq->by.stalled)
 		return not_ready(qp, sq, &wqe);
 	if (has_no_try_left(qp) || pvr_fault_is_lost(sq))
 		return lose(qp, op, &wqe);

@@ -37,6 +37,16 @@ struct pvr_fault_use {
 	struct pvr_fault_state state;
 };
 
+/* The rules of faults that the request at the head still has: 1 + index in uses[], or 0. */
+struct pvr_fault_by {
+	uint8_t recv; /* the responder's receive request fails */
+	uint8_t rnr; /* the next try gets an RNR NAK */
+	uint8_t nak; /* the next try gets a NAK for a sequence error */
+	uint8_t stalled; /* the peer does not answer */
+	uint8_t port; /* the port goes down before the request */
+	uint8_t overtaken, copied; /* the next datagram overtakes this one; it is doubled */
+};
+
 /* The state of a queue pair. */
 struct pvr_fault_sq {
 	uint8_t slots; /* of uses[], allocated */
@@ -47,17 +57,12 @@ struct pvr_fault_sq {
 	bool may_pass; /* this try of it is not lost */
 	uint32_t head; /* sq.head of the request */
 	uint16_t status; /* of its failure, or PVRDMA_WC_SUCCESS */
-	uint8_t recv_by; /* 1 + index in uses[]: the responder's receive request fails; 0: not */
 	bool overflows; /* its completion finds a full CQ */
-	uint8_t rnr_by; /* 1 + index in uses[]: its next try gets an RNR NAK; 0: it does not */
-	uint8_t nak_by; /* likewise for a NAK for a sequence error */
-	uint8_t stalled_by; /* likewise: the peer does not answer */
-	uint8_t port_by; /* likewise: the port goes down before it */
+	struct pvr_fault_by by;
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
 	struct pvr_flips flips; /* its damage; qp->flips if there is some */
 	/* Of a datagram. */
-	uint8_t overtaken_by, copied_by; /* as rnr_by: the next one overtakes it; it is doubled */
 	bool has_waited; /* for the one that overtakes it */
 	struct pvr_ud_treatment treatment; /* if may_pass */
 	struct pvr_ud_held *held; /* overtaken by the datagram at the head; or NULL */

@@ -134,11 +134,7 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 		memcpy(sq, before, sizeof(*before));
 	sq->slots = (uint8_t)num;
 	sq->num = 0;
-	sq->rnr_by = 0;
-	sq->nak_by = 0;
-	sq->stalled_by = 0;
-	sq->recv_by = 0;
-	sq->port_by = 0;
+	sq->by = (struct pvr_fault_by){ 0 };
 	sq->applies = UINT64_MAX;
 	/* A datagram has its destination, which is compared again. */
 	if (!pvr_qp_is_connected(qp))

@@ -11,7 +11,7 @@
 /* Return: whether the datagram at the head waits for the one that overtakes it. */
 static bool awaits_next(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint32_t posted)
 {
-	if (!sq->overtaken_by || sq->held || sq->has_waited || posted > 1)
+	if (!sq->by.overtaken || sq->held || sq->has_waited || posted > 1)
 		return false;
 	sq->has_waited = true;
 	pvr_requester_await(qp, OVERTAKE_WAIT_NS);
@@ -32,16 +32,16 @@ static void treat(struct pvr_fault_sq *sq, uint32_t posted)
 		sq->treatment.copies = 0;
 		return;
 	}
-	if (sq->recv_by) {
-		fault = sq->uses[sq->recv_by - 1].fault;
+	if (sq->by.recv) {
+		fault = sq->uses[sq->by.recv - 1].fault;
 		sq->treatment.recv_status = fault->rule.recv_status;
 		pvr_fault_count(&fault->injected[PVR_FAULT_RECV_ERROR]);
 	}
-	if (sq->copied_by) {
+	if (sq->by.copied) {
 		sq->treatment.copies = 2;
-		pvr_fault_count(&sq->uses[sq->copied_by - 1].fault->injected[PVR_FAULT_DUPLICATE]);
+		pvr_fault_count(&sq->uses[sq->by.copied - 1].fault->injected[PVR_FAULT_DUPLICATE]);
 	}
-	sq->treatment.holds = sq->overtaken_by && !sq->held && posted > 1;
+	sq->treatment.holds = sq->by.overtaken && !sq->held && posted > 1;
 }
 
 /* Return: whether the datagram at the head is executed now. */
@@ -99,7 +99,7 @@ static enum pvr_quantum completed(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	sq->treatment.held = NULL;
 	if (overtaken) {
 		sq->held = overtaken;
-		pvr_fault_count(&sq->uses[sq->overtaken_by - 1].fault->injected[PVR_FAULT_REORDER]);
+		pvr_fault_count(&sq->uses[sq->by.overtaken - 1].fault->injected[PVR_FAULT_REORDER]);
 		return result;
 	}
 	sq->releases = sq->held;
