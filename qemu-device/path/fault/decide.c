@@ -144,17 +144,16 @@ static void decide_datagram(struct pvr_fault_sq *sq, uint8_t i)
 		sq->by.copied = i + 1;
 }
 
-bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq)
+void pvr_fault_set_port_down(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 {
 	struct pvr_fault *fault;
 
 	if (!sq->by.port)
-		return false;
+		return;
 	fault = sq->uses[sq->by.port - 1].fault;
 	sq->by.port = 0;
 	pvr_fault_count(&fault->injected[PVR_FAULT_PORT_DOWN]);
 	pvr_port_down_for(qp->adapter, fault->rule.port_down_ns);
-	return true;
 }
 
 void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op,

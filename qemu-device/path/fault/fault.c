@@ -313,7 +313,7 @@ static enum decision decide(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 		pvr_requester_await(qp, sq->due - now);
 		return STOP;
 	}
-	pvr_fault_downs_port(qp, sq);
+	pvr_fault_set_port_down(qp, sq);
 	if (sq->status)
 		return fail_request(qp, sq, &wqe);
 	if (sq->overflows)

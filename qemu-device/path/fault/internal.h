@@ -90,8 +90,8 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 		     uint32_t posted);
 /* Return: bytes of the request at the head; the path behind refuses it if they are too many. */
 uint64_t pvr_fault_length(const struct pvr_qp *qp);
-/* Set the port down if a fault of the request at the head does that. Return: whether it did. */
-bool pvr_fault_downs_port(struct pvr_qp *qp, struct pvr_fault_sq *sq);
+/* Set the port down if a fault of the request at the head does that. */
+void pvr_fault_set_port_down(struct pvr_qp *qp, struct pvr_fault_sq *sq);
 /* Return: whether this try of the request at the head is lost. */
 bool pvr_fault_is_lost(struct pvr_fault_sq *sq);
 

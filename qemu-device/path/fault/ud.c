@@ -67,7 +67,7 @@ static bool decide(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint32_t posted)
 		pvr_requester_await(qp, sq->due - now);
 		return false;
 	}
-	pvr_fault_downs_port(qp, sq);
+	pvr_fault_set_port_down(qp, sq);
 	if (sq->status || sq->overflows) {
 		pvr_fault_fail(qp, sq, &wqe);
 		return false;
