@@ -2,7 +2,7 @@
 /* Limits of adapters and fabrics, and weights (rdma/shaper.h). */
 #include "core/bucket.h"
 #include "core/objects.h"
-#include "ends.h"
+#include "faults.h"
 
 TEST_EXT(PVR_EXT_UC | PVR_EXT_RESIZE)
 
@@ -194,6 +194,16 @@ TEST(deep, test_idle_adapter_saves_its_burst)
 	fg_run(env->host);
 	/* And the quantum after the last saved byte. */
 	assert_in_range(sent_messages(env->g[0]), 128, 128 + 8);
+}
+
+/* A quantum of 1 ms has 4096 bytes here, and no time passes for another one. */
+TEST(deep, test_quantum_of_a_queue_pair_with_a_fault_ends_at_the_limit)
+{
+	add(env, "from=vm1 error=GENERAL_ERR,after=1000");
+	limit(env->g[0], 1000000, 0);
+	fill(&env->a, &env->b, PVRDMA_WR_RDMA_WRITE, 512);
+	fg_run(env->host);
+	assert_int_equal(sent_bytes(env->g[0]), 4096);
 }
 
 TEST(deep, test_default_burst_is_ten_milliseconds)

@@ -399,7 +399,7 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 		result = send_one(qp, sq, max);
 		/* A long message has its other fragments in the next quantum. */
 		if (!pvr_fault_is_sending(qp) || qp->sq_offset ||
-		    *sent - before >= PVR_QUANTUM_BYTES)
+		    *sent - before >= qp->adapter->quantum_bytes)
 			break;
 	}
 	return result;

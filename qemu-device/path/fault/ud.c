@@ -146,7 +146,7 @@ enum pvr_quantum pvr_fault_run_ud(struct pvr_qp *qp)
 		return pvr_ud_run_treated(qp, left, NULL);
 	for (; left && result == PVR_QUANTUM_MORE; left--) {
 		result = run_one(qp, sq);
-		if (!pvr_fault_is_sending(qp) || *sent - before >= PVR_QUANTUM_BYTES)
+		if (!pvr_fault_is_sending(qp) || *sent - before >= qp->adapter->quantum_bytes)
 			break;
 	}
 	return result;
