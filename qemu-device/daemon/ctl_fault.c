@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/json_put.h"
+
 #define LINE_MAX_BYTES 1024
 #define LINES_MAX 256
-
-static void put_string(struct json_object *obj, const char *key, const char *value)
-{
-	json_object_object_add(obj, key, json_object_new_string(value));
-}
 
 /* --------------------------------------------------------------------------- add */
 
@@ -32,7 +29,7 @@ static bool add(struct json_object *request, char **args, int num, const char *w
 	char text[LINE_MAX_BYTES] = "";
 	int i;
 
-	put_string(request, "command", "fault-add");
+	put_text(request, "command", "fault-add");
 	json_object_object_add(request, "faults", list);
 	if (*words && !append(text, sizeof(text), words, err))
 		return false;
@@ -89,7 +86,7 @@ static bool load(struct json_object *request, char **args, int num, const char *
 	FILE *file;
 	bool ok;
 
-	put_string(request, "command", "fault-add");
+	put_text(request, "command", "fault-add");
 	json_object_object_add(request, "faults", list);
 	file = fopen(args[0], "re");
 	if (!file)
@@ -104,16 +101,16 @@ static bool load(struct json_object *request, char **args, int num, const char *
 static bool list(struct json_object *request, char **args, int num, const char *words,
 		 struct pvr_error *err)
 {
-	put_string(request, "command", "fault-list");
+	put_text(request, "command", "fault-list");
 	return true;
 }
 
 static bool clear(struct json_object *request, char **args, int num, const char *words,
 		  struct pvr_error *err)
 {
-	put_string(request, "command", "fault-clear");
+	put_text(request, "command", "fault-clear");
 	if (num)
-		put_string(request, "id", args[0]);
+		put_text(request, "id", args[0]);
 	return true;
 }
 

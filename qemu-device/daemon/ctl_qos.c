@@ -8,11 +8,7 @@
 
 #include "daemon/ctl_print.h"
 #include "daemon/json_get.h"
-
-static void put_string(struct json_object *obj, const char *key, const char *value)
-{
-	json_object_object_add(obj, key, json_object_new_string(value));
-}
+#include "daemon/json_put.h"
 
 /* ------------------------------------------------------------------------- request */
 
@@ -29,7 +25,7 @@ static bool put_setting(struct json_object *request, const char *word, struct pv
 	snprintf(key, sizeof(key), "%.*s", (int)(value - word), word);
 	if (!strcmp(key, "command") || !strcmp(key, "name") || !strcmp(key, "fabric"))
 		return pvr_fail(err, "there is no setting '%s'", key);
-	put_string(request, key, value + 1);
+	put_text(request, key, value + 1);
 	return true;
 }
 
@@ -42,14 +38,14 @@ bool pvr_ctl_qos_request(struct json_object *request, char **args, int num, cons
 	if (!num || strcmp(args[0], "set") != 0)
 		return pvr_fail(err, "unknown command 'qos %.64s', see pvrdmactl --help",
 				num ? args[0] : "--fabric");
-	put_string(request, "command", "qos-set");
+	put_text(request, "command", "qos-set");
 	if (*words) {
 		if (strncmp(words, fabric, strlen(fabric)) || strchr(words, ' '))
 			return pvr_fail(err, "'qos set' has no options --from, --to, --qp, --seed, "
 					     "and one --fabric");
-		put_string(request, "fabric", words + strlen(fabric));
+		put_text(request, "fabric", words + strlen(fabric));
 	} else if (num > 1) {
-		put_string(request, "name", args[i++]);
+		put_text(request, "name", args[i++]);
 	}
 	if (i >= num)
 		return pvr_fail(err, "'qos set' needs an adapter or --fabric, and a setting, see "
