@@ -137,21 +137,9 @@ static bool change_fabric(struct pvr_daemon *daemon, struct json_object *args, c
 	return !ret || pvr_fail(err, "out of memory");
 }
 
-/* Return: NULL if @key is missing or is no string. */
-static const char *text_of(struct json_object *args, const char *key)
+bool pvr_qos_change(struct pvr_daemon *daemon, struct json_object *args, const char *name,
+		    const char *fabric, struct pvr_error *err)
 {
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(args, key, &value) ||
-	    !json_object_is_type(value, json_type_string))
-		return NULL;
-	return json_object_get_string(value);
-}
-
-bool pvr_qos_change(struct pvr_daemon *daemon, struct json_object *args, struct pvr_error *err)
-{
-	const char *name = text_of(args, "name"), *fabric = text_of(args, "fabric");
-
 	if (!name == !fabric)
 		return pvr_fail(err,
 				"the request has not exactly one of \"name\" and \"fabric\": give "

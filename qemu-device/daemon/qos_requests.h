@@ -14,9 +14,10 @@ void pvr_put_fabric_qos(const struct pvr_daemon *daemon, struct json_object *rep
 
 /*
  * Change the settings that @args has: "rate", "messages", "burst" and "weight" of the adapter
- * "name", or of the fabric "fabric". All or none. Return: false with @err filled.
+ * @name, or of @fabric; one of them is NULL. All or none. Return: false with @err filled.
  */
-bool pvr_qos_change(struct pvr_daemon *daemon, struct json_object *args, struct pvr_error *err);
+bool pvr_qos_change(struct pvr_daemon *daemon, struct json_object *args, const char *name,
+		    const char *fabric, struct pvr_error *err);
 
 /* Apply the settings of fabrics. No worker runs yet. */
 bool pvr_qos_start(struct pvr_daemon *daemon, const struct pvr_settings *settings,

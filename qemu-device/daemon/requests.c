@@ -490,7 +490,8 @@ static bool run_qos(struct request *request)
 
 static bool run_qos_set(struct request *request)
 {
-	return pvr_qos_change(request->daemon, request->args, &request->err);
+	return pvr_qos_change(request->daemon, request->args, text_arg(request, "name"),
+			      text_arg(request, "fabric"), &request->err);
 }
 
 static bool run_reload(struct request *request)
