@@ -114,9 +114,11 @@ static bool set_interrupts(struct pvr_adapter_settings *adapter, const char *val
 	return pvr_fail(err, "interrupts '%s' is neither msix nor msi", value);
 }
 
+static const char eth_prefix[] = "eth:";
+
 static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
-	static const char unix_prefix[] = "unix:", eth_prefix[] = "eth:";
+	static const char unix_prefix[] = "unix:";
 	char path[PVR_PATH_MAX];
 	size_t len;
 
@@ -136,6 +138,13 @@ static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, st
 		return pvr_fail(err, "'%s' is no name of a network interface", value + len);
 	snprintf(adapter->wire, sizeof(adapter->wire), "%s", value);
 	return true;
+}
+
+const char *pvr_adapter_interface(const struct pvr_adapter_settings *adapter)
+{
+	size_t len = strlen(eth_prefix);
+
+	return strncmp(adapter->wire, eth_prefix, len) ? NULL : adapter->wire + len;
 }
 
 static bool set_wire_ecn(struct pvr_adapter_settings *adapter, const char *value,
@@ -302,7 +311,7 @@ bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, stru
 				adapter->name);
 	if (adapter->wire_ecn && !adapter->wire[0])
 		return pvr_fail(err, "adapter '%s': wire-ecn=on needs a wire", adapter->name);
-	if (adapter->wire_gso == PVR_SEGMENT_GSO_ON && strncmp(adapter->wire, "eth:", 4) != 0)
+	if (adapter->wire_gso == PVR_SEGMENT_GSO_ON && !pvr_adapter_interface(adapter))
 		return pvr_fail(err, "adapter '%s': wire-gso=on needs wire=eth:INTERFACE",
 				adapter->name);
 	return check_roce(adapter, err) && check_qos(adapter, err);

@@ -63,6 +63,8 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 bool pvr_adapter_is_user_number(const char *value);
 /* Return: false with @err filled if a required setting is missing. */
 bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err);
+/* Return: the network interface of wire=eth:INTERFACE, or NULL. */
+const char *pvr_adapter_interface(const struct pvr_adapter_settings *adapter);
 /* Calls @each for each KEY=VALUE of PVR_ADAPTER_SYNTAX until it returns false. */
 bool pvr_adapter_words(const char *text,
 		       bool (*each)(void *opaque, const char *key, const char *value,

@@ -19,8 +19,6 @@
 #define WORDS_MAX 32
 #define LINE_MAX_BYTES 256
 
-static const char eth_prefix[] = "eth:";
-
 /* Standard output is libvirt's: it reads the domain's new XML from there. */
 static bool run(char *const words[], const char *line, struct pvr_error *err)
 {
@@ -97,10 +95,10 @@ static bool add_rule(const char *tap, const char *bridge, unsigned int pref, con
 bool pvr_ctl_redirect(xmlDoc *doc, const struct pvr_adapter_settings *settings,
 		      struct pvr_error *err)
 {
-	const char *bridge = settings->wire + strlen(eth_prefix);
+	const char *bridge = pvr_adapter_interface(settings);
 	char tap[PVR_DOMAIN_TEXT], line[LINE_MAX_BYTES];
 
-	if (strncmp(settings->wire, eth_prefix, strlen(eth_prefix)) != 0 || !is_bridge(bridge))
+	if (!bridge || !is_bridge(bridge))
 		return true;
 	if (!find_tap(doc, settings, tap, err))
 		return false;
