@@ -54,6 +54,13 @@ static bool is_mac_text(const char *text)
 	return !text[i];
 }
 
+const char *pvr_mac_text(const uint8_t mac[6], char text[PVR_MAC_TEXT])
+{
+	snprintf(text, PVR_MAC_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5]);
+	return text;
+}
+
 static bool set_mac(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
 	static const uint8_t zero[6];

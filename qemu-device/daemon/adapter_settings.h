@@ -52,6 +52,11 @@ bool pvr_set_fabric_name(char to[PVR_NAME_MAX], const char *name, struct pvr_err
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
+#define PVR_MAC_TEXT 18
+
+/* Return: @text, such as "52:54:00:12:34:56". */
+const char *pvr_mac_text(const uint8_t mac[6], char text[PVR_MAC_TEXT]);
+
 /*
  * "name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "memory", "object-memory",
  * "worker", "wire", "wire-gso", "wire-ecn", "user", "interrupts", or a key of pvr_qos_set(). A

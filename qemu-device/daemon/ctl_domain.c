@@ -160,12 +160,9 @@ static xmlDoc *read_domain(const char *path, struct pvr_error *err)
 
 static xmlDoc *example(const struct pvr_domain_adapter *adapter, struct pvr_error *err)
 {
-	const uint8_t *mac = adapter->settings.mac;
-	char text[sizeof(EXAMPLE) + 18], mac_text[18];
+	char text[sizeof(EXAMPLE) + PVR_MAC_TEXT], mac[PVR_MAC_TEXT];
 
-	snprintf(mac_text, sizeof(mac_text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
-		 mac[2], mac[3], mac[4], mac[5]);
-	snprintf(text, sizeof(text), EXAMPLE, mac_text);
+	snprintf(text, sizeof(text), EXAMPLE, pvr_mac_text(adapter->settings.mac, mac));
 	return pvr_domain_parse(text, strlen(text), "the example", err);
 }
 

@@ -178,19 +178,13 @@ static bool check_pieces(xmlNode *root, const char *name, struct pvr_error *err)
 	return true;
 }
 
-static void mac_text(const uint8_t mac[6], char text[18])
-{
-	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-		 mac[5]);
-}
-
 xmlNode *pvr_domain_nic(xmlDoc *doc, const uint8_t mac[6])
 {
 	xmlNode *devices = pvr_domain_child(xmlDocGetRootElement(doc), "devices");
 	xmlNode *node = pvr_domain_child(devices, "interface");
-	char wanted[18], found[PVR_DOMAIN_TEXT];
+	char wanted[PVR_MAC_TEXT], found[PVR_DOMAIN_TEXT];
 
-	mac_text(mac, wanted);
+	pvr_mac_text(mac, wanted);
 	for (; node; node = pvr_domain_next(node))
 		if (pvr_domain_attr(pvr_domain_child(node, "mac"), "address", found,
 				    sizeof(found)) &&
@@ -201,15 +195,14 @@ xmlNode *pvr_domain_nic(xmlDoc *doc, const uint8_t mac[6])
 
 static bool check_nic(xmlDoc *doc, const char *name, const uint8_t mac[6], struct pvr_error *err)
 {
-	char wanted[18];
+	char wanted[PVR_MAC_TEXT];
 
 	if (pvr_domain_nic(doc, mac))
 		return true;
-	mac_text(mac, wanted);
 	return pvr_fail(err,
 			"domain '%s' has no <interface> with <mac address='%s'/>, the MAC address "
 			"of the adapter: both need the same one",
-			name, wanted);
+			name, pvr_mac_text(mac, wanted));
 }
 
 bool pvr_domain_check(xmlDoc *doc, const uint8_t mac[6], struct pvr_error *err)

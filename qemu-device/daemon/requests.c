@@ -112,11 +112,9 @@ static bool need_range(struct request *request, size_t num, size_t max, struct r
 
 static void put_mac(struct json_object *obj, const uint8_t *mac)
 {
-	char text[18];
+	char text[PVR_MAC_TEXT];
 
-	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
-		 mac[3], mac[4], mac[5]);
-	put_text(obj, "mac", text);
+	put_text(obj, "mac", pvr_mac_text(mac, text));
 }
 
 static void put_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_t gid_type)

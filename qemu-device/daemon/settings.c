@@ -165,6 +165,8 @@ static const char *fabric_of(const struct pvr_adapter_settings *adapter)
 static bool collides(const struct pvr_adapter_settings *a, const struct pvr_adapter_settings *b,
 		     struct pvr_error *err)
 {
+	char mac[PVR_MAC_TEXT];
+
 	if (!strcmp(a->name, b->name))
 		return !pvr_fail(err, "two adapters are named '%s'", a->name);
 	if (!strcmp(a->socket, b->socket))
@@ -172,11 +174,9 @@ static bool collides(const struct pvr_adapter_settings *a, const struct pvr_adap
 				 b->name, a->socket);
 	if (!memcmp(a->mac, b->mac, sizeof(a->mac)) && !strcmp(fabric_of(a), fabric_of(b)))
 		return !pvr_fail(err,
-				 "adapters '%s' and '%s' have the same MAC "
-				 "%02x:%02x:%02x:%02x:%02x:%02x: it must be that of "
+				 "adapters '%s' and '%s' have the same MAC %s: it must be that of "
 				 "each one's NIC",
-				 a->name, b->name, a->mac[0], a->mac[1], a->mac[2], a->mac[3],
-				 a->mac[4], a->mac[5]);
+				 a->name, b->name, pvr_mac_text(a->mac, mac));
 	return false;
 }
 
