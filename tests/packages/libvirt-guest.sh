@@ -93,7 +93,7 @@ served()
 	wait "$pid"
 }
 
-# Reports of the kernel, less those of a device that was removed in use.
+# The kernel has reported no error of its own.
 no_complaint()
 {
 	! dmesg | grep -E 'WARNING|BUG|Oops|Call Trace'

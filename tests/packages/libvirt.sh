@@ -221,8 +221,8 @@ rule "ibv_rc_pingpong between two domains"
 [ "$(stat -c '%G %a' /run/pvrdma/vm1.sock)" = "kvm 770" ] || fail "$(ls -l /run/pvrdma)"
 pvrdmactl add-adapter "name=other,socket=/run/pvrdma/other.sock,mac=52:54:00:12:34:99,user=$user"
 served_by_pvrdmad $user kvm || fail "$user cannot use an adapter with user=$user"
-! served_by_pvrdmad nobody kvm || fail "nobody of the group kvm uses an adapter with user=$user"
-! served_by_pvrdmad nobody nogroup || fail "nobody uses an adapter"
+! served_by_pvrdmad nobody kvm || fail "pvrdmad answers the user nobody of the group kvm at an adapter with user=$user"
+! served_by_pvrdmad nobody nogroup || fail "pvrdmad answers the user nobody of the group nogroup"
 pvrdmactl remove-adapter other
 rule "libvirt's user connects, and no other user"
 case $(virsh --version) in
