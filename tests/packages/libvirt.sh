@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # libvirt.sh CACHE EMULATOR IMAGE CLOCK TIMES: runs in a clean root with libvirtd. Installs pvrdmad of /debs, and does what
-# docs/libvirt.md says with two domains, whose parts are in /work. The commands of the document are /work/doc/NAME. The
+# docs/libvirt.md says with two domains, whose parts are in /job. The commands of the document are /job/doc/NAME. The
 # device is unplugged and plugged in TIMES times under traffic. Prints lines "ok RULE"; the first failure ends it.
 set -eu
 daemon=
@@ -19,7 +19,7 @@ more=
 fail()
 {
 	echo "FAILED: $*"
-	for file in /var/log/libvirt/qemu/*.log /work/*.console /tmp/libvirtd.log; do
+	for file in /var/log/libvirt/qemu/*.log /job/*.console /tmp/libvirtd.log; do
 		[ ! -e "$file" ] || { echo "== $file"; tail -n 25 "$file"; }
 	done
 	exit 1
@@ -58,20 +58,20 @@ doc()
 	vm1) mac=52:54:00:12:34:56 ;;
 	*) mac=52:54:00:12:34:57 ;;
 	esac
-	sed "s/vm1/${2:-vm1}/g; s/52:54:00:12:34:56/$mac$more/" "/work/doc/$1" >/tmp/command
+	sed "s/vm1/${2:-vm1}/g; s/52:54:00:12:34:56/$mac$more/" "/job/doc/$1" >/tmp/command
 	sh -e /tmp/command
 }
 
 # The answer of a domain to the command before.
 answer()
 {
-	timeout 200 sh -c 'read -r status && [ "$status" = 0 ]' <"/work/$1.out" || fail "$1: ${2:-set up} failed"
+	timeout 200 sh -c 'read -r status && [ "$status" = 0 ]' <"/job/$1.out" || fail "$1: ${2:-set up} failed"
 }
 
 # guest DOMAIN COMMAND: see libvirt-guest.sh.
 guest()
 {
-	echo "$2" >"/work/$1.in"
+	echo "$2" >"/job/$1.in"
 	answer "$1" "$2"
 }
 
@@ -82,9 +82,9 @@ define()
 	1) side=client ;;
 	2) side=server ;;
 	esac
-	[ -p "/work/vm$1.in" ] || mkfifo -m 666 "/work/vm$1.in" "/work/vm$1.out"
+	[ -p "/job/vm$1.in" ] || mkfifo -m 666 "/job/vm$1.in" "/job/vm$1.out"
 	sed "s|NAME|vm$1|; s|EMULATOR|$emulator|; s|IMAGE|$image|; s|SIDE|$side|; s|5ADDRESS|5$((5 + $1))|; s|CLOCK|$clock|
-		s|NODE|$1|; s|/work/NAME|/work/vm$1|" /tests/libvirt-domain.xml >"/tmp/new.xml"
+		s|NODE|$1|; s|/job/NAME|/job/vm$1|" /tests/libvirt-domain.xml >"/tmp/new.xml"
 	virsh --quiet define /tmp/new.xml
 }
 
@@ -143,14 +143,14 @@ pingpong()
 	guest vm1 served
 }
 
-# The folders of the cache, and /work, are also for libvirt's user.
+# The folders of the cache, and /job, are also for libvirt's user.
 folder=$cache
 while [ "$folder" != / ]; do
 	chmod o+x "$folder" 2>/dev/null || true
 	folder=${folder%/*}
 	folder=${folder:-/}
 done
-chmod 755 /work
+chmod 755 /job
 mkdir -p /sys /run/lock
 mount -t sysfs sys /sys
 {
@@ -257,7 +257,7 @@ rule "$times times unplugged and plugged in by virsh under traffic"
 # ------------------------------------------------------------------------------ migration and save
 
 refusal="'pvrdma-is-plugged' does not support live migration"
-refused "$refusal" virsh save vm1 /work/saved
+refused "$refusal" virsh save vm1 /job/saved
 refused error: virsh snapshot-create vm1
 [ "$(virsh domstate vm1)" = running ] || fail "vm1 is $(virsh domstate vm1)"
 pingpong
@@ -275,19 +275,19 @@ unplug()
 save_and_restore()
 {
 	unplug
-	virsh --quiet save --xml unplugged.xml vm1 /work/saved
+	virsh --quiet save --xml unplugged.xml vm1 /job/saved
 	until_true 20 has_no_adapter vm1
-	virsh --quiet restore --bypass-cache /work/saved
+	virsh --quiet restore --bypass-cache /job/saved
 	has_adapter vm1 || fail "$(pvrdmactl adapters)"
 	doc plug
 	doc guard
 	pingpong
 	guest vm1 no_complaint
-	refused "$refusal" virsh save vm1 /work/saved
+	refused "$refusal" virsh save vm1 /job/saved
 	rule "a domain is saved without its device, restored, and gets the device back"
 	doc unguard vm2
-	virsh --quiet save vm2 /work/saved2
-	refused 'cannot migrate, save or restore the RDMA device' virsh restore /work/saved2
+	virsh --quiet save vm2 /job/saved2
+	refused 'cannot migrate, save or restore the RDMA device' virsh restore /job/saved2
 	rule "the hook refuses to restore a domain with its device"
 }
 
@@ -295,7 +295,7 @@ case $(virsh --version) in
 # It calls QEMU 11.1's "migrate" with a parameter that was removed, for each VM.
 9.*)
 	unplug
-	refused "Parameter 'detach' is unexpected" virsh save --xml unplugged.xml vm1 /work/saved
+	refused "Parameter 'detach' is unexpected" virsh save --xml unplugged.xml vm1 /job/saved
 	virsh --quiet destroy vm2
 	;;
 *) save_and_restore ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Runs in a clean root with SELinux's policy of Debian: builds the module of /selinux by the commands of docs/libvirt.md in
-# /work, and searches the policy with it. Prints lines "ok RULE"; the first failure ends it.
+# /job, and searches the policy with it. Prints lines "ok RULE"; the first failure ends it.
 set -eu
 
 fail()
@@ -29,7 +29,7 @@ semodule()
 {
 	/usr/sbin/semodule --noreload --store default "$@"
 }
-. /work/commands
+. /job/commands
 semodule --list-modules | grep -q '^pvrdma' || fail "$(semodule --list-modules)"
 rule "the module is built and installed"
 policy=$(ls /etc/selinux/default/policy/policy.*)

@@ -95,7 +95,7 @@ def results(tmp_path_factory):
     (tools / "docker").write_text(DOCKER)
     (tools / "docker").chmod(0o755)
     done = root_runner(packages, "lab")("lab.sh", str(CACHE), *map(str, range(len(scripts))),
-                                        binds=[f"{CACHE}:{CACHE}", f"{CI}:/ci", f"{tools}:/tools", f"{work}:/work"])
+                                        binds=[f"{CACHE}:{CACHE}", f"{CI}:/ci", f"{tools}:/tools", f"{work}:/job"])
     assert done.returncode == 0, done.stdout
     return {name: (int((work / f"{number}.status").read_text()), (work / f"{number}.out").read_text())
             for number, name in enumerate(scripts)}

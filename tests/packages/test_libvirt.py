@@ -116,7 +116,7 @@ def output(packages, tmp_path_factory):
     found = lay_out_domain(work)
     cache = found.image.parents[1]
     tarball = output_of(ROOT / "scripts" / "fetch" / "root", packages.suite, "libvirt")
-    command = [BUILD / "in-root", "--bind", f"{packages.folder}:/debs", "--bind", f"{HERE}:/tests", "--bind", f"{work}:/work",
+    command = [BUILD / "in-root", "--bind", f"{packages.folder}:/debs", "--bind", f"{HERE}:/tests", "--bind", f"{work}:/job",
                "--bind", f"{cache}:{cache}", tarball, "sh", "/tests/libvirt.sh", cache, found.qemu, found.image, clock(), TIMES]
     with open(work / "output", "w+", encoding="utf-8") as file:
         child = process.spawn(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)

@@ -16,7 +16,7 @@ def test_module_lets_only_libvirt_connect(tmp_path):
     commands, = re.findall(r"^( {4}cp /usr/share/pvrdmad/selinux/.*\n(?: {4}.*\n)+)", DOCUMENT, re.M)
     (tmp_path / "commands").write_text(commands)
     tarball = output_of(ROOT / "scripts" / "fetch" / "root", "bookworm", "selinux")
-    done = subprocess.run([BUILD / "in-root", "--bind", f"{ROOT}/packaging/selinux:/selinux", "--bind", f"{tmp_path}:/work",
+    done = subprocess.run([BUILD / "in-root", "--bind", f"{ROOT}/packaging/selinux:/selinux", "--bind", f"{tmp_path}:/job",
                            "--bind", f"{pathlib.Path(__file__).parent}:/tests", tarball, "sh", "/tests/selinux.sh"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
