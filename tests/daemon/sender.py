@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """A guest that sends: a UD queue pair in RTS, whose datagrams are dropped, and its completion queue."""
 
+import contextlib
 import struct
 
 import vfio_user as v
@@ -79,3 +80,12 @@ class Sender:
     def close(self):
         self.words.release()
         self.guest.close()
+
+
+@contextlib.contextmanager
+def sender_at(path):
+    """A guest with a queue pair at this socket."""
+    with v.attach(path) as client:
+        sender = Sender(client)
+        yield sender
+        sender.close()

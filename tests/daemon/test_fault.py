@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon_process import PATIENCE, PVRDMACTL, PVRDMAD, wait_until
-from sender import Sender
-from vfio_user import attach
+from sender import sender_at
 
 VERIFY = Path(PVRDMAD).parent / "tests/hosts/hosts_verify"
 
@@ -24,10 +23,8 @@ def faulty(start_daemon):
 @pytest.fixture
 def attached(faulty):
     """A guest at node1 with a queue pair."""
-    with attach(faulty.socket(1)) as client:
-        sender = Sender(client)
-        yield sender
-        sender.close()
+    with sender_at(faulty.socket(1)) as made:
+        yield made
 
 
 def ctl(*args):

@@ -9,8 +9,7 @@ import pytest
 
 from daemon_idle import cpu, sleeps
 from daemon_process import wait_until
-from sender import WQES, Sender
-from vfio_user import attach
+from sender import WQES, sender_at
 
 ADAPTER = "[adapter node1]\nsocket = {folder}/a1\nmac = 52:54:00:00:00:01\n"
 
@@ -18,10 +17,8 @@ ADAPTER = "[adapter node1]\nsocket = {folder}/a1\nmac = 52:54:00:00:00:01\n"
 @pytest.fixture
 def sender(daemon):
     """A guest at node1 with a queue pair."""
-    with attach(daemon.socket(1)) as client:
-        sender = Sender(client)
-        yield sender
-        sender.close()
+    with sender_at(daemon.socket(1)) as made:
+        yield made
 
 
 def qos_of(daemon, name="node1"):
