@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Contexts, protection domains and XRC domains: their commands. */
 #include <errno.h>
+#include <string.h>
 
 #include "core/charge.h"
 #include "core/state.h"
@@ -191,6 +192,31 @@ void pvr_state_enter(struct pvr_codec *codec, struct pvr_table *table, void *obj
 						 : "is out of range");
 }
 
+struct pvr_uc *pvr_state_get_uc(struct pvr_codec *codec, uint32_t handle)
+{
+	struct pvr_uc *uc = codec->err ? NULL : pvr_uc_get(codec->adapter, handle);
+
+	if (!uc)
+		pvr_codec_fault(codec, -EINVAL, "context %u does not exist", handle);
+	return uc;
+}
+
+/* Enter a copy of an object that needs no more than its fields. Return: the copy; NULL: a fault. */
+static void *enter_copy(struct pvr_codec *codec, struct pvr_table *table, const void *fields,
+			size_t size, uint32_t handle)
+{
+	void *object = pvr_state_alloc(codec, size);
+
+	if (!object)
+		return NULL;
+	memcpy(object, fields, size);
+	pvr_state_enter(codec, table, object, handle);
+	if (!codec->err)
+		return object;
+	pvr_charge_free(codec->adapter, object, size);
+	return NULL;
+}
+
 static void uc_fields(struct pvr_codec *codec, struct pvr_uc *uc)
 {
 	pvr_codec_u32_max(codec, "handle", &uc->handle, PVR_MAX_UAR - 1);
@@ -221,14 +247,8 @@ void pvr_uc_load(struct pvr_codec *codec)
 	}
 	if (!codec->err && (!fields.uar || adapter->uar[fields.uar]))
 		pvr_codec_fault(codec, -EINVAL, "doorbell page %u has an owner", fields.uar);
-	uc = pvr_state_alloc(codec, sizeof(*uc));
-	if (!uc)
-		return;
-	*uc = fields;
-	pvr_state_enter(codec, &adapter->ucs, uc, uc->handle);
-	if (codec->err)
-		pvr_charge_free(adapter, uc, sizeof(*uc));
-	else
+	uc = enter_copy(codec, &adapter->ucs, &fields, sizeof(fields), fields.handle);
+	if (uc)
 		pvr_uc_init(adapter, uc, uc->uar);
 }
 
@@ -248,23 +268,12 @@ void pvr_pd_save(struct pvr_codec *codec, void *object)
 
 void pvr_pd_load(struct pvr_codec *codec)
 {
-	struct pvr_adapter *adapter = codec->adapter;
-	struct pvr_pd fields = { 0 }, *pd;
+	struct pvr_pd fields = { 0 };
 	uint32_t context = 0;
 
 	pd_fields(codec, &fields, &context);
-	fields.uc = pvr_uc_get(adapter, context);
-	if (!fields.uc) {
-		pvr_codec_fault(codec, -EINVAL, "context %u does not exist", context);
-		return;
-	}
-	pd = pvr_state_alloc(codec, sizeof(*pd));
-	if (!pd)
-		return;
-	*pd = fields;
-	pvr_state_enter(codec, &adapter->pds, pd, pd->handle);
-	if (codec->err)
-		pvr_charge_free(adapter, pd, sizeof(*pd));
+	fields.uc = pvr_state_get_uc(codec, context);
+	enter_copy(codec, &codec->adapter->pds, &fields, sizeof(fields), fields.handle);
 }
 
 void pvr_xrcd_save(struct pvr_codec *codec, void *object)
@@ -277,18 +286,10 @@ void pvr_xrcd_save(struct pvr_codec *codec, void *object)
 void pvr_xrcd_load(struct pvr_codec *codec)
 {
 	struct pvr_adapter *adapter = codec->adapter;
-	struct pvr_xrcd *xrcd;
-	uint32_t handle;
+	struct pvr_xrcd fields = { .pd.uc = &adapter->kernel_uc };
 
-	pvr_codec_u32(codec, "handle", &handle);
+	pvr_codec_u32(codec, "handle", &fields.handle);
 	if (!(adapter->features & PVR_EXT_XRC))
 		pvr_codec_fault(codec, -EINVAL, "the driver does not use XRC");
-	xrcd = pvr_state_alloc(codec, sizeof(*xrcd));
-	if (!xrcd)
-		return;
-	xrcd->handle = handle;
-	xrcd->pd.uc = &adapter->kernel_uc;
-	pvr_state_enter(codec, &adapter->xrcds, xrcd, handle);
-	if (codec->err)
-		pvr_charge_free(adapter, xrcd, sizeof(*xrcd));
+	enter_copy(codec, &adapter->xrcds, &fields, sizeof(fields), fields.handle);
 }

@@ -337,9 +337,7 @@ void pvr_cq_load(struct pvr_codec *codec)
 	if (!cq)
 		return;
 	cq_refs(codec, cq, &context);
-	cq->uc = pvr_uc_get(codec->adapter, context);
-	if (!cq->uc)
-		pvr_codec_fault(codec, -EINVAL, "context %u does not exist", context);
+	cq->uc = pvr_state_get_uc(codec, context);
 	if (codec->err)
 		pvr_charge_free(codec->adapter, cq, sizeof(*cq));
 	else

@@ -141,6 +141,8 @@ void *pvr_state_alloc(struct pvr_codec *codec, size_t size);
 /* Enter a loaded object at its handle. */
 void pvr_state_enter(struct pvr_codec *codec, struct pvr_table *table, void *object,
 		     uint32_t handle);
+/* Return: the context of a loaded object; NULL: a fault. */
+struct pvr_uc *pvr_state_get_uc(struct pvr_codec *codec, uint32_t handle);
 
 /*
  * Regions, whose pages are in records of their own. @at is the position, initially 0.
