@@ -167,7 +167,8 @@ uint32_t pvr_mr_known_access(const struct pvr_adapter *adapter);
 
 /* ctrl/qp_cmd.c: the parts of CREATE_QP, for a queue pair that is loaded */
 int pvr_qp_check_create(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd);
-void pvr_qp_set_type(struct pvr_qp *qp, uint8_t type);
+/* Also which of its requests complete with a CQE, and which a program may post. */
+void pvr_qp_set_type(struct pvr_qp *qp, const struct pvr_cmd_create_qp *cmd);
 int pvr_qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
 		   struct pvr_qp *qp);
 void pvr_qp_use_rings(struct pvr_qp *qp, const struct pvr_cmd_create_qp *cmd);

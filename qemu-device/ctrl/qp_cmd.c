@@ -285,12 +285,14 @@ err_unmap:
 	return err;
 }
 
-void pvr_qp_set_type(struct pvr_qp *qp, uint8_t type)
+void pvr_qp_set_type(struct pvr_qp *qp, const struct pvr_cmd_create_qp *cmd)
 {
-	qp->type = type;
-	if (type == PVR_QPT_XRC_INI)
+	qp->sq_sig_all = cmd->sq_sig_all;
+	qp->user_ops = qp->adapter->features & PVR_EXT_USER_OPS && cmd->flags & PVR_QP_USER_OPS;
+	qp->type = cmd->qp_type;
+	if (qp->type == PVR_QPT_XRC_INI)
 		qp->xrc_role = PVR_XRC_INI;
-	else if (type == PVR_QPT_XRC_TGT)
+	else if (qp->type == PVR_QPT_XRC_TGT)
 		qp->xrc_role = PVR_XRC_TGT;
 	/* All rules of RC that XRC does not change apply. */
 	if (qp->xrc_role)
@@ -312,9 +314,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		return -ENOMEM;
 	qp->adapter = adapter;
 	LIST_INIT(&qp->groups);
-	pvr_qp_set_type(qp, cmd->qp_type);
-	qp->sq_sig_all = cmd->sq_sig_all;
-	qp->user_ops = adapter->features & PVR_EXT_USER_OPS && cmd->flags & PVR_QP_USER_OPS;
+	pvr_qp_set_type(qp, cmd);
 	err = qp_build(adapter, cmd, qp);
 	if (err) {
 		pvr_qp_free(qp);

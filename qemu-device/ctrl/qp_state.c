@@ -286,10 +286,8 @@ static bool qp_build(struct pvr_codec *codec, struct pvr_qp *qp)
 	pvr_codec_u32(codec, "handle", &qp->handle);
 	pvr_codec_u32(codec, "number", &qp->qpn);
 	create_fields(codec, &cmd);
-	pvr_qp_set_type(qp, cmd.qp_type);
+	pvr_qp_set_type(qp, &cmd);
 	qp->cqe_qp = qp->handle;
-	qp->sq_sig_all = cmd.sq_sig_all;
-	qp->user_ops = cmd.flags & PVR_QP_USER_OPS;
 	plain_fields(codec, qp);
 	flag_fields(codec, qp);
 	if (!codec->err)
@@ -310,7 +308,6 @@ static bool qp_build(struct pvr_codec *codec, struct pvr_qp *qp)
 	held_fields(codec, qp->held, held_sges(qp));
 	sq_head = qp->sq.head;
 	rq_head = qp->rq.head;
-	qp->pages.size = 0;
 	if (codec->err || !enter_tables(codec, qp))
 		return false;
 	load_target_srq(codec, qp, target_srq);

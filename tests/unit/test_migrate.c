@@ -416,6 +416,21 @@ TEST_MOVE(test_target_that_holds_a_receive_without_srq_is_refused)
 	expect_refusal(m, "has no SRQ");
 }
 
+/* As CREATE_QP, which ignores the flags of a driver without this extension. */
+TEST_MOVE(test_flag_without_its_extension_is_ignored)
+{
+	struct pvr_adapter *adapter = m->env->g[0]->adapter;
+	struct pvr_qp *qp = t_device_qp(&m->env->a);
+
+	adapter->features &= ~(uint32_t)PVR_EXT_USER_OPS;
+	qp->user_ops = true;
+	save_again(m);
+	assert_int_equal(fg_state_load(m->to, &m->state), 0);
+	qp = pvr_qp_get(m->to->adapter, qp->handle);
+	assert_non_null(qp);
+	assert_false(qp->user_ops);
+}
+
 /* The types of two records, swapped by their headers. */
 TEST_MOVE(test_records_in_another_order_are_refused)
 {
