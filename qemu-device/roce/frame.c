@@ -375,7 +375,7 @@ static void parse_ext(const uint8_t *p, struct pvr_roce_frame *frame, uint16_t e
 		frame->inv_rkey = get32(p);
 }
 
-/* @padding: bytes behind the payload. What is left is ICRC and payload. */
+/* @pad: bytes behind the payload. ICRC and payload are left. */
 static enum pvr_roce_drop parse_payload(struct unread *in, struct pvr_roce_frame *frame,
 					uint32_t pad)
 {

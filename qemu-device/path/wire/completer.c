@@ -51,7 +51,7 @@ static void complete_local(struct pvr_eth_sq *sq)
 /* Moves the oldest PSN in flight to @psn, which is not before it. */
 static void move_to(struct pvr_eth_sq *sq, uint32_t psn)
 {
-	/* What was to be sent again has arrived. */
+	/* The peer has packets that were to be sent again. */
 	if (pvr_eth_distance(sq->una, sq->next) < pvr_eth_distance(sq->una, psn))
 		sq->next = psn;
 	sq->acked += pvr_eth_distance(sq->una, psn);

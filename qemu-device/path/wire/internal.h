@@ -52,7 +52,7 @@
 #define PVR_ETH_PAUSE_NS 100000u
 /* Responders whose pause ends in one run of the timer. */
 #define PVR_ETH_PAUSES 64u
-/* What an adapter has gathered for its port at most. */
+/* Limits of the frames that an adapter gathers for its port. */
 #define PVR_ETH_TX_FRAMES 32u
 #define PVR_ETH_TX_BYTES (160u << 10)
 /* Wait for room on the segment. */
@@ -267,8 +267,8 @@ enum pvr_eth_sent {
 enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 			       const struct pvr_sg *sg, uint64_t offset);
 /*
- * Give the port what was gathered. What it has no room for is given to it again by a timer.
- * Context: the adapter's lock is held. Return: whether nothing is left.
+ * Give the gathered frames to the port. If it has no room for all, a timer gives it the others.
+ * Context: the adapter's lock is held. Return: whether no frame is left.
  */
 bool pvr_eth_flush(struct pvr_eth_adapter *wire);
 /* A frame to the peer of a connected queue pair. Return: false if its source GID is gone. */

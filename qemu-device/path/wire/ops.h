@@ -7,7 +7,7 @@
 
 extern const struct pvr_path_ops pvr_eth_path_ops;
 
-/* What an adapter has sent to its peer @i. Return: the address of that; NULL: there are no more. */
+/* Get the traffic of an adapter to its peer @i. Return: the peer's address; NULL: there are no more. */
 const char *pvr_eth_flow(const struct pvr_adapter *adapter, uint32_t i, uint64_t *messages,
 			 uint64_t *bytes);
 

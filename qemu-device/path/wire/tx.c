@@ -143,7 +143,7 @@ struct place {
 	uint8_t *at;
 };
 
-/* Finds a place for @frame behind what was gathered. */
+/* Builds the headers of @frame: as one more packet of the last gathered frame, or behind it. */
 static void place(struct place *place, struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 {
 	size_t udp, bytes;
