@@ -140,23 +140,24 @@ static void begin(struct pvr_eth_tx *tx, size_t headers, size_t bytes, bool gso)
 struct place {
 	uint8_t header[PVR_ROCE_HEADER_MAX];
 	size_t headers, shared;
+	size_t udp; /* bytes of the headers up to UDP's */
 	uint8_t *at;
 };
 
 /* Builds the headers of @frame: as one more packet of the last gathered frame, or behind it. */
 static void place(struct place *place, struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 {
-	size_t udp, bytes;
+	size_t bytes;
 
 	frame->ip_id = (uint16_t)tx->packets;
 	place->headers = pvr_roce_build(place->header, frame);
-	udp = pvr_roce_gso_headers(place->header, place->headers);
-	bytes = pvr_roce_frame_bytes(place->headers, frame) - udp;
+	place->udp = pvr_roce_gso_headers(place->header, place->headers);
+	bytes = pvr_roce_frame_bytes(place->headers, frame) - place->udp;
 	place->at = tx->buf + tx->used;
 	place->shared = 0;
 	if (may_join(tx, bytes) &&
-	    pvr_roce_gso_is_same_flow(tx->frames[tx->count - 1].data, place->header, udp)) {
-		place->shared = udp;
+	    pvr_roce_gso_is_same_flow(tx->frames[tx->count - 1].data, place->header, place->udp)) {
+		place->shared = place->udp;
 	} else if (frame->ip_id) {
 		frame->ip_id = 0;
 		pvr_roce_build(place->header, frame);
@@ -208,7 +209,7 @@ enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_fram
 	if (to.shared)
 		join(tx, bytes);
 	else
-		begin(tx, pvr_roce_gso_headers(to.header, to.headers), bytes,
+		begin(tx, to.udp, bytes,
 		      !captures && __atomic_load_n(&wire->port->gso, __ATOMIC_RELAXED));
 	pvr_eth_count(&wire->port->stats.tx_frames, 1);
 	return PVR_ETH_SENT;
