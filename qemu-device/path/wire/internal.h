@@ -30,6 +30,7 @@
 #define PVR_ETH_PSN_MASK 0xffffffu
 #define PVR_ETH_PSNS_HALF (1u << 23)
 #define PVR_ETH_INFLIGHT_MAX 1024u
+#define PVR_ETH_VLAN_ID 0xfffu /* of a VLAN tag */
 /* The last datagrams to groups, of which a bridge may show a second copy. */
 #define PVR_ETH_COPIES 64u
 /* Peers of an adapter whose traffic is counted. */
@@ -211,6 +212,20 @@ static inline uint32_t pvr_eth_distance(uint32_t from, uint32_t to)
 static inline uint32_t pvr_eth_mtu(const struct pvr_qp *qp)
 {
 	return 128u << qp->attr.path_mtu;
+}
+
+/* The VLAN tag of frames from an entry of the GID table; 0: none. */
+static inline uint16_t pvr_eth_vlan_tag(const struct pvr_gid_entry *entry, uint32_t service_level)
+{
+	if (entry->vlan == PVR_VLAN_NONE)
+		return 0;
+	return (uint16_t)((service_level & 7) << 13 | (entry->vlan & PVR_ETH_VLAN_ID));
+}
+
+/* Whether a frame with this tag is on the VLAN of the entry. */
+static inline bool pvr_eth_is_on_vlan(const struct pvr_gid_entry *entry, uint16_t tag)
+{
+	return pvr_eth_vlan_tag(entry, 0) == (tag & PVR_ETH_VLAN_ID);
 }
 
 static inline void pvr_eth_count(uint64_t *stat, uint64_t n)

@@ -106,11 +106,6 @@ bool pvr_eth_is_mac_ok(const uint8_t mac[6])
 	return !(mac[0] & 1) && memcmp(mac, zero, sizeof(zero));
 }
 
-static bool is_vlan_ok(const struct pvr_gid_entry *entry, uint16_t tag)
-{
-	return (tag & 0xfff) == (entry->vlan == PVR_VLAN_NONE ? 0 : entry->vlan & 0xfff);
-}
-
 static bool is_type_ok(const struct pvr_qp *qp, const struct pvr_roce_frame *frame)
 {
 	switch (pvr_roce_transport(frame->opcode)) {
@@ -135,7 +130,7 @@ static struct pvr_qp *find_qp(struct pvr_adapter *adapter, const struct pvr_roce
 		return NULL;
 	entry = pvr_gid_get(adapter, qp->attr.ah_attr.sgid_index);
 	if (!entry || memcmp(entry->gid, frame->dst_gid, sizeof(entry->gid)) ||
-	    !is_vlan_ok(entry, frame->vlan) ||
+	    !pvr_eth_is_on_vlan(entry, frame->vlan) ||
 	    memcmp(qp->attr.ah_attr.dgid, frame->src_gid, sizeof(frame->src_gid)))
 		return NULL;
 	return qp;

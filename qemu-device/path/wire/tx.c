@@ -8,8 +8,6 @@
 #include "roce/gso.h"
 
 #define HOP_LIMIT_DEFAULT 64
-#define PRIORITY_SHIFT 13 /* of a VLAN tag */
-#define VLAN_ID 0xfffu
 #define FRAME_MAX (PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX)
 
 bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp)
@@ -22,8 +20,7 @@ bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp)
 	memcpy(frame->dst_mac, ah->dmac, sizeof(frame->dst_mac));
 	memcpy(frame->src_gid, entry->gid, sizeof(frame->src_gid));
 	memcpy(frame->dst_gid, ah->dgid, sizeof(frame->dst_gid));
-	if (entry->vlan != PVR_VLAN_NONE)
-		frame->vlan = (uint16_t)((ah->sl & 7) << PRIORITY_SHIFT | (entry->vlan & VLAN_ID));
+	frame->vlan = pvr_eth_vlan_tag(entry, ah->sl);
 	frame->traffic_class = (uint8_t)(ah->traffic_class & ~PVR_ROCE_ECN);
 	frame->hop_limit = ah->hop_limit;
 	frame->flow_label = ah->flow_label & 0xfffff;

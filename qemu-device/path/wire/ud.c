@@ -9,14 +9,6 @@
 #define FLOW_LABEL 0xfffffu
 #define TRAFFIC_CLASS_SHIFT 20
 #define SERVICE_LEVEL_SHIFT 28
-#define VLAN_ID 0xfffu
-
-static uint16_t vlan_tag(const struct pvr_gid_entry *entry, uint32_t service_level)
-{
-	if (!entry || entry->vlan == PVR_VLAN_NONE)
-		return 0;
-	return (uint16_t)((service_level & 7) << 13 | (entry->vlan & VLAN_ID));
-}
 
 /* A NIC and its VLANs may have the same address. */
 static bool has_gid(const struct pvr_adapter *adapter, const uint8_t gid[16], uint16_t vlan)
@@ -26,7 +18,7 @@ static bool has_gid(const struct pvr_adapter *adapter, const uint8_t gid[16], ui
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
 		if (adapter->gids[i].bound &&
 		    !memcmp(adapter->gids[i].gid, gid, sizeof(adapter->gids[i].gid)) &&
-		    vlan_tag(&adapter->gids[i], 0) == (vlan & VLAN_ID))
+		    pvr_eth_is_on_vlan(&adapter->gids[i], vlan))
 			return true;
 	return false;
 }
@@ -34,14 +26,14 @@ static bool has_gid(const struct pvr_adapter *adapter, const uint8_t gid[16], ui
 static struct pvr_roce_frame frame_of(const struct pvr_adapter *from, uint32_t dst_qpn,
 				      const struct pvr_datagram *dgram)
 {
+	const struct pvr_gid_entry *entry = pvr_gid_get(from, dgram->av->gid_index);
 	uint32_t flow = dgram->av->sl_tclass_flowlabel;
 	struct pvr_roce_frame frame = {
 		.traffic_class = (uint8_t)(flow >> TRAFFIC_CLASS_SHIFT),
 		.flow_label = flow & FLOW_LABEL,
 		.hop_limit = dgram->av->hop_limit,
 		.src_port = pvr_roce_src_port(flow & FLOW_LABEL, dgram->src_qpn, dst_qpn),
-		.vlan = vlan_tag(pvr_gid_get(from, dgram->av->gid_index),
-				 flow >> SERVICE_LEVEL_SHIFT),
+		.vlan = entry ? pvr_eth_vlan_tag(entry, flow >> SERVICE_LEVEL_SHIFT) : 0,
 		.opcode = (uint8_t)pvr_roce_opcode_of(PVR_ROCE_UD, PVR_ROCE_SEND, true, true,
 						      dgram->has_imm ? PVR_ROCE_IMM : 0),
 		.solicited = dgram->solicited,
@@ -129,8 +121,7 @@ bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_
 	if (adapter->gid_type != PVR_GID_TYPE_ROCE_V2)
 		return false;
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
-		if (adapter->gids[i].bound &&
-		    vlan_tag(&adapter->gids[i], 0) == (frame->vlan & VLAN_ID))
+		if (adapter->gids[i].bound && pvr_eth_is_on_vlan(&adapter->gids[i], frame->vlan))
 			return pvr_group_member(adapter, frame->dst_gid, &iter);
 	return false;
 }
