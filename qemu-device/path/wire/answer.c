@@ -184,7 +184,7 @@ void pvr_eth_answer_stop(struct pvr_eth_rq *rq)
 	rq->is_pausing = false;
 }
 
-static void set_timer(struct pvr_eth_adapter *wire, struct pvr_timer *timer, uint32_t ns)
+void pvr_eth_set_timer(struct pvr_eth_adapter *wire, struct pvr_timer *timer, uint32_t ns)
 {
 	if (!pvr_timer_is_set(timer))
 		pvr_timer_set(&wire->adapter->timers, timer, pvr_now(wire->adapter->engine) + ns);
@@ -197,7 +197,7 @@ static void pause_answers(struct pvr_eth_rq *rq)
 
 	TAILQ_INSERT_TAIL(&wire->pausing, rq, link);
 	rq->is_pausing = true;
-	set_timer(wire, &wire->pause, PVR_ETH_PAUSE_NS);
+	pvr_eth_set_timer(wire, &wire->pause, PVR_ETH_PAUSE_NS);
 }
 
 static void wait(struct pvr_eth_rq *rq, const struct pvr_eth_turn *turn)
@@ -212,7 +212,7 @@ static void wait(struct pvr_eth_rq *rq, const struct pvr_eth_turn *turn)
 	}
 	TAILQ_INSERT_TAIL(&wire->answering, rq, link);
 	rq->is_answering = true;
-	set_timer(wire, &wire->timer, turn->is_full ? PVR_ETH_FULL_NS : turn->page_ns);
+	pvr_eth_set_timer(wire, &wire->timer, turn->is_full ? PVR_ETH_FULL_NS : turn->page_ns);
 }
 
 void pvr_eth_answer(struct pvr_eth_rq *rq)
@@ -252,7 +252,7 @@ void pvr_eth_answer_timer(struct pvr_timer *timer)
 	pvr_eth_flush(wire);
 	pvr_publish(wire->adapter);
 	if (!TAILQ_EMPTY(&wire->answering))
-		set_timer(wire, timer, 0);
+		pvr_eth_set_timer(wire, timer, 0);
 }
 
 void pvr_eth_pause_timer(struct pvr_timer *timer)
@@ -268,7 +268,7 @@ void pvr_eth_pause_timer(struct pvr_timer *timer)
 		rq->is_answering = true;
 	}
 	if (!TAILQ_EMPTY(&wire->answering))
-		set_timer(wire, &wire->timer, 0);
+		pvr_eth_set_timer(wire, &wire->timer, 0);
 	if (!TAILQ_EMPTY(&wire->pausing))
-		set_timer(wire, timer, 0);
+		pvr_eth_set_timer(wire, timer, 0);
 }

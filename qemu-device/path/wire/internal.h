@@ -323,6 +323,8 @@ bool pvr_eth_answer_add(struct pvr_eth_rq *rq, const struct pvr_eth_answer *answ
 void pvr_eth_answers_drop(struct pvr_eth_rq *rq, uint32_t psn);
 /* Send what is due, up to PVR_ETH_ANSWER_PACKETS; the rest follows by a timer. */
 void pvr_eth_answer(struct pvr_eth_rq *rq);
+/* Set one of the adapter's timers, unless it is set. */
+void pvr_eth_set_timer(struct pvr_eth_adapter *wire, struct pvr_timer *timer, uint32_t ns);
 void pvr_eth_answer_timer(struct pvr_timer *timer);
 void pvr_eth_pause_timer(struct pvr_timer *timer);
 /* Forget that answers wait. */

@@ -60,15 +60,6 @@ static void close_last(struct pvr_eth_tx *tx)
 	tx->packets = 0;
 }
 
-static void set_timer(struct pvr_eth_adapter *wire)
-{
-	struct pvr_adapter *adapter = wire->adapter;
-
-	if (!pvr_timer_is_set(&wire->timer))
-		pvr_timer_set(&adapter->timers, &wire->timer,
-			      pvr_now(adapter->engine) + PVR_ETH_FULL_NS);
-}
-
 bool pvr_eth_flush(struct pvr_eth_adapter *wire)
 {
 	struct pvr_port *port = wire->port;
@@ -80,7 +71,7 @@ bool pvr_eth_flush(struct pvr_eth_adapter *wire)
 	tx->first += port->ops->send(port->opaque, tx->frames + tx->first, tx->count - tx->first);
 	if (tx->first < tx->count) {
 		pvr_eth_count(&port->stats.tx_full, 1);
-		set_timer(wire);
+		pvr_eth_set_timer(wire, &wire->timer, PVR_ETH_FULL_NS);
 		return false;
 	}
 	tx->first = 0;
