@@ -16,6 +16,8 @@
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
+#define IPV4_VERSION_IHL 0x45 /* without options */
+#define NEXT_HEADER_UDP 17 /* IPv4's protocol, too */
 
 static inline uint8_t *put16(uint8_t *p, uint32_t value)
 {
@@ -53,6 +55,12 @@ static inline uint32_t get32(const uint8_t *p)
 static inline uint64_t get64(const uint8_t *p)
 {
 	return (uint64_t)get32(p) << 32 | get32(p + 4);
+}
+
+/* Return: the offset of the IP header or GRH of a frame. */
+static inline size_t net_offset(const uint8_t *frame)
+{
+	return ETHERNET_BYTES + (get16(frame + 12) == ETHERTYPE_VLAN ? VLAN_BYTES : 0);
 }
 
 /* Ones' complement sum of an IPv4 header: 0xffff if its checksum is right. */

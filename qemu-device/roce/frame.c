@@ -10,9 +10,7 @@
 
 #define MAC_BYTES 6
 #define ETHERTYPE_ROCE_V1 0x8915
-#define NEXT_HEADER_UDP 17
 #define NEXT_HEADER_BTH 0x1b /* IBTA 8.3 */
-#define IPV4_VERSION_IHL 0x45
 #define IPV4_DF 0x4000
 #define IPV4_FRAGMENT 0x3fff /* offset, more fragments */
 #define PSN_MASK 0xffffffu
@@ -138,12 +136,6 @@ size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame)
 }
 
 /* ---------------------------------------------------------------------------- ICRC */
-
-/* Return: the offset of the IP header or GRH. */
-static size_t net_offset(const uint8_t *buf)
-{
-	return get16(buf + 12) == ETHERTYPE_VLAN ? 18 : 14;
-}
 
 /* @end: offset of the ICRC */
 static uint32_t icrc_of(const uint8_t *buf, size_t end)

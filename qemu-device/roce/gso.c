@@ -6,9 +6,6 @@
 
 #include "roce/bytes.h"
 
-#define PROTOCOL_UDP 17
-#define IPV4_VERSION_IHL 0x45
-
 /* Offsets in the headers. */
 #define IPV4_LENGTH 2
 #define IPV4_ID 4
@@ -21,12 +18,6 @@
 #define IPV6_ADDRESSES 8
 #define UDP_LENGTH 4
 #define UDP_CHECKSUM 6
-
-/* Return: the offset of the IP header. */
-static size_t net_offset(const uint8_t *frame)
-{
-	return ETHERNET_BYTES + (get16(frame + 12) == ETHERTYPE_VLAN ? VLAN_BYTES : 0);
-}
 
 static bool is_ipv4(const uint8_t *frame, size_t net)
 {
@@ -44,12 +35,13 @@ size_t pvr_roce_gso_headers(const uint8_t *frame, size_t bytes)
 	if (bytes < headers)
 		return 0;
 	if (is_ipv4(frame, net))
-		return frame[net] == IPV4_VERSION_IHL && frame[net + IPV4_PROTOCOL] == PROTOCOL_UDP
+		return frame[net] == IPV4_VERSION_IHL &&
+				       frame[net + IPV4_PROTOCOL] == NEXT_HEADER_UDP
 			       ? headers
 			       : 0;
 	headers = net + IPV6_BYTES + UDP_BYTES;
 	if (get16(frame + net - 2) != ETHERTYPE_IPV6 || bytes < headers ||
-	    frame[net + IPV6_NEXT_HEADER] != PROTOCOL_UDP)
+	    frame[net + IPV6_NEXT_HEADER] != NEXT_HEADER_UDP)
 		return 0;
 	return headers;
 }
@@ -99,8 +91,8 @@ void pvr_roce_gso_close(uint8_t *frame, size_t headers, size_t bytes)
 {
 	size_t net = net_offset(frame), udp = headers - UDP_BYTES;
 	size_t addresses = net + (is_ipv4(frame, net) ? IPV4_ADDRESSES : IPV6_ADDRESSES);
-	uint32_t sum =
-		PROTOCOL_UDP + (uint32_t)(bytes - udp) + sum_of(frame + addresses, udp - addresses);
+	uint32_t sum = NEXT_HEADER_UDP + (uint32_t)(bytes - udp) +
+		       sum_of(frame + addresses, udp - addresses);
 
 	set_lengths(frame, headers, bytes);
 	sum = (sum & 0xffff) + (sum >> 16);
