@@ -5,14 +5,9 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/virtio_net.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* Linux 6.2 */
-#endif
 
 #define TAG_BYTES 4u
 #define MACS_BYTES 12u
