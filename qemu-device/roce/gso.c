@@ -103,7 +103,8 @@ bool pvr_roce_cut_begin(struct pvr_roce_cut *cut, uint8_t *frame, size_t bytes, 
 {
 	size_t headers = pvr_roce_gso_headers(frame, bytes);
 
-	if (!headers || bytes <= headers || !segment)
+	if (!headers || bytes <= headers || !segment ||
+	    bytes - headers > segment * PVR_ROCE_CUT_MAX)
 		return false;
 	cut->headers = headers;
 	memcpy(cut->header, frame, headers);

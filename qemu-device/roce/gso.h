@@ -18,6 +18,8 @@
 
 /* The network takes no more packets in a frame. */
 #define PVR_ROCE_GSO_SEGMENTS 64u
+/* Packets of a received frame at most, as in current Linux (UDP_MAX_SEGMENTS). */
+#define PVR_ROCE_CUT_MAX 128u
 /* Bytes of a frame without its Ethernet header: IP has 16 bits for its length. */
 #define PVR_ROCE_GSO_MAX 65535u
 
@@ -44,7 +46,10 @@ struct pvr_roce_cut {
 	uint16_t index;
 };
 
-/* @segment: bytes of a UDP payload. Return: false if the frame is not IP and UDP, or too short. */
+/*
+ * @segment: bytes of a UDP payload. Return: false if the frame is not IP and UDP, is too short, or
+ * has more than PVR_ROCE_CUT_MAX packets.
+ */
 bool pvr_roce_cut_begin(struct pvr_roce_cut *cut, uint8_t *frame, size_t bytes, size_t segment);
 /*
  * Write the next packet's headers in front of its UDP payload, over the packet before it.

@@ -162,6 +162,21 @@ TEST_PLAIN(test_frames_that_cannot_be_cut_are_refused)
 	assert_false(pvr_roce_cut_begin(&cut, buf, bytes, 100));
 }
 
+/* A VM may describe a frame as thousands of packets of a few bytes. */
+TEST_PLAIN(test_frames_of_too_many_packets_are_refused)
+{
+	struct pvr_roce_cut cut;
+	uint8_t buf[ICRC_MAX];
+	size_t bytes = build(buf, &kinds[0], 0), headers = pvr_roce_gso_headers(buf, bytes);
+	size_t most = 4 * PVR_ROCE_CUT_MAX, packets = 0, n;
+
+	assert_false(pvr_roce_cut_begin(&cut, buf, headers + most + 1, 4));
+	assert_true(pvr_roce_cut_begin(&cut, buf, headers + most, 4));
+	while (pvr_roce_cut_next(&cut, &n))
+		packets++;
+	assert_int_equal(packets, PVR_ROCE_CUT_MAX);
+}
+
 /* ------------------------------------------------------------------------------- merging */
 
 T_SETUP(merging, rc_connected)
