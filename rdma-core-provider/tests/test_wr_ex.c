@@ -147,7 +147,7 @@ TEST(fake, test_qp_without_send_ops_has_no_functions)
 	assert_null(ibv_qp_to_qp_ex(fake_create_qp_ex(&attr)));
 }
 
-/* What libraries of the same private ABI have. */
+/* Libraries of the same private ABI. */
 static const struct library {
 	const char *label;
 	size_t mark; /* its place in struct verbs_qp */

@@ -109,7 +109,7 @@ def _parser(command):
     if not command:
         _add_modes(parser.add_mutually_exclusive_group().add_argument)
     add("--accel", metavar="|".join(qemu.ACCELERATORS),
-        help="what runs the VMs' CPUs: kvm where it works, else tcg (auto), or one of them (default $PVRDMA_ACCEL, else auto)")
+        help="the accelerator of the VMs' CPUs: kvm where it works, else tcg (auto), or one of them (default $PVRDMA_ACCEL, else auto)")
     more = parser.add_argument_group("more options")
     add = more.add_argument
     add("--pvrdmad-control", metavar="PATH",
