@@ -354,6 +354,12 @@ static inline bool pvr_qp_is_connected(const struct pvr_qp *qp)
 	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
 }
 
+/* Return: whether its state permits it to execute requests and to receive datagrams. */
+static inline bool pvr_qp_can_respond(const struct pvr_qp *qp)
+{
+	return qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE;
+}
+
 /* Return: whether queue pairs of these types can be connected. */
 static inline bool pvr_qp_is_partner(const struct pvr_qp *a, const struct pvr_qp *b)
 {

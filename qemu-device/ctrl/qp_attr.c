@@ -170,8 +170,7 @@ const char *pvr_qp_bad_attr(const struct pvr_qp *qp)
 			PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY | PVR_QPA_MAX_RD_ATOMIC |
 			PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_PKEY_INDEX;
 
-	if (qp->attr.path_mtu > PVR_MAX_MTU ||
-	    (pvr_qp_is_connected(qp) && qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE))
+	if (qp->attr.path_mtu > PVR_MAX_MTU || (pvr_qp_is_connected(qp) && pvr_qp_can_respond(qp)))
 		mask |= PVR_QPA_PATH_MTU;
 	return bad_value(qp, mask, &qp->attr);
 }

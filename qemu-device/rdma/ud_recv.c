@@ -33,7 +33,7 @@ static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 {
 	if (qp->type != PVR_QPT_UD && qp->type != PVR_QPT_GSI)
 		return false;
-	if (qp->state < PVR_QPS_RTR || qp->state > PVR_QPS_SQE)
+	if (!pvr_qp_can_respond(qp))
 		return false;
 	if (!qp->adapter->link_up || !pvr_adapter_dma_ok(qp->adapter))
 		return false;

@@ -63,7 +63,7 @@ static bool fail_peer(struct pvr_qp *qp, uint16_t status)
 		return true;
 	if (!path->lock_peer(qp, &peer))
 		return false;
-	if (!peer || peer->state < PVR_QPS_RTR || peer->state > PVR_QPS_SQE)
+	if (!peer || !pvr_qp_can_respond(peer))
 		return true;
 	pvr_count(peer,
 		  status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS
@@ -168,8 +168,7 @@ static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 	if (!path->lock_peer(qp, &peer))
 		return BUSY;
 	pvr_wq_fetch_send(&qp->sq, &wqe);
-	if (!peer || peer->state < PVR_QPS_RTR || peer->state > PVR_QPS_SQE ||
-	    pvr_opcode(wqe.hdr.opcode) != op ||
+	if (!peer || !pvr_qp_can_respond(peer) || pvr_opcode(wqe.hdr.opcode) != op ||
 	    pvr_prepare(&sg, qp, &wqe, op, 0) != PVRDMA_WC_SUCCESS)
 		return PASS;
 	request = pvr_requester_fragment(qp, &wqe, op, &sg, qp->adapter->quantum_bytes);

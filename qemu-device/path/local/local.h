@@ -24,7 +24,7 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 /* @peer: of pvr_local_peer(), or NULL. Return: whether it executes requests. */
 static inline bool pvr_local_can_receive(const struct pvr_qp *peer)
 {
-	return peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE;
+	return peer && pvr_qp_can_respond(peer);
 }
 
 /*

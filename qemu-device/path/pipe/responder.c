@@ -498,11 +498,6 @@ static void in_error(const struct pvr_rx_request *fragment)
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
 
-static bool is_ready(const struct pvr_qp *qp)
-{
-	return qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE;
-}
-
 static enum pvr_handled handle(struct pvr_rx_request *fragment)
 {
 	struct pvr_qp *to = fragment->to;
@@ -511,12 +506,12 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 	 * UC: the first fragment starts a message; the responder classifies all others.
 	 */
 	if (to->type == PVR_QPT_UC)
-		return is_ready(to) ? execute(fragment) : PVR_HANDLED;
+		return pvr_qp_can_respond(to) ? execute(fragment) : PVR_HANDLED;
 	if (to->state == PVR_QPS_ERR) {
 		in_error(fragment);
 		return PVR_HANDLED;
 	}
-	if (!is_ready(to)) {
+	if (!pvr_qp_can_respond(to)) {
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}

@@ -168,8 +168,7 @@ static bool send_first(struct pvr_eth_turn *turn)
 
 static bool may_answer(const struct pvr_qp *qp)
 {
-	return qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE && qp->adapter->link_up &&
-	       pvr_adapter_dma_ok(qp->adapter);
+	return pvr_qp_can_respond(qp) && qp->adapter->link_up && pvr_adapter_dma_ok(qp->adapter);
 }
 
 void pvr_eth_answer_stop(struct pvr_eth_rq *rq)
