@@ -372,14 +372,15 @@ enum pvr_run_state {
 #define PVR_HOLD_NS 60000000000ull
 
 /*
- * Stop the adapter. Return: 0, also if it is STOPPED or LOADED already; -EINPROGRESS: a command or a reset
- * is in progress: call again when pvr_adapter_busy() returns false; -EINVAL: it is LOADING.
+ * Stop the adapter. Return: 0, also if it is STOPPED or LOADED already; -EINPROGRESS: a command
+ * or a reset is in progress: call again when pvr_adapter_busy() returns false; -EINVAL: it is
+ * LOADING.
  */
 int pvr_adapter_stop(struct pvr_adapter *adapter);
 /*
  * Start an adapter that is STOPPED or LOADED. A reset ends both states, too. Return: 0, also if it
  * runs; -EINPROGRESS: as above, also if RAM was unmapped from a LOADED adapter: its state is loaded
- * again; -EINVAL: it is LOADING. Another value: what was loaded does not fit any more, see
+ * again; -EINVAL: it is LOADING. Another value: the loaded state does not fit any more, see
  * pvr_adapter_load_error(): the adapter has no driver, or is FAILED.
  */
 int pvr_adapter_start(struct pvr_adapter *adapter);
@@ -412,8 +413,9 @@ ssize_t pvr_save_read(struct pvr_save *save, void *buf, size_t size);
 /* Before the adapter is destroyed. @save may be NULL. */
 void pvr_save_end(struct pvr_save *save);
 /*
- * Empty a STOPPED or LOADED adapter whose state goes on elsewhere, or will be loaded here again. This is a
- * reset of which peers hear nothing. Busy until its end. Return: 0, or -EINVAL (it is neither).
+ * Empty a STOPPED or LOADED adapter whose state goes on elsewhere, or will be loaded here again.
+ * This is a reset without notification of peers. Busy until its end. Return: 0, or -EINVAL (it is
+ * neither).
  */
 int pvr_adapter_drop(struct pvr_adapter *adapter);
 
@@ -423,9 +425,9 @@ int pvr_adapter_drop(struct pvr_adapter *adapter);
  */
 int pvr_adapter_load_push(struct pvr_adapter *adapter, const void *data, size_t size);
 /*
- * All bytes were pushed: check and apply them. Return: 0: LOADED; -EINPROGRESS: in steps: call again
- * when pvr_adapter_busy() returns false; another value: refused, and the adapter is RUNNING without
- * driver again.
+ * All bytes were pushed: check and apply them. Return: 0: LOADED; -EINPROGRESS: in steps: call
+ * again when pvr_adapter_busy() returns false; another value: refused, and the adapter is RUNNING
+ * without driver again.
  */
 int pvr_adapter_load_finish(struct pvr_adapter *adapter);
 /* Get the reason for the last refusal, a line with record and field; "": there was none. */
@@ -560,8 +562,10 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 
 struct pvr_fault_rule; /* fault/rule.h */
 
-/* A rule and what it has done. Tries of a message count in dropped, rnr
- * and stalled, messages elsewhere. */
+/*
+ * A rule and its effects so far. Tries of a message count in dropped, rnr and stalled, messages
+ * elsewhere.
+ */
 struct pvr_fault_info {
 	uint32_t id;
 	const char *text; /* the words of the rule */

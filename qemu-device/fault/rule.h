@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Faults on demand: the rules of the operator, and what they do with a message.
+ * Faults on demand: the rules of the operator, and their effects on a message.
  *
  * This folder has no queue pairs and no paths: path/fault/ applies the results.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Damage of a request: bits of payload that arrive inverted, a key that the peer refuses. For the path of faults. */
+/*
+ * Damage of a request by the path of faults: bits of payload that arrive inverted, or a key that
+ * the peer refuses.
+ */
 #ifndef PVR_FLIPS_H
 #define PVR_FLIPS_H
 
@@ -9,9 +12,9 @@
 
 struct pvr_flips {
 	/*
-	 * To another host a request is sent which the responder refuses. REM_INV_REQ_ERR,
-	 * REM_ACCESS_ERR: with this NAK. LOC_LEN_ERR: its receive request completes with that.
-	 * 0: the request is sent.
+	 * Not 0: the path to another host changes the request, so that the responder refuses it.
+	 * REM_INV_REQ_ERR, REM_ACCESS_ERR: with this NAK. LOC_LEN_ERR: the receive request
+	 * completes with this status.
 	 */
 	uint16_t nak;
 	uint32_t num;

@@ -10,13 +10,13 @@
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 
-/* What a limit permits in this time is one quantum, and no timer is shorter. */
+/* A limit permits the traffic of one quantum in this time, and no timer is shorter. */
 #define QUANTUM_NS 1000000ull
 /* The default burst: 1 % of a second, and longer than a worker sleeps too long. */
 #define BURST_NS 10000000ull
 /* A fragment of a message has a multiple of this, which is the largest MTU. */
 #define FRAGMENT_STEP 4096u
-/* Datagrams of a QP that is destroyed may take what is paid for in this time. */
+/* The last datagrams of a QP may take bytes and messages that are paid for in this time. */
 #define OVERDRAFT_NS 100000000ull
 /* The weight of an adapter that runs one quantum per visit. */
 #define WEIGHT_ONE PVR_QOS_WEIGHT

@@ -11,7 +11,7 @@
  *   times. A quantum that starts late also takes what its buckets have saved.
  * - Reservations of a fabric are served in the order in which they were made, so its adapters
  *   get equal shares.
- * - After the quantum the difference to what it has sent is given back, or taken.
+ * - After the quantum the adapter gives back, or takes, the difference to its traffic.
  * - A requester pays for all bytes that its requests move, also those of RDMA READ.
  * - Quanta that send nothing have no limit: those that flush a queue pair, or that resume the
  *   requester of a peer.

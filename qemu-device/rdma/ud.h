@@ -58,12 +58,15 @@ struct pvr_ud_treatment {
 
 /*
  * Execute at most @max requests as pvr_ud_run() does, without faults. @treatment: of the only
- * request, if @max is 1; or NULL. After BUSY or a wait the request is executed again with what is
- * left of the treatment.
+ * request, if @max is 1; or NULL. After BUSY or a wait the caller executes the request again with
+ * the rest of the treatment.
  */
 enum pvr_quantum pvr_ud_run_treated(struct pvr_qp *qp, unsigned int max,
 				    struct pvr_ud_treatment *treatment);
-/* Send @held, of @qp. Return: false, and nothing is sent, if an adapter is locked. */
+/*
+ * Send @held, of @qp. Return: false if an adapter is locked: the same call later continues, and
+ * skips members of a multicast group that have it.
+ */
 bool pvr_ud_send_held(struct pvr_qp *qp, struct pvr_ud_held *held);
 void pvr_ud_free_held(struct pvr_adapter *adapter, struct pvr_ud_held *held);
 

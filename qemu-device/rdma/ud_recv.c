@@ -120,7 +120,7 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 	return true;
 }
 
-/* As if the receive request named memory that it may not. */
+/* As for a receive request with a bad SGE. */
 static void fail_receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 {
 	struct pvr_recv_wqe recv PVR_UNINITIALIZED;

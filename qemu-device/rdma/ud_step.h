@@ -298,7 +298,7 @@ static struct pvr_ud_held *hold(const struct datagram *dgram)
 	return NULL;
 }
 
-/* Return: false if an adapter was locked or the datagram waits; @treatment has what is left. */
+/* Return: false if an adapter was locked. @treatment keeps the steps that are not done. */
 static bool deliver_treated(struct datagram *dgram, struct pvr_ud_treatment *treatment)
 {
 	if (treatment->holds) {

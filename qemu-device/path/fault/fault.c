@@ -8,12 +8,12 @@
 #include "rdma/requester.h"
 #include "rdma/responder.h"
 
-/* A stalled peer looks again after this time. */
+/* A stalled peer polls the end of the stall in this interval. */
 #define STALL_NS 10000000ull
 
 static const char why_failed[] = "a fault of the operator (pvrdmactl fault)";
 
-/* What to do with the request at the head. */
+/* The treatment of the request at the head. */
 enum decision {
 	PASS, /* the path behind sends it */
 	SKIP, /* it has completed, or is decided again */
@@ -361,7 +361,7 @@ static enum pvr_quantum send_one(struct pvr_qp *qp, struct pvr_fault_sq *sq, uns
 {
 	enum pvr_quantum result;
 
-	/* A poll for a receive, or a request in flight: what is sent now was decided before. */
+	/* A poll for a receive, or a request in flight: this path has decided about it. */
 	if (qp->wait != PVR_QP_RUNNING || qp->sq_inflight)
 		return pass(qp, max);
 	switch (decide(qp, sq)) {

@@ -18,8 +18,8 @@
  *   failure are those of any path.
  * - pvr_ud_run() calls this path for datagrams of all queue pairs while there are rules. A
  *   datagram has a destination of its own, so its rules are found when it is at the head.
- * - Damage (qp->flips) is done by the path behind: to a copy of the payload, or to what has
- *   arrived by an RDMA READ.
+ * - The path behind applies damage (qp->flips) to a copy of the payload, or to the data that an
+ *   RDMA READ has brought.
  * - A responder at this host fails with the requester, under its lock. To another host the
  *   path behind sends a request that the responder refuses, in place of the one at the head.
  * - The state of a queue pair is charged to its adapter.

@@ -154,7 +154,7 @@ struct pvr_fault_sq *pvr_fault_sq_get(struct pvr_qp *qp)
 	return sq;
 }
 
-/* What is held of a datagram is lost. */
+/* The datagrams whose copies are held get lost. */
 static void drop_held(struct pvr_qp *qp, struct pvr_fault_sq *sq)
 {
 	pvr_ud_free_held(qp->adapter, sq->held);
