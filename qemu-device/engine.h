@@ -380,8 +380,9 @@ int pvr_adapter_stop(struct pvr_adapter *adapter);
 /*
  * Start an adapter that is STOPPED or LOADED. A reset ends both states, too. Return: 0, also if it
  * runs; -EINPROGRESS: as above, also if RAM was unmapped from a LOADED adapter: its state is loaded
- * again; -EINVAL: it is LOADING. Another value: the loaded state does not fit any more, see
- * pvr_adapter_load_error(): the adapter has no driver, or is FAILED.
+ * again; -EINVAL: it is LOADING. Another value: the adapter refuses its loaded state, see
+ * pvr_adapter_load_error(). If RAM of the state is missing, it has no driver then; if another
+ * adapter has one of its GIDs, it is FAILED.
  */
 int pvr_adapter_start(struct pvr_adapter *adapter);
 

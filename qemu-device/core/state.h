@@ -5,7 +5,7 @@
  * DOC: format
  *
  * - A state is a sequence of records: { u16 type, u16 0, u32 size } and @size bytes of fields,
- *   little-endian, without padding. No struct is copied.
+ *   little-endian, without padding. Structs of the guest ABI are copied as they are, no others.
  * - The fields of a record are written and read by one function, which calls pvr_codec_*() for each.
  *   A later version may add fields at the end of a record: a reader ignores what it does not know.
  * - The last record has the number of records before it and their CRC-32C.
@@ -72,7 +72,7 @@ struct pvr_codec {
 	/* Of the whole state. */
 	uint32_t records;
 	uint32_t crc;
-	int err; /* 0, -EINVAL or -ENOMEM */
+	int err; /* 0, -EINVAL, -EFAULT or -ENOMEM */
 	char why[200];
 };
 

@@ -124,7 +124,7 @@ static bool save_binds(struct pvr_save *save)
 	return save->at + 1 < save->adapter->mrs.size;
 }
 
-/* What few queue pairs have. */
+/* A part of the state that few queue pairs have. */
 static bool save_part(struct pvr_save *save,
 		      void (*write)(struct pvr_codec *codec, struct pvr_qp *qp))
 {

@@ -224,7 +224,7 @@ static void set_wait(struct pvr_codec *codec, struct pvr_qp *qp, uint8_t wait, u
 		pvr_timer_set(&codec->adapter->timers, &qp->timer, deadline);
 }
 
-/* The queue pair is in its tables: what it is a member of follows. */
+/* The queue pair is in its tables. It becomes a member of the lists of its waits. */
 static void load_waits(struct pvr_codec *codec, struct pvr_qp *qp)
 {
 	bool nak_sent, resume, mcast;

@@ -278,8 +278,8 @@ static enum pvr_sent send_with(struct pvr_pipe_sq *sq, const struct fragment *fr
 
 /*
  * Make the request one that the responder refuses, see struct pvr_flips: by a length that no
- * receive request has, by a key that is not the region's, or
- * by an atomic at an address that is not a multiple of 8, whether or not it permits atomics.
+ * receive request has, by a key that is not the region's, or by an atomic at an address that is
+ * not a multiple of 8, whether or not it permits atomics.
  */
 static void forge(struct pvr_frame_request *frame, uint16_t nak)
 {
@@ -776,8 +776,8 @@ static uint32_t local_operations(struct pvr_pipe_sq *sq)
 }
 
 /*
- * The peer is now on this host, or nowhere. In-flight WRs start again on the new path. What the
- * peer has executed of them it does not execute again.
+ * The peer is now on this host, or nowhere. In-flight WRs start again on the new path. The peer
+ * does not execute their executed parts again.
  */
 bool pvr_host_detach(struct pvr_qp *qp)
 {
