@@ -196,14 +196,20 @@ TEST(deep, test_idle_adapter_saves_its_burst)
 	assert_in_range(sent_messages(env->g[0]), 128, 128 + 8);
 }
 
-/* A quantum of 1 ms has 4096 bytes here, and no time passes for another one. */
+/*
+ * A quantum of 1 ms has 4096 bytes here, and no time passes for another one. Between two hosts, the
+ * window of the path may end it before.
+ */
 TEST(deep, test_quantum_of_a_queue_pair_with_a_fault_ends_at_the_limit)
 {
 	add(env, "from=vm1 error=GENERAL_ERR,after=1000");
 	limit(env->g[0], 1000000, 0);
 	fill(&env->a, &env->b, PVRDMA_WR_RDMA_WRITE, 512);
 	fg_run(env->host);
-	assert_int_equal(sent_bytes(env->g[0]), 4096);
+	if (env->wire || env->segment)
+		assert_in_range(sent_bytes(env->g[0]), 512, 4096);
+	else
+		assert_int_equal(sent_bytes(env->g[0]), 4096);
 }
 
 TEST(deep, test_default_burst_is_ten_milliseconds)
