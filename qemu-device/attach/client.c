@@ -73,15 +73,25 @@ static int leave(struct pvr_client *client)
 }
 
 /*
- * Drops @size bytes. The kernel would close their descriptors in this thread, see
- * base/closer.h. So a message that must have none is not received with some.
+ * Drops @size bytes of a window, which must have no descriptors. Those in the queue can belong
+ * to a later message. The kernel would close descriptors that are received without room for
+ * them in this thread, see base/closer.h.
  */
 static int skip(struct pvr_client *client, const struct pvr_window *window, size_t size)
 {
-	if ((window->fds_near || window->len < size) &&
-	    pvr_message_has_fds(client->source.fd, size))
+	struct pvr_closer *closer = pvr_attach_closer(client->attach);
+	size_t num = 0;
+	int ret;
+
+	if (!window->has_fds)
+		ret = pvr_message_skip(client->source.fd, size);
+	else if (pvr_closer_is_full(closer))
+		return throw_out(client, "its descriptors cannot be closed");
+	else
+		ret = pvr_message_drop(client->source.fd, size, &num, closer);
+	if (num || ret == -EMFILE)
 		return throw_out(client, "unexpected descriptors in a message");
-	if (pvr_message_skip(client->source.fd, size))
+	if (ret)
 		return throw_out(client, "its socket failed");
 	return 1;
 }
@@ -386,18 +396,37 @@ static int refuse_in_queue(struct pvr_client *client, const struct pvr_window *w
 	return ret < 0 ? ret : refuse(client, hdr, EINVAL, why);
 }
 
+/*
+ * libvfio-user would receive descriptors with the message, and close them in this thread. So
+ * while there are some in the queue, this file receives the message.
+ */
+static int run_library(struct pvr_client *client, const struct pvr_window *window,
+		       const struct vfio_user_header *hdr)
+{
+	int ret;
+
+	client->complaint[0] = '\0';
+	if (window->has_fds) {
+		ret = skip(client, window, hdr->msg_size);
+		if (ret < 0)
+			return ret;
+		ret = pvr_device_run(client, window->data, hdr->msg_size);
+	} else {
+		ret = vfu_run_ctx(client->vfu) < 0 ? -errno : 0;
+	}
+	if (!ret)
+		return 1;
+	return ret == -ENOTCONN ? leave(client)
+				: throw_out(client, "libvfio-user failed: %s", strerror(-ret));
+}
+
 static int pass_message(struct pvr_client *client, const struct pvr_window *window,
 			const struct vfio_user_header *hdr)
 {
-	if (window->len < hdr->msg_size ||
-	    (window->fds_near && pvr_message_has_fds(client->source.fd, hdr->msg_size)))
-		return throw_out(client, "unexpected descriptors in a message of command %u",
-				 hdr->cmd);
-	client->complaint[0] = '\0';
-	if (vfu_run_ctx(client->vfu) < 0)
-		return errno == ENOTCONN
-			       ? leave(client)
-			       : throw_out(client, "libvfio-user failed: %s", strerror(errno));
+	int ret = run_library(client, window, hdr);
+
+	if (ret < 0)
+		return ret;
 	if (client->complaint[0]) {
 		pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
 		pvr_attach_log(client->attach, PVR_LOG_WARN,
@@ -505,7 +534,7 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 	struct vfio_user_header hdr;
 	struct pvr_error why;
 
-	if (window->len < sizeof(hdr) && !window->fds_near)
+	if (window->len < sizeof(hdr) && !window->has_fds)
 		return STEP_WAIT;
 	if (window->len < sizeof(hdr))
 		return throw_out(client, "descriptors in the middle of a header");
@@ -514,6 +543,10 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 		return throw_out(client, "%s", why.text);
 	if (window->len < hdr.msg_size && pvr_message_queued(client->source.fd) < hdr.msg_size)
 		return STEP_WAIT;
+	if (pvr_window_is_short(window, hdr.msg_size)) {
+		pvr_loop_again(&client->source);
+		return STEP_WAIT;
+	}
 	if (!client->vfu)
 		return agree(client, window, &hdr);
 	if (!hdr.flags.no_reply && !can_reply(client))
@@ -556,7 +589,7 @@ static int client_step(struct pvr_client *client)
 		return STEP_GONE;
 	/* Later data raises another event. */
 	client->emptied = bytes == window.len && window.len < sizeof(window.data) &&
-			  !window.fds_near;
+			  !window.has_fds;
 	return num;
 }
 

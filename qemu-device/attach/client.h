@@ -78,6 +78,12 @@ void pvr_client_warn_unshared(struct pvr_client *client);
 bool pvr_device_attach(struct pvr_client *client, const void *version, size_t len,
 		       struct pvr_error *err);
 
+/*
+ * Lets libvfio-user handle a message that was already received, and passes its reply on to the
+ * client. Return: 0 or -errno; after an error the client must be destroyed.
+ */
+int pvr_device_run(struct pvr_client *client, const void *message, size_t len);
+
 /* Executes a BAR write that needs no reply. */
 void pvr_device_write(struct pvr_client *client, uint32_t region, uint64_t offset, const void *buf,
 		      size_t len);

@@ -352,13 +352,44 @@ static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
 	return vfu;
 }
 
-/* Passes the reply of libvfio-user on to the client. */
+static void close_fds(struct msghdr *msg)
+{
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
+	int fd;
+
+	if (!cmsg)
+		return;
+	memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
+	close(fd);
+}
+
+/*
+ * Passes the reply of libvfio-user on to the client, with the descriptor of a region that can
+ * be mapped. A message without a reply has none.
+ */
 static bool forward_reply(int peer, int fd)
 {
-	char reply[PVR_MESSAGE_MAX];
-	ssize_t len = recv(peer, reply, sizeof(reply), MSG_DONTWAIT);
+	char reply[sizeof(struct vfio_user_header) + PVR_MESSAGE_MAX];
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} fds;
+	struct iovec iov = { .iov_base = reply, .iov_len = sizeof(reply) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &fds,
+		.msg_controllen = sizeof(fds),
+	};
+	ssize_t len = recvmsg(peer, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	bool ok;
 
-	return len > 0 && send(fd, reply, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) == len;
+	if (len <= 0)
+		return false;
+	iov.iov_len = (size_t)len;
+	ok = !(msg.msg_flags & MSG_CTRUNC) && sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == len;
+	close_fds(&msg);
+	return ok;
 }
 
 /*
@@ -401,4 +432,35 @@ bool pvr_device_attach(struct pvr_client *client, const void *version, size_t le
 	vfu_destroy_ctx(vfu);
 	return pvr_fail(err, "no agreement on the vfio-user version (%s)",
 			client->complaint[0] ? client->complaint : strerror(errno));
+}
+
+/* libvfio-user's descriptor is the connection @own during the call. */
+static int run_over(struct pvr_client *client, int own)
+{
+	int fd = vfu_get_poll_fd(client->vfu);
+
+	if (dup3(own, fd, O_CLOEXEC) < 0)
+		return -errno;
+	/* After an error libvfio-user may have closed it. */
+	if (vfu_run_ctx(client->vfu) < 0)
+		return -errno;
+	return dup3(client->source.fd, fd, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+int pvr_device_run(struct pvr_client *client, const void *message, size_t len)
+{
+	struct vfio_user_header hdr;
+	int pair[2], ret;
+
+	memcpy(&hdr, message, sizeof(hdr));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	ret = send(pair[0], message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len
+		      ? run_over(client, pair[1])
+		      : -EIO;
+	if (!ret && !hdr.flags.no_reply && !forward_reply(pair[0], client->source.fd))
+		ret = -EIO;
+	close(pair[0]);
+	close(pair[1]);
+	return ret;
 }

@@ -22,8 +22,13 @@ ssize_t pvr_window_open(struct pvr_window *window, int fd)
 	ssize_t n = recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
 
 	window->len = n > 0 ? (size_t)n : 0;
-	window->fds_near = msg.msg_flags & MSG_CTRUNC;
+	window->has_fds = msg.msg_flags & MSG_CTRUNC;
 	return n < 0 ? -errno : n;
+}
+
+bool pvr_window_is_short(const struct pvr_window *window, size_t size)
+{
+	return window->len < size && window->len < sizeof(window->data) && !window->has_fds;
 }
 
 int pvr_message_skip(int fd, size_t len)
@@ -119,6 +124,18 @@ int pvr_message_take(int fd, size_t size, struct pvr_message *msg, void *large,
 	return ret;
 }
 
+int pvr_message_drop(int fd, size_t len, size_t *num, struct pvr_closer *closer)
+{
+	struct pvr_message msg;
+	int ret = pvr_message_take(fd, len, &msg, NULL, closer);
+
+	if (ret)
+		return ret;
+	*num = msg.num_fds;
+	pvr_message_close(&msg, closer);
+	return 0;
+}
+
 bool pvr_fd_is_memory(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;
@@ -155,16 +172,6 @@ bool pvr_message_drop_all(int fd, struct pvr_closer *closer)
 		pvr_message_close(&msg, closer);
 	} while (n > 0 && !pvr_closer_is_full(closer));
 	return !pvr_message_queued(fd);
-}
-
-bool pvr_message_has_fds(int fd, size_t size)
-{
-	char scratch[PVR_MESSAGE_MAX];
-	struct iovec iov = { .iov_base = scratch, .iov_len = size };
-	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
-	ssize_t n = recvmsg(fd, &hdr, MSG_PEEK | MSG_DONTWAIT);
-
-	return n < 0 || (size_t)n < size || hdr.msg_flags & MSG_CTRUNC;
 }
 
 int pvr_message_reply(int fd, const struct vfio_user_header *hdr, int err, const void *body,

@@ -19,7 +19,7 @@ struct pvr_closer;
 
 struct pvr_window {
 	size_t len;
-	bool fds_near; /* descriptors are in the window or directly behind it */
+	bool has_fds; /* descriptors are in the window or anywhere behind it, see pvr_window_open() */
 	uint8_t data[PVR_MESSAGE_MAX];
 };
 
@@ -33,14 +33,31 @@ struct pvr_message {
 	struct pvr_mig_reply reply; /* initially none */
 };
 
-/* Return: bytes in the window; 0: the client has closed; -EAGAIN: no data; -errno. */
+/*
+ * MSG_PEEK ends with the first bytes that have descriptors. But a full buffer does not end it:
+ * Linux then looks for descriptors in the rest of the queue. So this does not tell to which
+ * message they belong. Only receiving it tells.
+ * Return: bytes in the window; 0: the client has closed; -EAGAIN: no data; -errno.
+ */
 ssize_t pvr_window_open(struct pvr_window *window, int fd);
+
+/*
+ * Return: whether a complete message of @size bytes is not in the window because a part of it
+ * arrived later.
+ */
+bool pvr_window_is_short(const struct pvr_window *window, size_t size);
 
 /*
  * Receives @len bytes, which must be available and without descriptors. Return: 0 or
  * -errno.
  */
 int pvr_message_skip(int fd, size_t len);
+
+/*
+ * The same with descriptors, whose number is stored in @num. @len is sizeof(struct
+ * vfio_user_header) to PVR_MESSAGE_MAX. Return: 0; -EMFILE: too many descriptors; -errno.
+ */
+int pvr_message_drop(int fd, size_t len, size_t *num, struct pvr_closer *closer);
 
 /**
  * pvr_message_take() - receive the next message, which must be complete
@@ -70,12 +87,6 @@ bool pvr_message_drop_all(int fd, struct pvr_closer *closer);
 
 /* Return: bytes in the receive buffer. */
 size_t pvr_message_queued(int fd);
-
-/*
- * Return: whether the next message, of @size bytes, has descriptors. Installs none. Also
- * true if it is not complete.
- */
-bool pvr_message_has_fds(int fd, size_t size);
 
 /*
  * Replies with @err (0 or an errno) and @len bytes at @body, unless the client requested

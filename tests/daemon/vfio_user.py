@@ -116,9 +116,13 @@ class Client(Stream):
         body = self.call(GET_REGION_INFO, struct.pack("<IIIIQQ", argsz, 0, index, 0, 0, 0))
         return struct.unpack_from("<IIIIQQ", body)
 
-    def region_fd(self, index):
-        """The descriptor of a region that can be mapped, or None."""
+    def ask_region(self, index):
         self.send_raw(self.message(GET_REGION_INFO, struct.pack("<IIIIQQ", 4096, 0, index, 0, 0, 0)))
+
+    def region_fd(self, index, asked=False):
+        """The descriptor of a region that can be mapped, or None."""
+        if not asked:
+            self.ask_region(index)
         data, fds, _, _ = socket.recv_fds(self.sock, 4096, 8)
         _, command, size, flags, _ = HEADER.unpack_from(data)
         assert (command, flags & 0xFF) == (GET_REGION_INFO, REPLY) and len(data) == size
