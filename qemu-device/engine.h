@@ -573,6 +573,7 @@ struct pvr_fault_info {
 	uint64_t messages; /* that the rule matched */
 	uint64_t dropped, delayed, failed, rnr, seq_naks, reordered, duplicated, corrupted,
 		port_downs, stalled;
+	uint64_t refused; /* the responder did not fail: its host does not allow faults */
 };
 
 /**

@@ -186,6 +186,7 @@ struct pvr_stream_limits {
 	bool atomic_write; /* ATOMIC_WRITE and FLUSH are negotiated */
 	bool xrc; /* XRC is negotiated */
 	bool page; /* the requester accepts that a page of the responder is absent */
+	bool fault; /* FAULT frames are negotiated */
 };
 
 /*

@@ -314,7 +314,7 @@ struct pvr_qp {
 	struct pvr_pipe_sq *pipe_sq; /* requester to another host; NULL: it is not */
 	struct pvr_responder_state *responder_state; /* of a responder to another host, or NULL */
 	struct pvr_fault_sq *fault_sq; /* path/fault; NULL: it has not sent by that path */
-	const struct pvr_flips *flips; /* damage of the request at the head; NULL: none */
+	struct pvr_flips *flips; /* damage of the request at the head; NULL: none */
 
 	/* rdma/db_suppress.c */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */

@@ -24,7 +24,7 @@ const char *pvr_print_bytes(uint64_t bytes, char buf[32])
 /* --------------------------------------------------------------------- tables */
 
 /* All cells are built first: a column is as wide as its widest cell. */
-#define TABLE_COLUMNS 13
+#define TABLE_COLUMNS 14
 
 void pvr_print_table(size_t rows, size_t columns,
 		     void (*cell)(void *opaque, size_t row, size_t column, char *buf), void *opaque)
@@ -379,6 +379,7 @@ static void fault_cell(void *opaque, size_t row, size_t column, char *buf)
 		{ "CORRUPTED", "corrupted" },
 		{ "DOWN", "port_downs" },
 		{ "STALLED", "stalled" },
+		{ "REFUSED", "refused" },
 		{ "FAULT", "fault" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
@@ -398,7 +399,7 @@ void pvr_print_fault(struct json_object *reply)
 		printf("fault %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
 	list = list_of(reply, "faults", &len);
 	if (len)
-		pvr_print_table(len + 1, 13, fault_cell, list);
+		pvr_print_table(len + 1, 14, fault_cell, list);
 	else if (json_object_object_get_ex(reply, "faults", NULL))
 		printf("there are no faults\n");
 	if (json_object_object_get_ex(reply, "cleared", NULL))

@@ -220,6 +220,7 @@ static void put_fault(void *opaque, const struct pvr_fault_info *info)
 	put_number(obj, "corrupted", info->corrupted);
 	put_number(obj, "port_downs", info->port_downs);
 	put_number(obj, "stalled", info->stalled);
+	put_number(obj, "refused", info->refused);
 	json_object_array_add(opaque, obj);
 }
 

@@ -178,6 +178,7 @@ static void add_fault(void *opaque, const struct pvr_fault_info *info)
 	row->corrupted = info->corrupted;
 	row->port_downs = info->port_downs;
 	row->stalled = info->stalled;
+	row->refused = info->refused;
 }
 
 static void add_log(struct pvr_metrics_snapshot *snapshot)

@@ -155,6 +155,7 @@ static bool make_net(struct pvr_network *network, const struct pvr_net_settings 
 		.loop = daemon->loop,
 		.worker_loops = loops,
 		.workers = daemon->pool.num,
+		.faults_allowed = daemon->faults_allowed,
 		.log = log_net,
 	};
 	unsigned int i;

@@ -120,6 +120,8 @@ static const struct fault_column {
 	  FIELD(port_downs) },
 	{ "pvrdma_fault_stalled_total", "Messages that a stalled peer did not answer.",
 	  FIELD(stalled) },
+	{ "pvrdma_fault_refused_total", "Messages that the peer's host did not let fail.",
+	  FIELD(refused) },
 #undef FIELD
 };
 

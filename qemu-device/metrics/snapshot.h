@@ -54,7 +54,7 @@ struct pvr_metrics_directory {
 struct pvr_metrics_fault {
 	char id[16], rule[256];
 	uint64_t messages, dropped, delayed, failed, rnr, seq_naks, reordered, duplicated,
-		corrupted, port_downs, stalled;
+		corrupted, port_downs, stalled, refused;
 };
 
 #define PVR_METRICS_LOG_LEVELS (PVR_LOG_DEBUG + 1)

@@ -26,6 +26,7 @@ struct pvr_net_env {
 	struct pvr_loop *loop; /* of the first thread */
 	struct pvr_loop **worker_loops;
 	unsigned int workers;
+	bool faults_allowed; /* the operator allows faults on demand */
 	/* @host: the one that the line is about, or NULL */
 	void (*log)(enum pvr_log_level level, const char *host, const char *line);
 };

@@ -253,6 +253,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 	conn->limits.atomic_write = ours->features & theirs->features & PVR_HELLO_F_ATOMIC_WRITE;
 	conn->limits.xrc = ours->features & theirs->features & PVR_HELLO_F_XRC;
 	conn->limits.page = ours->features & theirs->features & PVR_HELLO_F_PAGE;
+	conn->limits.fault = ours->features & theirs->features & PVR_HELLO_F_FAULT;
 	conn->host = host_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();

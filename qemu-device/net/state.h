@@ -73,13 +73,20 @@ __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *n
 							       enum pvr_log_level level,
 							       const char *fmt, ...);
 
-/* The PVR_HELLO_F_* that TCP connections of this host offer and accept. */
+/* The PVR_HELLO_F_* of frames that any connection of this host offers and accepts. */
+static inline uint32_t pvr_net_frame_features(const struct pvr_net *net)
+{
+	return PVR_HELLO_F_QP_GONE | PVR_HELLO_F_ATOMIC_WRITE | PVR_HELLO_F_XRC | PVR_HELLO_F_PAGE |
+	       (net->env.faults_allowed ? PVR_HELLO_F_FAULT : 0);
+}
+
+/* Those of TCP connections. */
 static inline uint32_t pvr_net_features(const struct pvr_net *net)
 {
 	uint32_t expose = net->settings.rdma_zerocopy ? PVR_HELLO_F_RNDV : 0;
 
-	return PVR_HELLO_F_PIGGYBACK_ACK | PVR_HELLO_F_QP_GONE | PVR_HELLO_F_ATOMIC_WRITE |
-	       PVR_HELLO_F_XRC | PVR_HELLO_F_PAGE | (net->nics ? PVR_HELLO_F_RDMA | expose : 0);
+	return PVR_HELLO_F_PIGGYBACK_ACK | pvr_net_frame_features(net) |
+	       (net->nics ? PVR_HELLO_F_RDMA | expose : 0);
 }
 
 /* --------------------------------------------------------------- incoming.c */

@@ -54,8 +54,7 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, const struct pvr_verb
 		.version_min = PVR_FRAME_VERSION,
 		.version_max = PVR_FRAME_VERSION,
 		.instance = net->instance,
-		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_QP_GONE |
-			    PVR_HELLO_F_ATOMIC_WRITE | PVR_HELLO_F_XRC | PVR_HELLO_F_PAGE |
+		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | pvr_net_frame_features(net) |
 			    (pvr_verbs_has_rndv(qp) ? PVR_HELLO_F_RNDV : 0),
 		.chunk = PVR_HELLO_CHUNK,
 		.count = 1,

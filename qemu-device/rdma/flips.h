@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Damage of a request by the path of faults: bits of payload that arrive inverted, or a key that
- * the peer refuses.
+ * Damage of a request by the path of faults: bits of payload that arrive inverted, or an error at
+ * a responder of another host.
  */
 #ifndef PVR_FLIPS_H
 #define PVR_FLIPS_H
@@ -10,13 +10,21 @@
 
 #define PVR_FLIPS_MAX 64
 
+/* Whether the path to another host has asked its daemon for the error. */
+enum pvr_flips_asked {
+	PVR_FLIPS_NOT_ASKED,
+	PVR_FLIPS_ASKED,
+	PVR_FLIPS_REFUSED, /* that host does not allow faults */
+};
+
 struct pvr_flips {
 	/*
-	 * Not 0: the path to another host changes the request, so that the responder refuses it.
-	 * REM_INV_REQ_ERR, REM_ACCESS_ERR: with this NAK. LOC_LEN_ERR: the receive request
-	 * completes with this status.
+	 * Not 0: an error at the responder, enum pvrdma_wc_status: of the NAK that it sends, or
+	 * LOC_*, GENERAL_ERR, FATAL_ERR: of its receive request. If its host refuses that, the
+	 * NAK fails the requester alone, and the receive request succeeds.
 	 */
-	uint16_t nak;
+	uint16_t far_status;
+	uint8_t asked; /* enum pvr_flips_asked; the path sets it */
 	uint32_t num;
 	uint64_t bits[PVR_FLIPS_MAX]; /* of the payload, ascending */
 };

@@ -215,3 +215,28 @@ void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dg
 		if ((*path)->mcast_send)
 			(*path)->mcast_send(from, dgram, to);
 }
+
+static enum pvr_ud_result fail_by(const struct pvr_path_ops *path, struct pvr_adapter *from,
+				  uint32_t dst_qpn, const struct pvr_datagram *dgram,
+				  const struct pvr_host_group *to)
+{
+	if (path->ud_fail)
+		return path->ud_fail(from, dst_qpn, dgram, to);
+	if (to && path->mcast_send)
+		path->mcast_send(from, dgram, to);
+	else if (!to && path->ud_send)
+		return path->ud_send(from, dst_qpn, dgram);
+	return PVR_UD_RESULT_ABSENT;
+}
+
+enum pvr_ud_result pvr_path_ud_fail(struct pvr_adapter *from, uint32_t dst_qpn,
+				    const struct pvr_datagram *dgram,
+				    const struct pvr_host_group *to)
+{
+	enum pvr_ud_result result = PVR_UD_RESULT_ABSENT;
+	const struct pvr_path_ops **path;
+
+	for (path = from->engine->paths; *path && result == PVR_UD_RESULT_ABSENT; path++)
+		result = fail_by(*path, from, dst_qpn, dgram, to);
+	return result == PVR_UD_RESULT_ABSENT ? PVR_UD_RESULT_SENT : result;
+}

@@ -95,6 +95,11 @@ struct pvr_path_ops {
 	enum pvr_quantum (*run_damaged)(struct pvr_qp *qp, unsigned int max);
 	/* The same for UD and GSI queue pairs, see pvr_ud_run(). Only the path of faults has it. */
 	enum pvr_quantum (*run_ud)(struct pvr_qp *qp);
+	/*
+	 * Responder: whether the peer, at another host, is stalled: its requests wait. Only the
+	 * path of faults has it.
+	 */
+	bool (*stalls_peer)(struct pvr_qp *qp);
 
 	/* For the path of faults. Without peer_name() it cannot be in front of a path. */
 	/* The name of the adapter of a GID, or of its host; NULL: this path does not reach it. */
@@ -165,6 +170,13 @@ struct pvr_path_ops {
 			      struct pvr_host_group *to);
 	void (*mcast_send)(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			   const struct pvr_host_group *to);
+	/*
+	 * The same for a datagram with recv_status, without its payload; to a group if @to is
+	 * not NULL. NULL: this path sends it without the error.
+	 */
+	enum pvr_ud_result (*ud_fail)(struct pvr_adapter *from, uint32_t dst_qpn,
+				      const struct pvr_datagram *dgram,
+				      const struct pvr_host_group *to);
 };
 
 /* Find the path of a connected queue pair, and its peer's adapter or host. */
@@ -208,5 +220,8 @@ bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram 
 			    struct pvr_host_group *to);
 void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			 const struct pvr_host_group *to);
+enum pvr_ud_result pvr_path_ud_fail(struct pvr_adapter *from, uint32_t dst_qpn,
+				    const struct pvr_datagram *dgram,
+				    const struct pvr_host_group *to);
 
 #endif /* PVR_PATH_H */

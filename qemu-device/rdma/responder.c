@@ -587,3 +587,22 @@ struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_
 							 : PVRDMA_WC_REM_OP_ERR,
 			 why);
 }
+
+/* IBTA table 58: the events of the NAK codes. */
+static enum pvr_eqe_type event_of(enum pvrdma_wc_status status)
+{
+	switch (status) {
+	case PVRDMA_WC_REM_ACCESS_ERR:
+		return PVR_EVENT_QP_ACCESS_ERR;
+	case PVRDMA_WC_REM_INV_REQ_ERR:
+		return PVR_EVENT_QP_REQ_ERR;
+	default:
+		return PVR_EVENT_NUM;
+	}
+}
+
+struct pvr_syndrome pvr_responder_fail(struct pvr_qp *to, enum pvrdma_wc_status status,
+				       const char *why)
+{
+	return refuse(to, event_of(status), status, why);
+}

@@ -29,4 +29,11 @@ struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbou
 struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_request *request,
 					    enum pvrdma_wc_status status, const char *why);
 
+/*
+ * Fail @to as for a request that it refuses with the NAK @status. For faults of the operator.
+ * Return: the NAK.
+ */
+struct pvr_syndrome pvr_responder_fail(struct pvr_qp *to, enum pvrdma_wc_status status,
+				       const char *why);
+
 #endif /* PVR_RESPONDER_H */

@@ -32,6 +32,12 @@ struct pvr_datagram {
  */
 bool pvr_ud_receive(struct pvr_adapter *to, struct pvr_qp *qp, const struct pvr_datagram *dgram);
 
+/*
+ * Complete the receive request of the datagram with @dgram->recv_status, and fail @to. Nothing
+ * but a count if @to would not receive it. The lock of the adapter of @to is held.
+ */
+void pvr_ud_fail_receive(struct pvr_qp *to, const struct pvr_datagram *dgram);
+
 /* ------------------------------------------------------------------------- sending */
 
 /* Retry delay of datagrams that wait for a GID query or a connection. */

@@ -121,10 +121,11 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 }
 
 /* As for a receive request with a bad SGE. */
-static void fail_receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
+void pvr_ud_fail_receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 {
 	struct pvr_recv_wqe recv PVR_UNINITIALIZED;
 
+	pvr_count(to, PVR_STAT_UD_DROPPED, 1);
 	if (!can_receive(to, dgram->qkey) || pvr_recv_get(to, &recv))
 		return;
 	complete(to, dgram, &recv, (enum pvrdma_wc_status)dgram->recv_status);
@@ -140,8 +141,7 @@ static pvr_noinline bool observe(struct pvr_adapter *to, struct pvr_qp *qp,
 		pvr_capture_received_datagram(to, qp, dgram);
 	if (!qp || !dgram->recv_status)
 		return true;
-	fail_receive(qp, dgram);
-	pvr_count(qp, PVR_STAT_UD_DROPPED, 1);
+	pvr_ud_fail_receive(qp, dgram);
 	return false;
 }
 

@@ -159,14 +159,18 @@ static bool waits(struct datagram *dgram)
 }
 
 /* Sends to all hosts at the same time, so that no retry sends to a host twice. */
-static void send_to_other_hosts(struct datagram *dgram)
+static void send_to_other_hosts(struct datagram *dgram, bool treated)
 {
 	struct pvr_adapter *from = dgram->from->adapter;
 	struct pvr_host_group group;
 	bool ready = pvr_path_mcast_targets(from, &dgram->as_received, &group);
 
 	dgram->tries += group.count;
-	if (ready || !waits(dgram))
+	if (!ready && waits(dgram))
+		return;
+	if (treated && dgram->as_received.recv_status)
+		pvr_path_ud_fail(from, PVR_MULTICAST_QPN, &dgram->as_received, &group);
+	else
 		pvr_path_mcast_send(from, &dgram->as_received, &group);
 }
 
@@ -175,7 +179,7 @@ static void send_to_other_hosts(struct datagram *dgram)
  * datagram. When an adapter is locked, the next quantum continues with that adapter.
  * Return: false if an adapter was locked.
  */
-static bool deliver_to_group(struct datagram *dgram)
+static pvr_noinline bool deliver_to_group(struct datagram *dgram, bool treated)
 {
 	const uint8_t *mgid = dgram->wqe->hdr.wr.ud.av.dgid;
 	struct pvr_qp *from = dgram->from;
@@ -192,7 +196,7 @@ static bool deliver_to_group(struct datagram *dgram)
 		from->mcast_taken |= dgram->taken != 0;
 	}
 	/* Last, because the loop above may be repeated. */
-	send_to_other_hosts(dgram);
+	send_to_other_hosts(dgram, treated);
 	return true;
 }
 
@@ -206,8 +210,18 @@ static void offer_to_qp(struct datagram *dgram, struct pvr_dest *dest)
 	count(dest->flow, 1, dgram->as_received.payload->total);
 }
 
-/* Return: false if an adapter was locked. */
-static bool deliver(struct datagram *dgram)
+static pvr_noinline enum pvr_ud_result send_to_another_host(const struct datagram *dgram,
+							    bool treated)
+{
+	struct pvr_adapter *from = dgram->from->adapter;
+
+	if (treated && dgram->as_received.recv_status)
+		return pvr_path_ud_fail(from, dst_qpn(dgram), &dgram->as_received, NULL);
+	return pvr_path_ud_send(from, dst_qpn(dgram), &dgram->as_received);
+}
+
+/* Return: false if an adapter was locked. @treated: by the path of faults */
+static pvr_always_inline bool deliver(struct datagram *dgram, bool treated)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
 	struct pvr_adapter *from = dgram->from->adapter;
@@ -216,11 +230,10 @@ static bool deliver(struct datagram *dgram)
 	if (!from->link_up)
 		return true;
 	if (dgram->as_received.multicast)
-		return deliver_to_group(dgram);
+		return deliver_to_group(dgram, treated);
 	dest = pvr_dest_get(from, hdr->wr.ud.av.dgid);
 	if (!dest->adapter) {
-		if (pvr_path_ud_send(from, dst_qpn(dgram), &dgram->as_received) ==
-		    PVR_UD_RESULT_PENDING)
+		if (send_to_another_host(dgram, treated) == PVR_UD_RESULT_PENDING)
 			waits(dgram);
 		return true;
 	}
@@ -309,7 +322,7 @@ static bool deliver_treated(struct datagram *dgram, struct pvr_ud_treatment *tre
 	}
 	dgram->as_received.recv_status = treatment->recv_status;
 	for (; treatment->copies; treatment->copies--) {
-		if (!deliver(dgram))
+		if (!deliver(dgram, true))
 			return false;
 		if (dgram->waits)
 			return true;
@@ -323,7 +336,7 @@ static pvr_always_inline bool send(struct datagram *dgram, struct pvr_ud_treatme
 {
 	if (!begin(dgram))
 		return true;
-	return treatment ? deliver_treated(dgram, treatment) : deliver(dgram);
+	return treatment ? deliver_treated(dgram, treatment) : deliver(dgram, false);
 }
 
 /* The same with damage. */

@@ -18,7 +18,7 @@ STRUCTS = {
     "GID_QUERY": "pvr_frame_gid_query", "GID_REPLY": "pvr_frame_gid_query",
     "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "QP_GONE": "pvr_frame_qp_gone", "ACK": "pvr_frame_ack",
     "ATOMIC_ACK": "pvr_frame_atomic_ack", "READ_DATA": "pvr_frame_read_data",
-    "RNDV_DONE": "pvr_frame_rndv_done",
+    "RNDV_DONE": "pvr_frame_rndv_done", "FAULT": "pvr_frame_request",
 }
 
 
@@ -93,7 +93,7 @@ def test_fields_are_those_of_the_header(header, doc):
 
 @pytest.mark.parametrize("heading, name, prefix", [
     ("CLOSE (2)", "pvr_close_reason", "PVR_CLOSE_"),
-    ("REQUEST (10)", "pvr_frame_op", "PVR_FRAME_OP_"),
+    ("REQUEST (10), FAULT (13)", "pvr_frame_op", "PVR_FRAME_OP_"),
 ])
 def test_numbers_of_one_table(header, doc, heading, name, prefix):
     assert named(sections(doc)[heading]) == values(header, name, prefix)
@@ -105,11 +105,16 @@ def test_syndromes_and_refusals(header, doc):
     assert named(second) == values(header, "pvr_frame_nak", "PVR_FRAME_NAK_")
 
 
+def test_faults(header, doc):
+    section = doc.split("\n## Faults\n")[1].split("\n## ")[0]
+    assert {"NONE": 0, **named(section)} == values(header, "pvr_frame_fault", "PVR_FRAME_FAULT_")
+
+
 def test_flags(header, doc):
     flags = {label.split("_F_")[1]: number for label, number in header.constants.items()
              if label.startswith(("PVR_REQUEST_F_", "PVR_FRAME_F_"))}
     seen = {label: int(number, 16) for number, label in re.findall(r"^\| (0x\d+) \| `([A-Z]+)` \|", doc, re.M)}
-    assert len(flags) == 5 and seen == flags
+    assert len(flags) == 6 and seen == flags
 
 
 def test_limits(header, doc):

@@ -68,9 +68,9 @@ def test_add_list_and_clear(faulty):
     assert faulty.must("fault", "add", "--from", "node1", "--to=node2", "drop=1%", "delay=5ms±2ms") == "fault 1\n"
     assert faulty.must("fault", "add", "--fabric", "default", "--seed", "7", "error=REM_ACCESS_ERR,after=1000") == "fault 2\n"
     assert [row.split() for row in faulty.must("fault", "list").splitlines()] == [
-        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "REORDERED", "DOUBLED", "CORRUPTED", "DOWN", "STALLED", "FAULT"],
-        ["1", *11 * ["0"], "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
-        ["2", *11 * ["0"], "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
+        ["ID", "MESSAGES", "DROPPED", "DELAYED", "FAILED", "RNR", "SEQ", "REORDERED", "DOUBLED", "CORRUPTED", "DOWN", "STALLED", "REFUSED", "FAULT"],
+        ["1", *12 * ["0"], "from=node1", "to=node2", "drop=1%", "delay=5ms±2ms"],
+        ["2", *12 * ["0"], "fabric=default", "seed=7", "error=REM_ACCESS_ERR,after=1000"]]
     assert faulty.must("fault", "clear", "1") == "1 cleared\n"
     assert [fault["id"] for fault in faults_of(faulty)] == [2]
     assert faulty.must("fault", "add", "drop=2%") == "fault 3\n"
@@ -247,13 +247,17 @@ def test_error_ends_connections(faulty):
     assert faulty.counters("node2")["access_errors"] == fault["failed"]
 
 
-@pytest.fixture
-def two_hosts(start):
-    """The first one allows faults; each has an adapter."""
-    daemons = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure"])
+def hosts(start, second):
+    """Two daemons with an adapter each. The first one allows faults."""
+    daemons = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure", "--faults", second])
     for number, daemon in enumerate(daemons, 1):
         daemon.add_adapter("node1", number, socket=daemon.socket())
     return daemons
+
+
+@pytest.fixture
+def two_hosts(start):
+    return hosts(start, "allowed")
 
 
 def verify_hosts(one, two, *args):
@@ -270,14 +274,27 @@ def test_messages_to_another_host_arrive_in_spite_of_drops(two_hosts):
     assert fault["dropped"] and fault["delayed"]
 
 
-def test_error_fails_the_responder_at_another_host(two_hosts):
-    """Its daemon does not allow faults: it refuses what a faulty program would send."""
+@pytest.mark.parametrize("words, counter", [
+    ("error=REM_ACCESS_ERR,after=50", "access_errors"), ("error=REM_INV_REQ_ERR,after=50", "request_errors"),
+    ("nak=remote-operational,after=50", "request_errors")])
+def test_error_fails_the_responder_at_another_host(two_hosts, words, counter):
     one, two = two_hosts
+    one.must("fault", "add", "--to", "h2", words)
+    done = verify_hosts(one, two, "--may-fail")
+    assert done.returncode == 0, done.stdout + done.stderr
+    fault, = faults_of(one)
+    assert fault["failed"] and two.counters("node1")[counter] == fault["failed"]
+    assert fault["refused"] == 0
+
+
+def test_host_that_refuses_faults_keeps_its_responders(start):
+    one, two = hosts(start, "refused")
     one.must("fault", "add", "--to", "h2", "error=REM_ACCESS_ERR,after=50")
     done = verify_hosts(one, two, "--may-fail")
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(one)
-    assert fault["failed"] and two.counters("node1")["access_errors"] == fault["failed"]
+    assert fault["failed"] == fault["refused"] > 0
+    assert two.counters("node1")["access_errors"] == 0
 
 
 def test_corrupt_data_at_another_host_are_noticed(two_hosts):

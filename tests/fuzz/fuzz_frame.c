@@ -133,9 +133,13 @@ static const struct pvr_stream_ops nic_ops = {
 	.rdma_read_poll = fuzz_nic_rdma_read_poll,
 	.rdma_read_cancel = fuzz_nic_rdma_read_cancel,
 };
-static const struct pvr_stream_limits limits = {
-	.chunk = CHUNK, .piggyback_ack = true, .qp_gone = true, .atomic_write = true, .xrc = true
-};
+static const struct pvr_stream_limits limits = { .chunk = CHUNK,
+						 .piggyback_ack = true,
+						 .qp_gone = true,
+						 .atomic_write = true,
+						 .xrc = true,
+						 .page = true,
+						 .fault = true };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 {
@@ -580,6 +584,33 @@ static void seeds_of_rndvs(uint32_t psn)
 	save("returned-twice", NULL);
 }
 
+static void add_fault(const struct fg_end *to, uint8_t flags, enum pvr_frame_fault fault,
+		      uint32_t psn)
+{
+	struct pvr_frame_request frame = request(to, PVR_FRAME_OP_SEND, psn, 0);
+
+	frame.frame.type = PVR_FRAME_FAULT;
+	frame.frame.flags = flags;
+	frame.fault = htole16(fault);
+	frame.addr = 0;
+	frame.rkey = to == &w.ud ? FG_QKEY : 0;
+	ADD(frame);
+}
+
+static void seeds_of_faults(uint32_t psn)
+{
+	seed_begin(FEED_SRQ);
+	add_request(&w.rc, PVR_FRAME_OP_SEND, psn, 64);
+	add_fault(&w.rc, 0, PVR_FRAME_FAULT_OPERATION, psn + 1);
+	add_fault(&w.rc, 0, PVR_FRAME_FAULT_OPERATION, psn + 1);
+	save("fault", NULL);
+	seed_begin(FEED_SRQ);
+	add_fault(&w.rc, 0, PVR_FRAME_FAULT_RECV_PROTECTION, psn);
+	add_fault(&w.uc, PVR_REQUEST_F_UC, PVR_FRAME_FAULT_RECV_LENGTH, psn);
+	add_fault(&w.ud, PVR_REQUEST_F_UD, PVR_FRAME_FAULT_RECV_FATAL, 0);
+	save("fault", "recv");
+}
+
 static void seeds_of_datagrams(void)
 {
 	struct pvr_frame_datagram dgram = {
@@ -751,6 +782,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (fg_qp_query(&w.rc.qp, &attr))
 		fg_die("cannot query a queue pair");
 	seeds_of_requests(attr.rq_psn);
+	seeds_of_faults(attr.rq_psn);
 	seeds_of_datagrams();
 	seeds_of_questions();
 	seeds_of_queue_pairs();

@@ -490,20 +490,6 @@ TEST(hosts, test_delay_to_another_host_keeps_order)
 	assert_int_equal(last(env).delayed, MESSAGES);
 }
 
-/* No request to another host has it as result, so only the requester fails. */
-TEST(hosts, test_error_of_the_responder_at_another_host_fails_the_requester)
-{
-	add(env, "error=REM_OP_ERR,after=2");
-	for (uint32_t i = 0; i < 4; i++)
-		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, SIZE);
-	fg_settle(env->host, FG_SEC);
-	expect_written(&env->a, 0);
-	expect_written(&env->a, 1);
-	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_OP_ERR);
-	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_state(&env->b, PVR_QPS_RTS);
-}
-
 TEST(hosts_uc, test_dropped_uc_messages_to_another_host_have_no_effect)
 {
 	add(env, "drop=50%");

@@ -71,6 +71,9 @@ static const struct sample samples[] = {
 	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
 	SAMPLE("left", PVR_FRAME_QP_GONE, PVR_FRAME_RESPONDER, qp_gone, 56, 0, 0, 1, .gid_type = 2,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
+	SAMPLE("fault", PVR_FRAME_FAULT, PVR_FRAME_RESPONDER, request, 120, 0, 0, 1,
+	       .op = PVR_FRAME_OP_WRITE_IMM, .gid_type = 2, .fault = PVR_FRAME_FAULT_RECV_FATAL,
+	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff, .psn = 0xffffff, .psns = 1u << 23),
 	SAMPLE("here", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
 	       .gid_type = PVR_GID_TYPE_ROCE_V2),
 	SAMPLE("GID is absent", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
@@ -231,6 +234,8 @@ TEST_PLAIN(test_unknown_flags_are_refused)
 			known = PVR_FRAME_F_RNDV;
 		if (samples[i].type == PVR_FRAME_DATAGRAM)
 			known = PVR_REQUEST_F_SOLICITED;
+		if (samples[i].type == PVR_FRAME_FAULT)
+			known = PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC | PVR_REQUEST_F_UD;
 		for (int bit = 0; bit < 8; bit++)
 			if (!(known & 1 << bit))
 				REFUSED(samples[i].name, f.frame.flags |= (uint8_t)(1 << bit),
@@ -312,7 +317,7 @@ TEST_PLAIN(test_request_with_a_wrong_field_is_refused)
 	REFUSED("send", f.request.op = 255, "unknown operation");
 	REFUSED("send", f.request.gid_type = 0, "GID");
 	REFUSED("send", f.request.gid_type = 3, "GID");
-	REFUSED("send", f.request.reserved = 1, "reserved");
+	REFUSED("send", f.request.fault = 1, "reserved");
 	REFUSED("send", f.request.srqn = 1, "without the XRC flag");
 	REFUSED("send", f.request.src_qpn = 1u << 24, "24 bits");
 	REFUSED("send", f.request.dst_qpn = 1u << 24, "24 bits");
@@ -482,6 +487,50 @@ TEST_PLAIN(test_qp_gone_with_a_wrong_field_is_refused)
 	REFUSED("left", f.qp_gone.src_qpn = 1u << 24, "24 bits");
 	REFUSED("left", f.qp_gone.dst_qpn = 1u << 24, "24 bits");
 	REFUSED("left", f.qp_gone.reserved[6] = 1, "reserved");
+}
+
+TEST_PLAIN(test_fault_with_a_wrong_field_is_refused)
+{
+	REFUSED("fault", f.request.op = PVR_FRAME_OP_NUM, "unknown operation");
+	REFUSED("fault", f.request.fault = 0, "unknown fault");
+	REFUSED("fault", f.request.fault = PVR_FRAME_FAULT_NUM, "unknown fault");
+	REFUSED("fault", f.request.fault = 0xffff, "unknown fault");
+	REFUSED("fault", f.request.gid_type = 0, "GID");
+	REFUSED("fault", f.request.src_qpn = 1u << 24, "24 bits");
+	REFUSED("fault", f.request.dst_qpn = 1u << 24, "24 bits");
+	REFUSED("fault", f.request.psn = 1u << 24, "24 bits");
+	REFUSED("fault", f.request.psns = 0, "PSNs");
+	REFUSED("fault", f.request.srqn = 1, "without the XRC flag");
+	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_LAST, "unknown flag");
+	REFUSED("fault", f.frame.size = 121, "too long");
+	REFUSED("fault", f.request.imm[3] = 1, "reserved");
+	REFUSED("fault", f.request.rkey = 1, "reserved");
+	REFUSED("fault", f.request.addr = 1, "reserved");
+	REFUSED("fault", f.request.length = 1, "reserved");
+	REFUSED("fault", f.request.offset = 1, "reserved");
+	REFUSED("fault", f.request.chunk = 1, "reserved");
+	REFUSED("fault", f.request.compare_add = 1, "reserved");
+	REFUSED("fault", f.request.swap = 1, "reserved");
+	ACCEPTED("fault", f.frame.flags = PVR_REQUEST_F_UC);
+	ACCEPTED("fault", f.frame.flags = PVR_REQUEST_F_UD; f.request.rkey = 1);
+}
+
+/* A NAK is of reliable connections; a receive request is not used by each message. */
+TEST_PLAIN(test_fault_that_the_queue_pair_cannot_have_is_refused)
+{
+	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_UC | PVR_REQUEST_F_UD, "two types");
+	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC, "two types");
+	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_XRC, "does not have");
+	REFUSED("fault", f.request.op = PVR_FRAME_OP_WRITE, "does not have");
+	REFUSED("fault", f.request.op = PVR_FRAME_OP_READ, "does not have");
+	REFUSED("fault", f.request.fault = PVR_FRAME_FAULT_ACCESS;
+		f.frame.flags = PVR_REQUEST_F_UC, "without a reliable connection");
+	REFUSED("fault", f.request.fault = PVR_FRAME_FAULT_OPERATION;
+		f.frame.flags = PVR_REQUEST_F_UD, "without a reliable connection");
+	ACCEPTED("fault", f.request.fault = PVR_FRAME_FAULT_OPERATION;
+		 f.frame.flags = PVR_REQUEST_F_XRC; f.request.srqn = 5);
+	ACCEPTED("fault", f.request.fault = PVR_FRAME_FAULT_INVALID_REQUEST;
+		 f.request.op = PVR_FRAME_OP_FLUSH);
 }
 
 TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)

@@ -260,3 +260,98 @@ TEST(hosts, test_forged_requests_write_nothing)
 	expect_state(&env->b, PVR_QPS_ERR);
 	assert_false(fg_malformed_is_closed(malformed));
 }
+
+/* -------------------------------------------------------------------- forged faults */
+
+static struct pvr_frame_request fault_of(struct t_env *env, enum pvr_frame_fault fault)
+{
+	struct pvr_frame_request frame = request_of(env);
+
+	frame.frame = (struct pvr_frame)FG_FRAME(PVR_FRAME_FAULT, sizeof(frame));
+	frame.op = PVR_FRAME_OP_SEND;
+	frame.fault = htole16(fault);
+	frame.rkey = 0;
+	frame.addr = 0;
+	frame.length = 0;
+	frame.chunk = 0;
+	return frame;
+}
+
+static void expect_fault_answer(struct fg_malformed *malformed,
+				const struct pvr_frame_request *fault, int syndrome)
+{
+	struct pvr_frame_ack ack;
+	size_t size;
+
+	fg_malformed_send(malformed, fault, sizeof(*fault));
+	size = fg_malformed_recv(malformed, &ack, sizeof(ack));
+	assert_int_equal(size < sizeof(ack) ? NO_ANSWER : ack.syndrome, syndrome);
+}
+
+/* Only the peer of a queue pair makes it fail, and only with the next message. */
+TEST(hosts, test_forged_faults_fail_nothing)
+{
+	const struct pvr_frame_request good = fault_of(env, PVR_FRAME_FAULT_OPERATION);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+	struct pvr_frame_request frame;
+
+	fg_malformed_send_fabric(malformed, "default");
+	frame = good;
+	frame.dst_qpn ^= htole32(0x10000);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
+	frame = good;
+	frame.src_qpn ^= htole32(0x10000);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
+	frame = good;
+	memcpy(frame.sgid, env->b.gid, 16);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
+	frame = good;
+	frame.psn = htole32((le32toh(good.psn) + 1) & 0xffffff);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_PSN_SEQ_ERR);
+	frame.psn = htole32((le32toh(good.psn) - 1) & 0xffffff);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
+	frame = good;
+	frame.frame.flags = PVR_REQUEST_F_XRC;
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_NO_QP);
+	/* Of a receive request that is not posted, and of a datagram. */
+	frame = fault_of(env, PVR_FRAME_FAULT_RECV_FATAL);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_RNR);
+	frame.frame.flags = PVR_REQUEST_F_UD;
+	expect_fault_answer(malformed, &frame, NO_ANSWER);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_fault_answer(malformed, &good, PVR_FRAME_SYN_NAK);
+	expect_state(&env->b, PVR_QPS_ERR);
+	expect_fault_answer(malformed, &good, PVR_FRAME_SYN_NAK);
+	assert_false(fg_malformed_is_closed(malformed));
+}
+
+/* An executed message cannot fail any more. */
+TEST(hosts, test_fault_of_an_executed_message_is_acknowledged)
+{
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+	const struct pvr_frame_request request = request_of(env);
+	struct pvr_frame_request frame = fault_of(env, PVR_FRAME_FAULT_ACCESS);
+
+	fg_malformed_send_fabric(malformed, "default");
+	expect_answer(malformed, &request, PVR_FRAME_SYN_ACK);
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_ACK);
+	frame.op = PVR_FRAME_OP_READ;
+	expect_fault_answer(malformed, &frame, PVR_FRAME_SYN_ACK);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+T_SETUP_HOSTS(refusing, 2, .old = true)
+{
+	hosts_connect(env, &env->a, &env->b, FG_END_PAGES);
+}
+
+TEST(refusing, test_fault_that_was_not_negotiated_ends_the_connection)
+{
+	const struct pvr_frame_request frame = fault_of(env, PVR_FRAME_FAULT_OPERATION);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+
+	fg_malformed_send_fabric(malformed, "default");
+	fg_malformed_send(malformed, &frame, sizeof(frame));
+	assert_true(fg_malformed_is_closed(malformed));
+	expect_state(&env->b, PVR_QPS_RTS);
+}

@@ -34,6 +34,7 @@ static void decide_end(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint8_t i)
 		sq->by.recv = i + 1;
 	} else if (has_status(qp, rule->status)) {
 		sq->status = rule->status;
+		sq->by.error = i + 1;
 		pvr_fault_count(&use->fault->injected[PVR_FAULT_ERROR]);
 	}
 }
@@ -171,8 +172,10 @@ void pvr_fault_begin(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pv
 	sq->by = (struct pvr_fault_by){ 0 };
 	sq->has_waited = false;
 	sq->due = 0;
-	sq->flips.nak = 0;
+	sq->flips.far_status = 0;
+	sq->flips.asked = PVR_FLIPS_NOT_ASKED;
 	sq->flips.num = 0;
+	sq->asked_is_counted = false;
 	sq->applies = find_rules(qp, sq);
 	for (i = 0; i < sq->num; i++) {
 		struct pvr_fault_use *use = &sq->uses[i];

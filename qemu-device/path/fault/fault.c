@@ -37,17 +37,10 @@ bool pvr_fault_is_sending(const struct pvr_qp *qp)
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
 
-/* IBTA table 58: the events of the NAK codes. */
-static enum pvr_eqe_type event_of(uint16_t status)
+static bool is_nak(uint16_t status)
 {
-	switch (status) {
-	case PVRDMA_WC_REM_ACCESS_ERR:
-		return PVR_EVENT_QP_ACCESS_ERR;
-	case PVRDMA_WC_REM_INV_REQ_ERR:
-		return PVR_EVENT_QP_REQ_ERR;
-	default:
-		return PVR_EVENT_NUM;
-	}
+	return status == PVRDMA_WC_REM_ACCESS_ERR || status == PVRDMA_WC_REM_INV_REQ_ERR ||
+	       status == PVRDMA_WC_REM_OP_ERR;
 }
 
 /* A responder that sends a NAK moves to ERR. Return: false if its adapter is locked. */
@@ -56,47 +49,31 @@ static bool fail_peer(struct pvr_qp *qp, uint16_t status)
 	const struct pvr_path_ops *path = behind(qp);
 	struct pvr_qp *peer;
 
-	if (status != PVRDMA_WC_REM_ACCESS_ERR && status != PVRDMA_WC_REM_INV_REQ_ERR &&
-	    status != PVRDMA_WC_REM_OP_ERR)
-		return true;
-	if (!path->lock_peer)
+	if (!is_nak(status))
 		return true;
 	if (!path->lock_peer(qp, &peer))
 		return false;
 	if (!peer || !pvr_qp_can_respond(peer))
 		return true;
-	pvr_count(peer,
-		  status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS
-						     : PVR_STAT_REQUEST_ERRORS,
-		  1);
-	pvr_qp_fail(peer, event_of(status), why_failed);
+	pvr_responder_fail(peer, (enum pvrdma_wc_status)status, why_failed);
 	pvr_publish(peer->adapter);
 	return true;
 }
 
-/*
- * To another host, a request that the responder refuses stands for this one, so the responder
- * fails too. A key is not checked for an empty RDMA WRITE or READ, and no request has a REM_OP_ERR.
- */
-static bool is_refused_there(const struct pvr_qp *qp, uint16_t status, const struct pvr_opcode *op)
+/* The path behind asks the daemon of another host for the error, in place of the request. */
+static enum decision ask(struct pvr_qp *qp, struct pvr_fault_sq *sq, uint16_t status)
 {
-	if (behind(qp)->lock_peer)
-		return false;
-	if (status == PVRDMA_WC_REM_ACCESS_ERR)
-		return op->kind == PVR_OP_SEND || op->kind == PVR_OP_ATOMIC ||
-		       ((op->kind == PVR_OP_WRITE || op->kind == PVR_OP_READ) &&
-			pvr_fault_length(qp));
-	return status == PVRDMA_WC_REM_INV_REQ_ERR;
+	sq->flips.far_status = status;
+	qp->flips = &sq->flips;
+	return PASS;
 }
 
 static enum decision fail_request(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 				  const struct pvr_send_wqe *wqe)
 {
-	if (is_refused_there(qp, sq->status, pvr_opcode(wqe->hdr.opcode))) {
-		sq->flips.nak = sq->status;
-		qp->flips = &sq->flips;
+	if (is_nak(sq->status) && !behind(qp)->lock_peer) {
 		sq->may_pass = true;
-		return PASS;
+		return ask(qp, sq, sq->status);
 	}
 	if (!fail_peer(qp, sq->status))
 		return BUSY;
@@ -131,22 +108,6 @@ static enum decision lose_uc(struct pvr_qp *qp, const struct pvr_opcode *op)
 											  : STOP;
 }
 
-/*
- * To another host, a message that is longer than its receive request stands for this one. Its
- * receive request can have no other error.
- */
-static void too_long(struct pvr_qp *qp, struct pvr_fault_sq *sq, const struct pvr_opcode *op)
-{
-	struct pvr_fault *fault = sq->uses[sq->by.recv - 1].fault;
-
-	if (fault->rule.recv_status != PVRDMA_WC_LOC_LEN_ERR || op->kind != PVR_OP_SEND ||
-	    qp->type != PVR_QPT_RC || !pvr_fault_length(qp) || sq->flips.nak)
-		return;
-	pvr_fault_count(&fault->injected[PVR_FAULT_RECV_ERROR]);
-	sq->flips.nak = PVRDMA_WC_LOC_LEN_ERR;
-	qp->flips = &sq->flips;
-}
-
 /* Return: PASS if there is no responder here that has a receive request. */
 static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 			       const struct pvr_opcode *op)
@@ -161,10 +122,9 @@ static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 
 	if (!op->recv)
 		return PASS;
-	if (!path->lock_peer) {
-		too_long(qp, sq, op);
-		return PASS;
-	}
+	/* An XRC target has its receive requests only during an execution. */
+	if (!path->lock_peer)
+		return qp->xrc_role ? PASS : ask(qp, sq, fault->rule.recv_status);
 	if (!path->lock_peer(qp, &peer))
 		return BUSY;
 	pvr_wq_fetch_send(&qp->sq, &wqe);
@@ -356,6 +316,22 @@ static enum pvr_quantum pass(struct pvr_qp *qp, unsigned int max)
 	return path->run_sq(qp, max);
 }
 
+/* Once for each message that was to fail at another host. */
+static void count_asked(struct pvr_fault_sq *sq)
+{
+	uint8_t by = sq->status ? sq->by.error : sq->by.recv;
+	struct pvr_fault *fault;
+
+	if (sq->flips.asked == PVR_FLIPS_NOT_ASKED || sq->asked_is_counted)
+		return;
+	sq->asked_is_counted = true;
+	fault = sq->uses[by - 1].fault;
+	if (sq->flips.asked == PVR_FLIPS_REFUSED)
+		pvr_fault_count(&fault->refused);
+	else if (!sq->status)
+		pvr_fault_count(&fault->injected[PVR_FAULT_RECV_ERROR]);
+}
+
 /* @max: requests, or fragments of a request that has begun */
 static enum pvr_quantum send_one(struct pvr_qp *qp, struct pvr_fault_sq *sq, unsigned int max)
 {
@@ -375,6 +351,7 @@ static enum pvr_quantum send_one(struct pvr_qp *qp, struct pvr_fault_sq *sq, uns
 		break;
 	}
 	result = pass(qp, 1);
+	count_asked(sq);
 	/* A try that was not made is not decided again. */
 	if (result != PVR_QUANTUM_BUSY)
 		sq->may_pass = false;
@@ -405,6 +382,21 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp, unsigned int max)
 }
 
 /* ------------------------------------------------------------------------ the table */
+
+static bool stalls_peer(struct pvr_qp *qp)
+{
+	const struct pvr_fault_sq *sq = pvr_fault_sq_get(qp);
+	const struct pvr_fault_use *use;
+	uint8_t i;
+
+	for (i = 0; sq && i < sq->num; i++) {
+		use = &sq->uses[i];
+		if (!use->is_peer && use->fault->rule.kinds & 1u << PVR_FAULT_STALL &&
+		    is_stalled(&use->state, &use->fault->rule))
+			return true;
+	}
+	return false;
+}
 
 static bool detach(struct pvr_qp *qp)
 {
@@ -447,6 +439,7 @@ const struct pvr_path_ops pvr_fault_path_ops = {
 	.detach = detach,
 	.run_sq = run_sq,
 	.run_ud = pvr_fault_run_ud,
+	.stalls_peer = stalls_peer,
 	.timeout = timeout,
 	.stop = stop,
 	.close = close,

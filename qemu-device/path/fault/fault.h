@@ -21,7 +21,10 @@
  * - The path behind applies damage (qp->flips) to a copy of the payload, or to the data that an
  *   RDMA READ has brought.
  * - A responder at this host fails with the requester, under its lock. To another host the
- *   path behind sends a request that the responder refuses, in place of the one at the head.
+ *   path behind asks the daemon there for the error, in place of the request at the head. That
+ *   daemon refuses it unless its operator allows faults, too.
+ * - A stalled peer at this host does not send. The requests of one at another host are answered
+ *   with a wait, as long as it is stalled.
  * - The state of a queue pair is charged to its adapter.
  */
 #ifndef PVR_PATH_FAULT_H

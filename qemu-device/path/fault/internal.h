@@ -14,6 +14,7 @@ struct pvr_fault {
 	/* Any worker increments them. */
 	uint64_t messages;
 	uint64_t injected[PVR_FAULT_KINDS];
+	uint64_t refused; /* messages that the responder's host did not let fail there */
 };
 
 /* Changes only while no worker runs. */
@@ -39,6 +40,7 @@ struct pvr_fault_use {
 
 /* The rules of faults that the request at the head still has: 1 + index in uses[], or 0. */
 struct pvr_fault_by {
+	uint8_t error; /* it fails with sq->status */
 	uint8_t recv; /* the responder's receive request fails */
 	uint8_t rnr; /* the next try gets an RNR NAK */
 	uint8_t nak; /* the next try gets a NAK for a sequence error */
@@ -62,6 +64,7 @@ struct pvr_fault_sq {
 	uint64_t due; /* not sent before this time in ns */
 	uint32_t released; /* requests behind it whose delay ends with its own */
 	struct pvr_flips flips; /* its damage; qp->flips if there is some */
+	bool asked_is_counted; /* flips.asked */
 	/* Of a datagram. */
 	bool has_waited; /* for the one that overtakes it */
 	struct pvr_ud_treatment treatment; /* if may_pass */

@@ -106,6 +106,7 @@ void pvr_engine_for_each_fault(const struct pvr_engine *engine,
 			   .corrupted = pvr_stat_get(&fault->injected[PVR_FAULT_CORRUPT]),
 			   .port_downs = pvr_stat_get(&fault->injected[PVR_FAULT_PORT_DOWN]),
 			   .stalled = pvr_stat_get(&fault->injected[PVR_FAULT_STALL]),
+			   .refused = pvr_stat_get(&fault->refused),
 		   });
 	}
 }

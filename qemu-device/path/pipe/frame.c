@@ -262,8 +262,6 @@ static const char *check_request_numbers(const struct pvr_frame_request *request
 
 	if (!is_gid_type(request->gid_type))
 		return "unknown GID type";
-	if (request->reserved)
-		return "reserved fields are not zero";
 	if (request->srqn && !(request->frame.flags & PVR_REQUEST_F_XRC))
 		return "SRQ number without the XRC flag";
 	if (!is_number(request->src_qpn) || !is_number(request->dst_qpn) ||
@@ -297,10 +295,48 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 		return "operation with a response on UC";
 	if (op->is_empty && request->length)
 		return "ATOMIC_WRITE or FLUSH of a message with bytes";
+	if (request->fault)
+		return "reserved fields are not zero";
 	why = check_request_numbers(request);
 	if (why)
 		return why;
 	return op->is_atomic ? check_atomic(request, last) : check_fragment(request, last);
+}
+
+static bool consumes_receive(uint8_t op)
+{
+	return op <= PVR_FRAME_OP_SEND_INV || op == PVR_FRAME_OP_WRITE_IMM;
+}
+
+/* The message has no payload, memory or operands. */
+static bool is_bare(const struct pvr_frame_request *request)
+{
+	return is_zero(request->imm, sizeof(request->imm)) && !request->addr && !request->length &&
+	       !request->offset && !request->chunk && !request->compare_add && !request->swap &&
+	       (!request->rkey || request->frame.flags & PVR_REQUEST_F_UD);
+}
+
+static const char *check_fault(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_request *request = &any->request;
+	uint16_t fault = le16toh(request->fault);
+	uint8_t flags = request->frame.flags;
+
+	(void)payload;
+	if (request->op >= PVR_FRAME_OP_NUM)
+		return "unknown operation";
+	if (!fault || fault >= PVR_FRAME_FAULT_NUM)
+		return "unknown fault";
+	if (flags & (flags - 1))
+		return "two types of queue pairs";
+	if (fault < PVR_FRAME_FAULT_RECV_LENGTH && flags & ~PVR_REQUEST_F_XRC)
+		return "NAK without a reliable connection";
+	if (fault >= PVR_FRAME_FAULT_RECV_LENGTH &&
+	    (!consumes_receive(request->op) || flags & PVR_REQUEST_F_XRC))
+		return "fault of a receive request that the message does not have";
+	if (!is_bare(request))
+		return "reserved fields are not zero";
+	return check_request_numbers(request);
 }
 
 static const char *check_datagram(const union pvr_any_frame *any, size_t payload)
@@ -416,6 +452,8 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC | \
 	 PVR_FRAME_F_RNDV)
 
+#define FAULT_FLAGS (PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC | PVR_REQUEST_F_UD)
+
 static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_HELLO] = { .header = sizeof(struct pvr_frame_hello),
 			      .receivers = BY_REQUESTER | BY_RESPONDER,
@@ -459,6 +497,11 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				.receivers = BY_RESPONDER,
 				.has_fabric = true,
 				.check = check_qp_gone },
+	[PVR_FRAME_FAULT] = { .header = sizeof(struct pvr_frame_request),
+			      .receivers = BY_RESPONDER,
+			      .has_fabric = true,
+			      .flags = FAULT_FLAGS,
+			      .check = check_fault },
 	[PVR_FRAME_GID_REPLY] = { .header = sizeof(struct pvr_frame_gid_query),
 				  .receivers = BY_REQUESTER,
 				  .has_fabric = true,

@@ -52,6 +52,7 @@ enum pvr_frame_type {
 	PVR_FRAME_REQUEST,
 	PVR_FRAME_DATAGRAM,
 	PVR_FRAME_QP_GONE,
+	PVR_FRAME_FAULT,
 	/* From responder to requester. */
 	PVR_FRAME_GID_REPLY = 16,
 	PVR_FRAME_ACK,
@@ -81,6 +82,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_ATOMIC_WRITE 0x20u /* accepts the operations ATOMIC_WRITE and FLUSH */
 #define PVR_HELLO_F_XRC 0x40u /* accepts requests with PVR_REQUEST_F_XRC */
 #define PVR_HELLO_F_PAGE 0x80u /* accepts PVR_FRAME_SYN_PAGE */
+#define PVR_HELLO_F_FAULT 0x100u /* the operator allows faults: may send and accepts FAULT frames */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
@@ -191,6 +193,7 @@ enum pvr_frame_op {
 #define PVR_REQUEST_F_LAST 0x02 /* the last fragment of the message */
 #define PVR_REQUEST_F_UC 0x04 /* unreliable connection: has no response */
 #define PVR_REQUEST_F_XRC 0x08 /* of an XRC initiator: srqn is valid */
+#define PVR_REQUEST_F_UD 0x10 /* of FAULT only: of a datagram; rkey is the Q_Key */
 
 /*
  * One fragment of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
@@ -201,7 +204,7 @@ struct pvr_frame_request {
 	struct pvr_frame frame;
 	__u8 op; /* enum pvr_frame_op */
 	__u8 gid_type; /* PVR_GID_TYPE_* of both GIDs */
-	__le16 reserved;
+	__le16 fault; /* FAULT: enum pvr_frame_fault; REQUEST: 0 */
 	__le32 epoch; /* of the requester; responses repeat it */
 	__le32 src_qpn, dst_qpn; /* 24 bits */
 	__le32 psn, psns; /* first PSN of the message; number of PSNs */
@@ -214,6 +217,27 @@ struct pvr_frame_request {
 	__le32 chunk; /* bytes of the fragment */
 	__le32 srqn; /* with PVR_REQUEST_F_XRC: the SRQ of the message; otherwise 0 */
 	__le64 compare_add, swap;
+};
+
+/*
+ * FAULT has the header of REQUEST, too. It stands for a message that the operator of the
+ * requester's host makes fail at the responder: the responder behaves as if the message had this
+ * error. It has no payload, and all fields that describe the message's bytes are 0.
+ */
+enum pvr_frame_fault {
+	PVR_FRAME_FAULT_NONE,
+	/* RC: the responder sends the NAK, and fails. */
+	PVR_FRAME_FAULT_INVALID_REQUEST,
+	PVR_FRAME_FAULT_ACCESS,
+	PVR_FRAME_FAULT_OPERATION,
+	/* The receive request completes with this error, and its queue pair fails. */
+	PVR_FRAME_FAULT_RECV_LENGTH,
+	PVR_FRAME_FAULT_RECV_QP_OPERATION,
+	PVR_FRAME_FAULT_RECV_PROTECTION,
+	PVR_FRAME_FAULT_RECV_ACCESS,
+	PVR_FRAME_FAULT_RECV_GENERAL,
+	PVR_FRAME_FAULT_RECV_FATAL,
+	PVR_FRAME_FAULT_NUM,
 };
 
 struct pvr_frame_datagram {

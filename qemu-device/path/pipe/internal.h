@@ -36,6 +36,7 @@ enum pvr_sent {
 	PVR_SENT,
 	PVR_SENT_BLOCKED, /* the stream is full; pvr_host_resume() will be called */
 	PVR_SENT_DOWN, /* no connection is up */
+	PVR_SENT_FAILED, /* the queue pair has failed, see send_fault() */
 };
 
 /* The req_conn that a queue pair uses. All zero: none. */
@@ -47,6 +48,7 @@ struct pvr_route {
 	uint32_t chunk; /* maximum payload of a frame in bytes */
 	bool has_atomic_write; /* the responder accepts ATOMIC_WRITE and FLUSH */
 	bool has_xrc; /* it accepts XRC */
+	bool has_fault; /* it accepts FAULT frames */
 };
 
 /*
@@ -87,6 +89,9 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 void pvr_link_flush(const struct pvr_route *route);
 
 /* ------------------------------------------------------------ for responders */
+
+/* The requests of a stalled peer are sent again after this time. */
+#define PVR_PIPE_STALL_NS 10000000u
 
 /* A connection that this host accepted: receives requests and sends responses. */
 struct pvr_rsp_conn;
@@ -163,11 +168,17 @@ enum pvr_handled {
 /* path/pipe/responder.c. @payload: the whole payload, or NULL if it has not arrived. */
 enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 				  const struct pvr_frame_request *frame, uint8_t *payload);
+/* A FAULT frame in place of a request. */
+enum pvr_handled pvr_pipe_request_fault(struct pvr_rsp_conn *in, const char *fabric,
+					const struct pvr_frame_request *frame);
 /* Sends the pending ACK: no more frames can be handled now. */
 void pvr_pipe_request_end(struct pvr_rsp_conn *in);
 /* path/pipe/ud.c */
 enum pvr_handled pvr_pipe_datagram(struct pvr_rsp_conn *in, const char *fabric,
 				   const struct pvr_frame_datagram *frame, uint8_t *payload);
+/* A FAULT frame in place of a datagram. */
+enum pvr_handled pvr_pipe_datagram_fault(struct pvr_rsp_conn *in, const char *fabric,
+					 const struct pvr_frame_request *frame);
 
 /* path/pipe/qp_gone.c */
 void pvr_pipe_recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
@@ -233,6 +244,9 @@ enum pvr_ud_result pvr_pipe_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 bool pvr_pipe_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			    struct pvr_host_group *group);
 /* Sends one copy to each host of the group. */
+enum pvr_ud_result pvr_pipe_ud_fail(struct pvr_adapter *from, uint32_t dst_qpn,
+				    const struct pvr_datagram *dgram,
+				    const struct pvr_host_group *group);
 void pvr_pipe_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			    const struct pvr_host_group *group);
 

@@ -77,4 +77,5 @@ const struct pvr_path_ops pvr_pipe_path_ops = {
 	.ud_send = pvr_pipe_ud_send,
 	.mcast_targets = pvr_pipe_ud_find_group,
 	.mcast_send = pvr_pipe_ud_send_group,
+	.ud_fail = pvr_pipe_ud_fail,
 };

@@ -140,6 +140,7 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		out->qp_gone_agreed = limits->qp_gone;
 		__atomic_store_n(&out->atomic_write_agreed, limits->atomic_write, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->xrc_agreed, limits->xrc, __ATOMIC_RELAXED);
+		__atomic_store_n(&out->fault_agreed, limits->fault, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(host)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
@@ -261,6 +262,7 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 		route->has_atomic_write =
 			__atomic_load_n(&out->atomic_write_agreed, __ATOMIC_RELAXED);
 		route->has_xrc = __atomic_load_n(&out->xrc_agreed, __ATOMIC_RELAXED);
+		route->has_fault = __atomic_load_n(&out->fault_agreed, __ATOMIC_RELAXED);
 	}
 	if (needs_connection(route, out))
 		want(host, dscp);

@@ -31,6 +31,7 @@ struct pvr_req_conn {
 	bool qp_gone_agreed; /* QP_GONE was negotiated */
 	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
 	bool xrc_agreed; /* XRC was negotiated */
+	bool fault_agreed; /* FAULT was negotiated */
 	uint32_t rndv_done_count; /* rendezvous of the peer that are over ... */
 	uint32_t rndv_done_sent; /* ... of these, reported by RNDV_DONE */
 	bool refused; /* a sender waits until the box is flushed */

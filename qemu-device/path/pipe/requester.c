@@ -37,6 +37,7 @@
 #include "gid/fabric.h"
 #include "gid/flow.h"
 #include "core/ext_dma.h"
+#include "path/pipe/fault.h"
 #include "path/pipe/sq.h"
 #include "rdma/qp.h"
 
@@ -107,6 +108,8 @@ static enum step wait_for_link(struct pvr_pipe_sq *sq, bool down)
 /* Other queue pairs share the connection, so its state is not read again. */
 static enum step not_sent(struct pvr_pipe_sq *sq, enum pvr_sent why)
 {
+	if (why == PVR_SENT_FAILED)
+		return STEP_STOP;
 	return wait_for_link(sq, why == PVR_SENT_DOWN);
 }
 
@@ -277,35 +280,36 @@ static enum pvr_sent send_with(struct pvr_pipe_sq *sq, const struct fragment *fr
 }
 
 /*
- * Make the request one that the responder refuses, see struct pvr_flips: by a length that no
- * receive request has, by a key that is not the region's, or by an atomic at an address that is
- * not a multiple of 8, whether or not it permits atomics.
+ * Ask the responder's daemon for the error of the message, instead of sending the message. If it
+ * does not allow that, a NAK fails the requester alone. There is no other request in flight.
  */
-static void forge(struct pvr_frame_request *frame, uint16_t nak)
+static enum pvr_sent send_fault(struct pvr_pipe_sq *sq, const struct fragment *fragment,
+				union pvr_any_frame *any)
 {
-	static const uint8_t other_key[4] = { 0xff, 0xff, 0xff, 0xff };
+	struct pvr_flips *flips = sq->qp->flips;
 
-	if (nak == PVRDMA_WC_LOC_LEN_ERR) {
-		frame->length = htole64(PVR_MAX_MSG_SIZE);
-		frame->frame.flags &= (uint8_t)~PVR_REQUEST_F_LAST;
-		return;
+	if (!sq->route.has_fault) {
+		flips->asked = PVR_FLIPS_REFUSED;
+		pvr_requester_fail(sq->qp, fragment->wqe, flips->far_status,
+				   "a fault of the operator (pvrdmactl fault)");
+		return PVR_SENT_FAILED;
 	}
-	if (nak == PVRDMA_WC_REM_ACCESS_ERR) {
-		frame->rkey ^= htole32(0xff);
-		memcpy(frame->imm, other_key, sizeof(frame->imm));
-		if (frame->op == PVR_FRAME_OP_SEND || frame->op == PVR_FRAME_OP_SEND_IMM)
-			frame->op = PVR_FRAME_OP_SEND_INV;
-		return;
-	}
-	frame->op = PVR_FRAME_OP_FETCH_ADD;
-	frame->frame.flags |= PVR_REQUEST_F_LAST;
-	frame->length = htole64(sizeof(uint64_t));
-	frame->offset = 0;
-	frame->chunk = 0;
-	frame->addr = htole64(1);
-	frame->compare_add = 0;
-	frame->swap = 0;
-	memset(frame->imm, 0, sizeof(frame->imm));
+	flips->asked = PVR_FLIPS_ASKED;
+	pvr_pipe_fault_fill(&any->request, flips->far_status);
+	return send_with(sq, fragment, any, NULL, NULL);
+}
+
+/* Return: whether the fragment is that of a message with an error at the responder. */
+static bool fails_far(const struct pvr_pipe_sq *sq, const struct fragment *fragment)
+{
+	struct pvr_flips *flips = sq->qp->flips;
+
+	if (!flips || !flips->far_status || fragment->offset)
+		return false;
+	if (sq->route.has_fault || !pvr_pipe_fault_is_of_recv(flips->far_status))
+		return true;
+	flips->asked = PVR_FLIPS_REFUSED;
+	return false;
 }
 
 /* The frame of a request with qp->flips, or with a capture, or both. */
@@ -318,10 +322,8 @@ send_observed(struct pvr_pipe_sq *sq, const struct fragment *fragment, union pvr
 	struct pvr_sg damaged;
 	enum pvr_sent sent;
 
-	if (flips && flips->nak) {
-		forge(&any->request, flips->nak);
-		return send_with(sq, fragment, any, any->request.chunk ? payload : NULL, NULL);
-	}
+	if (fails_far(sq, fragment))
+		return send_fault(sq, fragment, any);
 	if (flips && payload && fragment->len)
 		copy = pvr_flips_copy(flips, payload, fragment->offset, fragment->len);
 	if (copy) {

@@ -35,6 +35,7 @@
 #include "gid/resolve.h"
 #include "core/demand.h"
 #include "core/ext_dma.h"
+#include "path/pipe/fault.h"
 #include "path/pipe/internal.h"
 #include "rdma/worker.h"
 #include "rdma/responder_state.h"
@@ -418,17 +419,9 @@ static void capture(const struct pvr_rx_request *fragment, struct pvr_syndrome a
 	pvr_capture_inbound(fragment->to, request, fragment->payload ? &payload : NULL, answer);
 }
 
-static enum pvr_handled execute(struct pvr_rx_request *fragment)
+static enum pvr_handled answer(struct pvr_rx_request *fragment, struct pvr_syndrome syndrome)
 {
-	struct pvr_syndrome answer;
-
-	fragment->to->responder_state->nak_sent = false;
-	/* Stop the NIC of a replaced connection from writing the same fragment. */
-	pvr_ext_dma_revoke_dst(fragment->to, pvr_rsp_conn_ext_dma(fragment->conn));
-	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
-	if (pvr_captures(fragment->to->adapter) && answer.kind != PVR_SYN_PARTIAL)
-		capture(fragment, answer);
-	switch (answer.kind) {
+	switch (syndrome.kind) {
 	case PVR_SYN_PARTIAL:
 		return PVR_HANDLED_PARTLY;
 	case PVR_SYN_ACK:
@@ -436,15 +429,58 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 		break;
 	case PVR_SYN_RNR:
 	case PVR_SYN_PAGE:
-		not_ready(fragment, answer);
+		not_ready(fragment, syndrome);
 		break;
 	case PVR_SYN_NAK:
-		refused(fragment, answer.status);
+		refused(fragment, syndrome.status);
 		break;
 	case PVR_SYN_NONE: /* of UC */
 		break;
 	}
 	return PVR_HANDLED;
+}
+
+/* Return: whether a fault of the operator stalls the peer, so its request waits, or is lost. */
+static bool is_stalled(const struct pvr_rx_request *fragment)
+{
+	const struct pvr_path_ops *path;
+
+	if (!fragment->to->adapter->engine->num_faults)
+		return false;
+	path = pvr_path_get(fragment->to);
+	return path->stalls_peer && path->stalls_peer(fragment->to);
+}
+
+/* While there are captures or faults. */
+static pvr_noinline enum pvr_handled execute_observed(struct pvr_rx_request *fragment)
+{
+	const struct pvr_syndrome wait = { .kind = PVR_SYN_PAGE, .wait_ns = PVR_PIPE_STALL_NS };
+	const struct pvr_syndrome none = { .kind = PVR_SYN_NONE };
+	struct pvr_syndrome syndrome;
+
+	if (is_stalled(fragment))
+		return answer(fragment, is_unreliable(fragment->frame) ? none : wait);
+	syndrome = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
+	if (pvr_captures(fragment->to->adapter) && syndrome.kind != PVR_SYN_PARTIAL)
+		capture(fragment, syndrome);
+	return answer(fragment, syndrome);
+}
+
+static enum pvr_handled execute(struct pvr_rx_request *fragment)
+{
+	fragment->to->responder_state->nak_sent = false;
+	/* Stop the NIC of a replaced connection from writing the same fragment. */
+	pvr_ext_dma_revoke_dst(fragment->to, pvr_rsp_conn_ext_dma(fragment->conn));
+	if (fragment->to->adapter->engine->observed)
+		return execute_observed(fragment);
+	return answer(fragment, pvr_responder_execute_inbound(fragment->to, &fragment->inbound));
+}
+
+static enum pvr_handled execute_fault(struct pvr_rx_request *fragment)
+{
+	fragment->to->responder_state->nak_sent = false;
+	return answer(fragment, pvr_pipe_fault_execute(fragment->to, &fragment->inbound.request,
+						       fragment->frame));
 }
 
 static void replay_duplicate(struct pvr_rx_request *fragment)
@@ -498,15 +534,18 @@ static void in_error(const struct pvr_rx_request *fragment)
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
 
-static enum pvr_handled handle(struct pvr_rx_request *fragment)
+/* Compiled twice: for REQUEST, and for FAULT, whose message is never executed. */
+static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment, bool is_fault)
 {
 	struct pvr_qp *to = fragment->to;
 
 	/*
 	 * UC: the first fragment starts a message; the responder classifies all others.
 	 */
+	if (to->type == PVR_QPT_UC && !pvr_qp_can_respond(to))
+		return PVR_HANDLED;
 	if (to->type == PVR_QPT_UC)
-		return pvr_qp_can_respond(to) ? execute(fragment) : PVR_HANDLED;
+		return is_fault ? execute_fault(fragment) : execute(fragment);
 	if (to->state == PVR_QPS_ERR) {
 		in_error(fragment);
 		return PVR_HANDLED;
@@ -517,9 +556,12 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 	}
 	switch (pvr_psn_classify(to, &fragment->inbound.request)) {
 	case PVR_PSN_EXPECTED:
-		return execute(fragment);
+		return is_fault ? execute_fault(fragment) : execute(fragment);
 	case PVR_PSN_DUPLICATE:
-		replay_duplicate(fragment);
+		if (is_fault)
+			ack_later(fragment);
+		else
+			replay_duplicate(fragment);
 		break;
 	case PVR_PSN_AHEAD:
 		send_seq_nak(fragment);
@@ -532,8 +574,10 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 }
 
 /* The adapter's lock is held. */
-static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_rsp_conn *in,
-				   const struct pvr_frame_request *frame, uint8_t *payload)
+static pvr_always_inline enum pvr_handled handle_for(struct pvr_adapter *adapter,
+						     struct pvr_rsp_conn *in,
+						     const struct pvr_frame_request *frame,
+						     uint8_t *payload, bool is_fault)
 {
 	struct pvr_rx_request fragment;
 
@@ -547,7 +591,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_rsp_c
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
-	return handle(&fragment);
+	return handle(&fragment, is_fault);
 }
 
 static void log_imposture(struct pvr_adapter *adapter, const struct pvr_rsp_conn *in)
@@ -556,8 +600,9 @@ static void log_imposture(struct pvr_adapter *adapter, const struct pvr_rsp_conn
 		      pvr_host_name(pvr_rsp_conn_host(in)));
 }
 
-enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
-				  const struct pvr_frame_request *frame, uint8_t *payload)
+static pvr_always_inline enum pvr_handled request(struct pvr_rsp_conn *in, const char *fabric,
+						  const struct pvr_frame_request *frame,
+						  uint8_t *payload, bool is_fault)
 {
 	struct pvr_host *host = pvr_rsp_conn_host(in);
 	enum pvr_handled handled = PVR_HANDLED;
@@ -581,10 +626,22 @@ enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 		return PVR_HANDLED;
 	pvr_adapter_lock(adapter);
 	if (where == PVR_GID_AT_HOST)
-		handled = handle_for(adapter, in, frame, payload);
+		handled = handle_for(adapter, in, frame, payload, is_fault);
 	else if (where != PVR_GID_UNKNOWN)
 		log_imposture(adapter, in);
 	pvr_publish(adapter);
 	pvr_adapter_unlock(adapter);
 	return handled;
+}
+
+enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
+				  const struct pvr_frame_request *frame, uint8_t *payload)
+{
+	return request(in, fabric, frame, payload, false);
+}
+
+enum pvr_handled pvr_pipe_request_fault(struct pvr_rsp_conn *in, const char *fabric,
+					const struct pvr_frame_request *frame)
+{
+	return request(in, fabric, frame, NULL, true);
 }

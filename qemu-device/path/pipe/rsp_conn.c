@@ -41,6 +41,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->atomic_write_agreed = limits->atomic_write;
 	in->xrc_agreed = limits->xrc;
 	in->page_agreed = limits->page;
+	in->fault_agreed = limits->fault;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -239,6 +240,17 @@ static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	return NULL;
 }
 
+static enum pvr_handled recv_fault(struct pvr_rsp_conn *in, const char *fabric,
+				   const struct pvr_frame_request *frame, const char **why)
+{
+	if (!in->fault_agreed) {
+		*why = "FAULT, but that was not negotiated";
+		return PVR_HANDLED;
+	}
+	return frame->frame.flags & PVR_REQUEST_F_UD ? pvr_pipe_datagram_fault(in, fabric, frame)
+						     : pvr_pipe_request_fault(in, fabric, frame);
+}
+
 /* Return: the reason why the connection does not accept the request, or NULL. */
 static const char *check_request(const struct pvr_rsp_conn *in,
 				 const struct pvr_frame_request *request)
@@ -269,6 +281,8 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 	case PVR_FRAME_QP_GONE:
 		*why = recv_qp_gone(in, fabric, &any->qp_gone);
 		return PVR_HANDLED;
+	case PVR_FRAME_FAULT:
+		return recv_fault(in, fabric, &any->request, why);
 	default:
 		return pvr_pipe_datagram(in, fabric, &any->datagram, payload);
 	}

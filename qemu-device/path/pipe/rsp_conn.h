@@ -20,6 +20,7 @@ struct pvr_rsp_conn {
 	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
 	bool xrc_agreed; /* XRC was negotiated */
 	bool page_agreed; /* PVR_FRAME_SYN_PAGE was negotiated */
+	bool fault_agreed; /* FAULT was negotiated */
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;
