@@ -514,6 +514,16 @@ struct pvr_qp_info {
 bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct pvr_qp_info *infos,
 			 size_t max, size_t *num);
 
+/* The requester of a queue pair on the wire, for display. */
+struct pvr_qp_wire {
+	bool sends; /* it has sent by the wire; else all is zero */
+	uint8_t dmac[6];
+	uint32_t window, packets_in_flight; /* packets */
+	uint32_t round_trip; /* smoothed, ns; 0: not measured */
+	uint64_t probe_after; /* ns of silence; 0: the timeout is shorter */
+	uint64_t probes, go_backs; /* since RESET */
+};
+
 /* All about one queue pair, for display. */
 struct pvr_qp_detail {
 	struct pvr_qp_info info;
@@ -525,8 +535,9 @@ struct pvr_qp_detail {
 	uint64_t sent_bytes, received_bytes; /* of a message in progress */
 	uint8_t timeout; /* 4.096 us << timeout; 0: never expires */
 	uint8_t retry_cnt, retry_left, rnr_retry, rnr_left;
-	const char *path; /* "local", "pipe"; "": not connected, or UD */
+	const char *path; /* "local", "pipe", "wire"; "": not connected, or UD */
 	char peer[64]; /* adapter or host that the path reaches; "": none */
+	struct pvr_qp_wire wire;
 	const char *error; /* the last one; NULL: none, or too long ago */
 	uint64_t error_age; /* ns */
 };

@@ -97,6 +97,8 @@ static void describe_path(const struct pvr_qp *qp, struct pvr_qp_detail *detail)
 	detail->path = path->name;
 	if (path->peer_name)
 		snprintf(detail->peer, sizeof(detail->peer), "%s", path->peer_name(qp));
+	if (path->describe)
+		path->describe(qp, detail);
 }
 
 static void find_error(const struct pvr_qp *qp, struct pvr_qp_detail *detail)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/adapter_settings.h"
 #include "daemon/json_put.h"
 
 struct json_object *pvr_describe_qp(const struct pvr_qp_info *qp)
@@ -74,6 +75,22 @@ static void put_connection(struct json_object *obj, const struct pvr_qp_detail *
 	put_text(obj, "peer", qp->peer);
 }
 
+/* Only on the wire. timeout_us is the time until packets are sent again without an answer. */
+static void put_wire(struct json_object *obj, const struct pvr_qp_wire *wire)
+{
+	char mac[PVR_MAC_TEXT];
+
+	if (!wire->sends)
+		return;
+	put_text(obj, "dmac", pvr_mac_text(wire->dmac, mac));
+	put_number(obj, "window_packets", wire->window);
+	put_number(obj, "packets_in_flight", wire->packets_in_flight);
+	put_number(obj, "round_trip_us", wire->round_trip / 1000);
+	put_number(obj, "probe_after_us", wire->probe_after / 1000);
+	put_number(obj, "probes", wire->probes);
+	put_number(obj, "go_backs", wire->go_backs);
+}
+
 static bool parse_qpn(const char *text, uint32_t *qpn)
 {
 	unsigned long long number;
@@ -104,6 +121,7 @@ bool pvr_put_qp(struct pvr_adapter *adapter, const char *number, struct json_obj
 	put_connection(obj, &detail);
 	put_requester(obj, &detail);
 	put_responder(obj, &detail);
+	put_wire(obj, &detail.wire);
 	put_text(obj, "last_error", detail.error ? detail.error : "");
 	put_number(obj, "last_error_age_ms", detail.error_age / 1000000);
 	put_text(reply, "name", name);

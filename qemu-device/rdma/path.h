@@ -106,6 +106,8 @@ struct pvr_path_ops {
 	const char *(*gid_name)(struct pvr_adapter *from, const uint8_t gid[16]);
 	/* The name of the peer's adapter, or of its host; "": no path reaches it. */
 	const char *(*peer_name)(const struct pvr_qp *qp);
+	/* Add what pvrdmactl qp shows of the queue pair on this path. */
+	void (*describe)(const struct pvr_qp *qp, struct pvr_qp_detail *detail);
 	/*
 	 * Find and lock the peer, as pvr_local_peer() does. NULL: it is in another
 	 * process.

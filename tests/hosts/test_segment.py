@@ -29,6 +29,24 @@ def test_data_are_right_and_the_path_is_shown(lab):
         assert counter(daemon, "rx_frames") > 1000 and counter(daemon, "rx_malformed") == counter(daemon, "rx_icrc") == 0
 
 
+def test_queue_pair_shows_its_window_and_the_time_of_an_answer(lab):
+    run = lab.begin_verify()
+    run.wait_begun()
+    one = lab.daemons[1]
+
+    def measured():
+        shown = (one.query("qp", "vm1", str(qp["qpn"]))["qp"] for qp in one.query("qps", "vm1")["adapters"][0]["qps"])
+        return [qp for qp in shown if qp.get("round_trip_us")]
+
+    wait_until(measured, "a queue pair that has got an answer")
+    shown = measured()[0]
+    assert (shown["type"], shown["path"], shown["dmac"]) == ("RC", "wire", "52:54:00:12:34:02")
+    # A READ of up to 64 packets begins within the window; and a loss makes the window smaller than what is in flight.
+    assert 2 <= shown["window_packets"] <= 256 and shown["packets_in_flight"] <= 256 + 64
+    assert shown["probe_after_us"] == 0 or 1000 <= shown["probe_after_us"] < shown["timeout_us"]
+    assert_right(run.end())
+
+
 def packets_at(lab, host):
     """Packets that the interface has received; a frame of several counts once."""
     return int(re.search(r"eth0: *\d+ +(\d+)", lab.hosts.run(host, "cat", "/proc/self/net/dev"))[1])

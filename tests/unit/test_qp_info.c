@@ -59,6 +59,15 @@ TEST(rc_connected, test_posted_requests_and_psns_are_shown)
 	assert_int_equal(detail_of(&env->b).recvs, 2);
 }
 
+/* The wire's part is empty until it has sent, and on other paths. */
+TEST(rc_connected, test_window_is_shown_on_the_wire_only)
+{
+	assert_false(detail_of(&env->a).wire.sends);
+	t_exchange(env, 1, 64);
+	assert_int_equal(detail_of(&env->a).wire.sends, env->segment != NULL);
+	assert_int_equal(detail_of(&env->a).wire.window > 0, env->segment != NULL);
+}
+
 /* The newest one. */
 TEST(rc_connected, test_last_error_is_shown_with_its_age)
 {

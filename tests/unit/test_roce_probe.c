@@ -115,6 +115,61 @@ TEST(measured, test_silence_gets_two_probes_until_the_timeout)
 	assert_int_equal(fg_segment_sent(env->segment, 0), sent + 2);
 }
 
+static struct pvr_qp_wire wire_of(struct fg_end *end)
+{
+	struct pvr_qp_detail detail;
+
+	assert_true(pvr_adapter_get_qp(end->guest->adapter, end->qp.qpn, &detail));
+	assert_string_equal(detail.path, "wire");
+	return detail.wire;
+}
+
+TEST(measured, test_window_and_time_of_an_answer_are_shown)
+{
+	struct pvr_qp_wire shown = wire_of(&env->a);
+
+	assert_true(shown.sends);
+	assert_memory_equal(shown.dmac, env->g[1]->config.mac, 6);
+	assert_int_equal(shown.window, PVR_ETH_WINDOW_FIRST);
+	assert_int_equal(shown.packets_in_flight, 0);
+	assert_in_range(shown.round_trip, 2 * DELAY, 3 * DELAY);
+	assert_int_equal(shown.probe_after, PVR_ETH_PROBE_MIN_NS);
+	assert_int_equal(shown.probes, 0);
+	assert_int_equal(shown.go_backs, 0);
+}
+
+TEST(measured, test_probes_and_go_backs_are_shown)
+{
+	fg_segment_rules(env->segment)->cut = true;
+	post(env, PVRDMA_WR_RDMA_WRITE);
+	fg_run(env->host);
+	assert_int_equal(wire_of(&env->a).packets_in_flight, 5);
+	for (unsigned int i = 0; i < 5000; i++) /* one timeout */
+		fg_advance(env->host, FG_MS);
+	assert_int_equal(wire_of(&env->a).probes, PVR_ETH_PROBES);
+	assert_int_equal(wire_of(&env->a).go_backs, 1);
+	assert_int_equal(wire_of(&env->a).window, PVR_ETH_WINDOW_FIRST / 2);
+}
+
+/* The time of an answer is not measured yet, and the timeout is shorter than the first probe. */
+TEST(rc_connected, test_no_probe_is_shown_where_the_timeout_is_shorter)
+{
+	struct fg_conn conn = fg_conn_default;
+	struct pvr_qp_wire shown;
+
+	conn.timeout = 12; /* 17 ms */
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, &conn);
+	fg_segment_rules(env->segment)->cut = true;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	shown = wire_of(&env->a);
+	assert_true(shown.sends);
+	assert_int_equal(shown.round_trip, 0);
+	assert_int_equal(shown.probe_after, 0);
+}
+
 /* The first answer may take any time: no probe comes before 100 ms. */
 TEST(rc_connected, test_unknown_peer_has_time_to_answer)
 {

@@ -93,6 +93,7 @@ struct pvr_eth_sq {
 	uint32_t timed_psn; /* its answer is measured, if timed_at is not 0 */
 	uint64_t timed_at; /* ns */
 	uint8_t probes; /* since the last progress */
+	uint64_t all_probes, go_backs; /* since RESET, for display */
 	uint32_t share; /* of the window that the next CNP takes twice, see congestion.c */
 	uint64_t share_time; /* it has faded up to this time, ns; 0: no CNP yet */
 	uint32_t size; /* of @inflight; a power of two */
@@ -295,6 +296,13 @@ enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max);
 void pvr_eth_timeout(struct pvr_qp *qp);
 void pvr_eth_stop(struct pvr_qp *qp);
 void pvr_eth_close(struct pvr_qp *qp);
+/* Send the last packet in flight once more, or the request for the rest of a READ. */
+void pvr_eth_probe(struct pvr_eth_sq *sq);
+/* Set the queue pair's timer for the next probe or the timeout. */
+void pvr_eth_start_timer(struct pvr_eth_sq *sq);
+/* Go back if the timeout has expired. Return: false if the queue pair has failed. */
+bool pvr_eth_check_timeout(struct pvr_eth_sq *sq, uint64_t now);
+void pvr_eth_describe(const struct pvr_qp *qp, struct pvr_qp_detail *detail);
 /* Send again from the oldest PSN in flight. */
 void pvr_eth_go_back(struct pvr_eth_sq *sq);
 /* The entry of a destination. */

@@ -105,6 +105,7 @@ const struct pvr_path_ops pvr_eth_path_ops = {
 	.resolve = resolve,
 	.detach = detach,
 	.run_sq = pvr_eth_run_sq,
+	.describe = pvr_eth_describe,
 	.timeout = pvr_eth_timeout,
 	.stop = pvr_eth_stop,
 	.close = pvr_eth_close,

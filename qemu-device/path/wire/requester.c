@@ -12,10 +12,6 @@
  *   parts of PVR_ETH_READ_PACKETS, one at a time, so no peer sends more at once.
  * - A part that is asked for again ends where the first request for it has ended: a responder
  *   that has not got the next part's request would otherwise stay behind.
- * - A lost tail is not noticed by the peer. So a silence is interrupted by two probes, which
- *   ask for an ACK, long before the guest's timeout: they cost no retry.
- * - After a timeout, a sequence error or a gap in READ data the requester sends again from
- *   the oldest PSN in flight (go-back-N), with half the window.
  */
 #include "path/wire/internal.h"
 
@@ -556,45 +552,7 @@ static enum pvr_quantum send_some(struct pvr_eth_sq *sq, struct burst *burst)
 	return PVR_QUANTUM_MORE;
 }
 
-/* --------------------------------------------------------------------------------- time */
-
-static uint64_t timeout_ns(const struct pvr_qp *qp)
-{
-	return 4096ull << qp->attr.timeout;
-}
-
-/* The begin of the next probe; UINT64_MAX: there is none before the timeout. */
-static uint64_t probe_due(const struct pvr_eth_sq *sq)
-{
-	uint64_t silence = sq->srtt ? 4ull * sq->srtt : PVR_ETH_PROBE_FIRST_NS;
-
-	if (silence < PVR_ETH_PROBE_MIN_NS)
-		silence = PVR_ETH_PROBE_MIN_NS;
-	silence <<= sq->probes;
-	if (sq->probes >= PVR_ETH_PROBES || sq->una == sq->next || silence >= timeout_ns(sq->qp))
-		return UINT64_MAX;
-	return sq->progress + silence;
-}
-
-static bool is_timed(const struct pvr_qp *qp)
-{
-	return qp->attr.timeout && qp->type == PVR_QPT_RC && qp->sq_inflight;
-}
-
-/* A timer of an earlier request may be due too late for a probe. */
-static void start_timer(struct pvr_eth_sq *sq)
-{
-	struct pvr_qp *qp = sq->qp;
-	uint64_t due;
-
-	if (!is_timed(qp))
-		return;
-	due = probe_due(sq);
-	if (due == UINT64_MAX)
-		due = sq->progress + timeout_ns(qp);
-	if (!pvr_timer_is_set(&qp->timer) || qp->timer.deadline > due)
-		pvr_timer_set(&qp->adapter->timers, &qp->timer, due);
-}
+/* ------------------------------------------------------------------------------- probes */
 
 /* The request that has the last PSN in flight. Return: false if there is none. */
 static bool find_last(struct pvr_eth_sq *sq, uint32_t *i)
@@ -610,8 +568,7 @@ static bool find_last(struct pvr_eth_sq *sq, uint32_t *i)
 	return false;
 }
 
-/* Sends the last packet once more, or the request for the rest of a READ. It may fail. */
-static void probe(struct pvr_eth_sq *sq)
+void pvr_eth_probe(struct pvr_eth_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
@@ -619,6 +576,7 @@ static void probe(struct pvr_eth_sq *sq)
 	struct message message;
 
 	sq->probes++;
+	sq->all_probes++;
 	if (!find_last(sq, &i) || load(sq, i, &wqe, &sg, &message) != PVRDMA_WC_SUCCESS)
 		return;
 	sq->next = pvr_eth_psn_add(next, ~0u);
@@ -630,58 +588,7 @@ static void probe(struct pvr_eth_sq *sq)
 	sq->next = next;
 }
 
-void pvr_eth_go_back(struct pvr_eth_sq *sq)
-{
-	sq->timed_at = 0;
-	sq->next = sq->una;
-	sq->cursor = 0;
-	sq->acked = 0;
-	sq->window /= 2;
-	if (sq->window < PVR_ETH_WINDOW_MIN)
-		sq->window = PVR_ETH_WINDOW_MIN;
-	pvr_eth_count(&sq->qp->adapter->wire->port->stats.retransmits, 1);
-}
-
-/* Return: false if the queue pair has failed. */
-static bool try_again(struct pvr_eth_sq *sq, uint64_t now)
-{
-	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
-	struct pvr_qp *qp = sq->qp;
-
-	/* The guest has lowered its producer index, so no request waits. */
-	if (pvr_wq_avail(&qp->sq) <= 0)
-		return true;
-	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
-	if (!pvr_requester_retry(qp, &wqe))
-		return false;
-	sq->progress = now;
-	sq->has_gap = false;
-	pvr_eth_go_back(sq);
-	return true;
-}
-
-void pvr_eth_timeout(struct pvr_qp *qp)
-{
-	struct pvr_eth_sq *sq = pvr_eth_sq(qp);
-	uint64_t now = pvr_now(qp->adapter->engine);
-
-	if (!sq || !pvr_eth_is_sending(qp) || !is_timed(qp))
-		return;
-	if (!pvr_adapter_dma_ok(qp->adapter))
-		sq->progress = now;
-	if (now < sq->progress + timeout_ns(qp)) {
-		if (now >= probe_due(sq))
-			probe(sq);
-		start_timer(sq);
-		return;
-	}
-	if (try_again(sq, now)) {
-		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
-		pvr_sched_kick(qp);
-		start_timer(sq);
-	}
-	pvr_publish(qp->adapter);
-}
+/* ---------------------------------------------------------------------------- its turn */
 
 /* The guest has reached its limit, or the host has no memory. */
 static void no_memory(struct pvr_qp *qp)
@@ -711,8 +618,7 @@ enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max)
 	}
 	/* While it has waited for room or for a receive, its timer had another use. */
 	now = pvr_now(qp->adapter->engine);
-	if (sq->is_full && is_timed(qp) && now >= sq->progress + timeout_ns(qp) &&
-	    !try_again(sq, now))
+	if (sq->is_full && !pvr_eth_check_timeout(sq, now))
 		return PVR_QUANTUM_MORE;
 	sq->is_full = false;
 	result = send_some(sq, &burst);
@@ -720,6 +626,6 @@ enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max)
 	if (qp->adapter->shaper)
 		pvr_shaper_sent(qp->adapter->shaper, burst.payload, burst.messages);
 	if (pvr_eth_is_sending(qp))
-		start_timer(sq);
+		pvr_eth_start_timer(sq);
 	return result;
 }
