@@ -32,13 +32,19 @@
 #define REC_ICRC 0x40 /* is wrong */
 #define REC_LAST_REGION 0x80 /* the key is that of a region without rights */
 
+/* In the syndrome of a datagram: it is to the group of the UD queue pair. */
+#define TO_GROUP 1
+
 struct record {
-	uint8_t opcode, flags, syndrome, msn;
+	uint8_t opcode, flags, syndrome, msn; /* syndrome and msn: of an AETH, else below */
 	int16_t psn; /* from the first of the connection on */
 	uint16_t payload; /* bytes */
 	uint32_t length; /* of a RETH */
 	uint64_t value; /* offset of an address, operand, original value, immediate data */
 } __attribute__((packed));
+
+static const uint8_t group[16] = { 0xff, 0x12, [12] = 1, 2, 3, 7 };
+static const uint8_t group_mac[6] = { 0x33, 0x33, 1, 2, 3, 7 };
 
 #define RECORDS_MAX 200
 #define PEER_QPN 0x123u
@@ -147,7 +153,7 @@ static void world_make(void)
 						      PVR_QPT_GSI };
 	struct fg_guest_config config;
 
-	fg_default_ext = PVR_EXT_UC;
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_MCAST;
 	w.segment = fg_segment_create();
 	fg_segment_rules(w.segment)->cut = true;
 	w.host = fg_segment_host(w.segment, 0);
@@ -159,6 +165,8 @@ static void world_make(void)
 	for (int i = 0; i < ENDS; i++)
 		fg_end_open_spec(&w.end[i], &w.guest->kernel,
 				 &(struct fg_qp_spec){ .type = types[i] }, PAGES);
+	if (fg_qp_attach(&w.end[UD].qp, group))
+		fg_die("cannot attach a queue pair to a group");
 	fg_buf_init(&w.canary, &w.guest->ram, 1, FG_SCATTERED);
 	memset(w.canary.va, CANARY, 4096);
 	if (fg_mr_create(&w.end[RC].pd, &w.canary, 0, &w.local))
@@ -202,6 +210,11 @@ static struct pvr_roce_frame frame_of(const struct record *record)
 	memcpy(frame.src_gid, w.peer, sizeof(frame.src_gid));
 	memcpy(frame.dst_gid, end->gid, sizeof(frame.dst_gid));
 	memcpy(frame.imm, &record->value, sizeof(frame.imm));
+	if (record->syndrome == TO_GROUP && pvr_roce_transport(record->opcode) == PVR_ROCE_UD) {
+		memcpy(frame.dst_mac, group_mac, sizeof(frame.dst_mac));
+		memcpy(frame.dst_gid, group, sizeof(frame.dst_gid));
+		frame.dest_qpn = 0xffffff;
+	}
 	return frame;
 }
 
@@ -216,6 +229,9 @@ static void inject(const struct record *record)
 		return;
 	if (!op->payload)
 		frame.payload_bytes = 0;
+	/* The mark of a router. */
+	if (!(op->ext & PVR_ROCE_AETH))
+		frame.traffic_class = record->msn & PVR_ROCE_ECN;
 	headers = pvr_roce_build(buf, &frame);
 	memset(buf + headers, 0xa5, frame.payload_bytes);
 	bytes = pvr_roce_finish(buf, headers, &frame);
@@ -323,7 +339,38 @@ static void seeds_of_requests(void)
 	     { .opcode = 0x65, .flags = UD | REC_SOLICITED, .payload = 0 },
 	     { .opcode = 0x64, .flags = GSI, .payload = 256 });
 	SAVE("icrc", FEED_RECVS, { .opcode = 0x04, .flags = REC_ICRC, .payload = 9 });
+}
+
+static void seeds_of_congestion(void)
+{
 	SAVE("cnp", 0, { .opcode = 0x81 });
+	SAVE("cnp-requester", FEED_REQUESTS | FEED_TIME, { .opcode = 0x81, .flags = REC_WAIT },
+	     { .opcode = 0x81, .flags = REC_WAIT }, { .opcode = 0x81 },
+	     { .opcode = 0x11, .psn = 2, .syndrome = 0x1f });
+	SAVE("cnp-responder", FEED_MTU | FEED_TIME,
+	     { .opcode = 0x0c, .flags = REC_ACK, .length = 30000 }, { .opcode = 0x81 },
+	     { .opcode = 0x0c, .flags = REC_ACK, .psn = 118, .length = 30000 },
+	     { .opcode = 0x81, .flags = REC_WAIT }, { .opcode = 0x81 });
+	SAVE("cnp-uc", 0, { .opcode = 0x81, .flags = UC }, { .opcode = 0x81, .flags = UD });
+	SAVE("marked", FEED_RECVS,
+	     { .opcode = 0x0a, .flags = REC_ACK | REC_WAIT, .msn = 3, .payload = 8, .length = 8 },
+	     { .opcode = 0x0a, .flags = REC_ACK, .msn = 3, .psn = 1, .payload = 8, .length = 8 },
+	     { .opcode = 0x2a, .flags = UC, .msn = 3, .payload = 8, .length = 8 },
+	     { .opcode = 0x64, .flags = UD, .msn = 3, .payload = 8 });
+}
+
+static void seeds_of_groups(void)
+{
+	SAVE("group", FEED_RECVS,
+	     { .opcode = 0x64, .flags = UD, .syndrome = TO_GROUP, .payload = 500 },
+	     { .opcode = 0x64, .flags = UD, .syndrome = TO_GROUP, .payload = 500 },
+	     { .opcode = 0x65, .flags = UD, .syndrome = TO_GROUP, .psn = 1, .payload = 0 });
+	SAVE("group-without-recvs", 0,
+	     { .opcode = 0x64, .flags = UD, .syndrome = TO_GROUP, .payload = 4096 });
+	SAVE("group-icrc", FEED_RECVS,
+	     { .opcode = 0x64, .flags = UD | REC_ICRC, .syndrome = TO_GROUP, .payload = 9 });
+	SAVE("group-gsi", FEED_RECVS,
+	     { .opcode = 0x64, .flags = GSI, .syndrome = TO_GROUP, .payload = 256 });
 }
 
 static void seeds_of_answers(void)
@@ -352,6 +399,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	if (getenv("FUZZ_SEEDS")) {
 		seeds_of_requests();
 		seeds_of_answers();
+		seeds_of_congestion();
+		seeds_of_groups();
 		exit(0);
 	}
 	return 0;
