@@ -106,19 +106,25 @@ def test_note_on_a_row_that_is_not_there_is_refused(folders, capsys, name):
 
 def test_other_hosts_are_optional_and_so_are_notes_on_them(folders, no_drawing):
     with open(folders[1] / "performance" / "notes.md", "a") as notes:
-        notes.write("\n## hosts.write_lat.8\n\nWhy.\n\n## peers.memory\n\nMore.\n")
+        notes.write("\n## hosts.write_lat.8\n\nWhy.\n\n## wire.write_lat.8\n\nHow.\n\n## peers.memory\n\nMore.\n")
     text = text_of(folders)
     assert "## Across hosts" not in text and "## Many hosts" not in text and "Why." not in text
+    assert "## RoCEv2" not in text and "How." not in text
 
 
 def test_other_hosts_have_sections_with_verdicts_and_notes(folders, no_drawing):
     hosts = [native_row("hosts.write_lat.8", 32e-6, 8e-6, "s"), native_row("hosts.write_bw.1048576", 3e9, 2e9)]
     (folders[0] / "hosts.json").write_text(json.dumps(hosts))
+    wire = [native_row("wire.write_lat.8", 10e-6, 13e-6, "s"), native_row("wire.tcp_write_bw.65536", 2e9, None)]
+    (folders[0] / "wire.json").write_text(json.dumps(wire))
     (folders[0] / "directory.json").write_text(json.dumps([native_row("peers.idle_cpu", 0.1, None, "%")]))
     with open(folders[1] / "performance" / "notes.md", "a") as notes:
-        notes.write("\n## hosts.write_lat.8\n\nWhy.\n")
+        notes.write("\n## hosts.write_lat.8\n\nWhy.\n\n## wire.write_lat.8\n\nA packet each way.\n")
     text = text_of(folders)
-    assert text.index("## The device alone") < text.index("## Across hosts") < text.index("## Many hosts")
+    assert text.index("## The device alone") < text.index("## Across hosts") < text.index("## RoCEv2 on an Ethernet segment")
+    assert text.index("## RoCEv2 on an Ethernet segment") < text.index("## Many hosts")
+    assert "| `wire.write_lat.8` | 10.0 µs |" in text and "| <= 12 us | met |" in text
+    assert "**`wire.write_lat.8`.** A packet each way." in text and "| `wire.tcp_write_bw.65536` | 2.0 GB/s |" in text
     assert text.index("## Many hosts") < text.index("## Where the time goes")
     assert "| `hosts.write_lat.8` | 32.0 µs |" in text and "| 4.00 × | <= 1.5 x | **MISSED** |" in text
     assert "1 of 2 targets are met." in text

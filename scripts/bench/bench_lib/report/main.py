@@ -2,8 +2,8 @@
 """Write docs/performance.md, the charts in docs/performance/, and the figures of README.md.
 
 All are written from docs/performance/measured.json. Files of build/bench/ replace the parts of it that they measured:
-native.json (of `make bench`), vm.json and machine.json (of `make bench-vm`), hosts.json (of `make bench-hosts`) and
-directory.json (of `make bench-directory`). docs/performance/notes.md is written by hand: the limit of each row that
+native.json (of `make bench`), vm.json and machine.json (of `make bench-vm`), hosts.json (of `make bench-hosts`),
+wire.json (of `make bench-wire`) and directory.json (of `make bench-directory`). docs/performance/notes.md is written by hand: the limit of each row that
 misses its target, and the measurement that shows it.
 """
 

@@ -8,7 +8,7 @@ import json
 from . import inputs
 
 NAME = "measured.json"
-PARTS = ("native", "vm", "hosts", "directory")
+PARTS = ("native", "vm", "hosts", "wire", "directory")
 
 
 @dataclasses.dataclass
@@ -63,7 +63,7 @@ def take(measured, figures):
 def text_of(measured):
     """The file's text: one line per row, so that a diff shows rows."""
     parts = ['{\n "machine": ' + json.dumps(measured.machine, ensure_ascii=False, indent=1).replace("\n", "\n ")]
-    for name in PARTS:
+    for name in filter(measured.rows, PARTS):
         rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in measured.rows(name))
         parts.append(f'"{name}": {{"date": "{measured.parts[name].date}", "rows": [\n  {rows}\n ]}}')
     return ",\n ".join(parts) + "\n}\n"

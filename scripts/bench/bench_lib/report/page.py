@@ -12,7 +12,7 @@ TITLE = """\
 HEAD = """\
 `make bench-report` writes this page and the figures of README.md from
 [performance/measured.json](performance/measured.json): the rows of `make bench`, `make bench-vm`,
-`make bench-hosts` and `make bench-directory`. The explanations come from
+`make bench-hosts`, `make bench-wire` and `make bench-directory`. The explanations come from
 [performance/notes.md](performance/notes.md). [testing.md](testing.md) describes the measurements.
 
 Each comparison is from one run on one machine. The competitors take turns, and each figure is the
@@ -116,7 +116,7 @@ def picture(chart):
 
 def across(measured, notes):
     """The sections on several hosts; none if nothing was measured."""
-    hosts, directory = measured.rows("hosts"), measured.rows("directory")
+    hosts, wire, directory = (measured.rows(part) for part in ("hosts", "wire", "directory"))
     if hosts:
         main, more = split(hosts)
         yield "## Across hosts\n"
@@ -126,6 +126,16 @@ def across(measured, notes):
         yield native_table(main)
         yield native_table(more) if more else ""
         yield notes_text(hosts, notes)
+    if wire:
+        main, more = split(wire)
+        yield "## RoCEv2 on an Ethernet segment\n"
+        yield ("The same two hosts, whose adapters speak RoCEv2 on the bridge (`wire=eth:`). The column \"against\" has UDP packets "
+               "of the same length between them, or the TCP connection of two `pvrdmad`s. Rows with `no_gso` have `wire-gso=off`; "
+               "those with `4096` have that path MTU, the others 1024. "
+               f"Measured on {measured.parts['wire'].date}, in one run. {score(main)}\n")
+        yield native_table(main)
+        yield native_table(more) if more else ""
+        yield notes_text(wire, notes)
     if directory:
         yield "## Many hosts\n"
         yield ("`directory.*`: a directory in etcd with a million GIDs on 10,000 hosts, and one host that resolves some of them. "
