@@ -50,8 +50,13 @@ void pvr_port_destroy(struct pvr_port *port);
 /* Whether send() may be given frames of several packets; not at first. Any thread. */
 void pvr_port_set_gso(struct pvr_port *port, bool on);
 
-/* Handle received frames, which are overwritten. Any thread may call it, several at a time. */
-void pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames, unsigned int count);
+/*
+ * Handle received frames, which are overwritten. Any thread may call it, several at a time.
+ * Return: how many were handled, at least one of @count. The others are given again, after other
+ * work has had its turn: those before them went to large multicast groups.
+ */
+unsigned int pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames,
+			    unsigned int count);
 
 /* The segment has lost @count frames before pvr_port_input(). Any thread. */
 void pvr_port_lost(struct pvr_port *port, uint64_t count);
@@ -62,7 +67,7 @@ struct pvr_port_stats {
 	uint64_t rx_malformed; /* RoCEv2 with a bad header */
 	uint64_t rx_icrc; /* bad ICRC */
 	uint64_t rx_unknown; /* no such adapter, GID or queue pair, or another peer */
-	uint64_t rx_lost; /* by the segment, see pvr_port_lost(); not in rx_frames */
+	uint64_t rx_lost; /* by the segment, see pvr_port_lost(), or beyond the work of a batch */
 	uint64_t tx_full; /* times that send() has not taken all frames */
 	uint64_t retransmits; /* times that a requester has gone back */
 	uint64_t tx_cnps, rx_cnps; /* congestion notification packets */

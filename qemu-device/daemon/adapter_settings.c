@@ -121,13 +121,25 @@ static bool set_interrupts(struct pvr_adapter_settings *adapter, const char *val
 	return pvr_fail(err, "interrupts '%s' is neither msix nor msi", value);
 }
 
-static const char eth_prefix[] = "eth:";
+static const char eth_prefix[] = "eth:", tap_prefix[] = "tap:";
+
+/* Return: the name behind one of the prefixes, or NULL. */
+static const char *interface_of(const char *wire)
+{
+	const char *const prefixes[] = { eth_prefix, tap_prefix };
+	size_t i;
+
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(wire, prefixes[i], strlen(prefixes[i])))
+			return wire + strlen(prefixes[i]);
+	return NULL;
+}
 
 static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
 	static const char unix_prefix[] = "unix:";
 	char path[PVR_PATH_MAX];
-	size_t len;
+	const char *interface;
 
 	if (!strncmp(value, unix_prefix, strlen(unix_prefix))) {
 		value += strlen(unix_prefix);
@@ -138,20 +150,24 @@ static bool set_wire(struct pvr_adapter_settings *adapter, const char *value, st
 		snprintf(adapter->wire, sizeof(adapter->wire), "%s%s", unix_prefix, path);
 		return true;
 	}
-	len = strlen(eth_prefix);
-	if (strncmp(value, eth_prefix, len))
-		return pvr_fail(err, "wire '%s' is neither unix:PATH nor eth:INTERFACE", value);
-	if (!value[len] || strlen(value + len) >= IF_NAMESIZE || strchr(value, '/'))
-		return pvr_fail(err, "'%s' is no name of a network interface", value + len);
+	interface = interface_of(value);
+	if (!interface)
+		return pvr_fail(err, "wire '%s' is neither unix:PATH, eth:INTERFACE nor tap:NAME",
+				value);
+	if (!interface[0] || strlen(interface) >= IF_NAMESIZE || strpbrk(interface, "/%"))
+		return pvr_fail(err, "'%s' is no name of a network interface", interface);
 	snprintf(adapter->wire, sizeof(adapter->wire), "%s", value);
 	return true;
 }
 
 const char *pvr_adapter_interface(const struct pvr_adapter_settings *adapter)
 {
-	size_t len = strlen(eth_prefix);
+	return interface_of(adapter->wire);
+}
 
-	return strncmp(adapter->wire, eth_prefix, len) ? NULL : adapter->wire + len;
+bool pvr_adapter_has_tap(const struct pvr_adapter_settings *adapter)
+{
+	return !strncmp(adapter->wire, tap_prefix, strlen(tap_prefix));
 }
 
 static bool set_wire_ecn(struct pvr_adapter_settings *adapter, const char *value,
@@ -319,7 +335,8 @@ bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, stru
 	if (adapter->wire_ecn && !adapter->wire[0])
 		return pvr_fail(err, "adapter '%s': wire-ecn=on needs a wire", adapter->name);
 	if (adapter->wire_gso == PVR_SEGMENT_GSO_ON && !pvr_adapter_interface(adapter))
-		return pvr_fail(err, "adapter '%s': wire-gso=on needs wire=eth:INTERFACE",
+		return pvr_fail(err,
+				"adapter '%s': wire-gso=on needs wire=eth:INTERFACE or tap:NAME",
 				adapter->name);
 	return check_roce(adapter, err) && check_qos(adapter, err);
 }

@@ -18,7 +18,7 @@
 #define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,uar=mapped|trapped][,memory=SIZE][,object-memory=SIZE]"                     \
-	"[,worker=N][,wire=unix:PATH|eth:INTERFACE][,wire-gso=auto|on|off]"            \
+	"[,worker=N][,wire=unix:PATH|eth:INTERFACE|tap:NAME][,wire-gso=auto|on|off]"   \
 	"[,wire-ecn=on|off][,user=NAME][,interrupts=msix|msi]"                         \
 	"[,rate=RATE][,messages=N][,burst=SIZE][,weight=N]"
 
@@ -68,8 +68,10 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 bool pvr_adapter_is_user_number(const char *value);
 /* Return: false with @err filled if a required setting is missing. */
 bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err);
-/* Return: the network interface of wire=eth:INTERFACE, or NULL. */
+/* Return: the network interface of wire=eth:INTERFACE or tap:NAME, or NULL. */
 const char *pvr_adapter_interface(const struct pvr_adapter_settings *adapter);
+/* Return: whether it has wire=tap:NAME. */
+bool pvr_adapter_has_tap(const struct pvr_adapter_settings *adapter);
 /* Calls @each for each KEY=VALUE of PVR_ADAPTER_SYNTAX until it returns false. */
 bool pvr_adapter_words(const char *text,
 		       bool (*each)(void *opaque, const char *key, const char *value,

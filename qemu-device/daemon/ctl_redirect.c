@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RoCE of a VM behind a bridge: rules of tc at the VM's tap, for adapters with wire=eth:BRIDGE.
+ * RoCE of a VM behind a bridge: rules of tc at the VM's tap, for adapters with wire=eth:BRIDGE or
+ * wire=tap:NAME.
  *
- * A bridge does not show frames for its ports to a packet socket. The rules redirect RoCE for the
- * VM to the bridge itself, where pvrdmad receives it. The VM's kernel does not see it, so it does
- * not answer by ICMP. The rules end with the tap.
+ * A bridge does not show frames for its ports to a packet socket, and sends them to the VM's tap,
+ * not to the adapter's. The rules redirect RoCE for the VM to the bridge itself, or to the
+ * adapter's tap, where pvrdmad receives it. The VM's kernel does not see it, so it does not answer
+ * by ICMP. The rules end with the VM's tap.
+ *
+ * Frames with a VLAN tag have rules of their own, which check the version of IP: it is not part
+ * of their protocol.
  */
 #include "daemon/ctl_redirect.h"
 
@@ -16,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WORDS_MAX 32
+#define WORDS_MAX 40
 #define LINE_MAX_BYTES 256
 
 /* Standard output is libvirt's: it reads the domain's new XML from there. */
@@ -80,29 +85,44 @@ static bool find_tap(xmlDoc *doc, const struct pvr_adapter_settings *settings,
 		settings->name, settings->wire);
 }
 
-static bool add_rule(const char *tap, const char *bridge, unsigned int pref, const char *ip,
-		     const char *protocol, struct pvr_error *err)
+static const struct rule {
+	const char *protocol, *version, *ip;
+} rules[] = {
+	{ "ip", "", "ip" },
+	{ "ipv6", "", "ip6" },
+	{ "802.1Q", "match u8 0x40 0xf0 at 0 ", "ip" },
+	{ "802.1Q", "match u8 0x60 0xf0 at 0 ", "ip6" },
+};
+
+static bool add_rule(const char *tap, unsigned int pref, const struct rule *rule, const char *way,
+		     const char *interface, struct pvr_error *err)
 {
 	char line[LINE_MAX_BYTES];
 
 	snprintf(line, sizeof(line),
-		 "tc filter add dev %.16s egress pref %u protocol %s u32 match %s protocol 17 0xff "
-		 "match %s dport 4791 0xffff action mirred ingress redirect dev %.16s",
-		 tap, pref, protocol, ip, ip, bridge);
+		 "tc filter add dev %.16s egress pref %u protocol %s u32 %smatch %s protocol 17 "
+		 "0xff match %s dport 4791 0xffff action mirred %s redirect dev %.16s",
+		 tap, pref, rule->protocol, rule->version, rule->ip, rule->ip, way, interface);
 	return run_line(line, err);
 }
 
 bool pvr_ctl_redirect(xmlDoc *doc, const struct pvr_adapter_settings *settings,
 		      struct pvr_error *err)
 {
-	const char *bridge = pvr_adapter_interface(settings);
+	const char *way = pvr_adapter_has_tap(settings) ? "egress" : "ingress";
+	const char *interface = pvr_adapter_interface(settings);
 	char tap[PVR_DOMAIN_TEXT], line[LINE_MAX_BYTES];
+	unsigned int i;
 
-	if (!bridge || !is_bridge(bridge))
+	if (!interface || (!pvr_adapter_has_tap(settings) && !is_bridge(interface)))
 		return true;
 	if (!find_tap(doc, settings, tap, err))
 		return false;
 	snprintf(line, sizeof(line), "tc qdisc replace dev %.16s clsact", tap);
-	return run_line(line, err) && add_rule(tap, bridge, 1, "ip", "ip", err) &&
-	       add_rule(tap, bridge, 2, "ip6", "ipv6", err);
+	if (!run_line(line, err))
+		return false;
+	for (i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!add_rule(tap, i + 1, &rules[i], way, interface, err))
+			return false;
+	return true;
 }

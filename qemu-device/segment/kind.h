@@ -27,6 +27,7 @@ struct pvr_segment {
 
 extern const struct pvr_segment_kind pvr_segment_stream;
 extern const struct pvr_segment_kind pvr_segment_packet;
+extern const struct pvr_segment_kind pvr_segment_tap;
 
 void pvr_segment_init(struct pvr_segment *segment, const struct pvr_segment_kind *kind,
 		      const struct pvr_segment_env *env, const char *where);

@@ -25,13 +25,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/ethtool.h>
-#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,16 +40,15 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "segment/interface.h"
 #include "segment/kind.h"
 #include "segment/packet_ring.h"
+#include "segment/vnet.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23 /* Linux 4.20 */
 #endif
 
-#define ROCE_PORT 4791
-#define UDP_BYTES 8u
-#define UDP_CHECKSUM 6u /* its offset */
 /* A RoCE frame with 4096 bytes of payload; longer ones are cut, and then malformed. */
 #define FRAME_MAX 4400u
 #define GSO_FRAME_MAX (65536u + 64u)
@@ -80,27 +77,10 @@ struct packet {
 
 static bool ask(const struct packet *packet, unsigned long request, struct ifreq *ifr)
 {
-	memset(ifr, 0, sizeof(*ifr));
-	memcpy(ifr->ifr_name, packet->segment.where,
-	       strnlen(packet->segment.where, IF_NAMESIZE - 1));
-	return ioctl(packet->source.fd, request, ifr) == 0;
+	return pvr_interface_ask(packet->source.fd, packet->segment.where, request, ifr);
 }
 
 /* ------------------------------------------------------------------------------- output */
-
-static struct virtio_net_hdr vnet_of(const struct pvr_port_frame *frame)
-{
-	if (!frame->segment)
-		return (struct virtio_net_hdr){ .gso_type = VIRTIO_NET_HDR_GSO_NONE };
-	return (struct virtio_net_hdr){
-		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
-		.gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
-		.hdr_len = frame->headers,
-		.gso_size = frame->segment,
-		.csum_start = (uint16_t)(frame->headers - UDP_BYTES),
-		.csum_offset = UDP_CHECKSUM,
-	};
-}
 
 /* Logs an MTU that is too small, once for each. */
 static void is_too_long(struct packet *packet)
@@ -128,7 +108,7 @@ static unsigned int send_batch(struct packet *packet, const struct pvr_port_fram
 	int n;
 
 	for (i = 0; i < count; i++) {
-		vnet[i] = vnet_of(&frames[i]);
+		vnet[i] = pvr_vnet_of(&frames[i]);
 		iov[i][0] = (struct iovec){ &vnet[i], sizeof(vnet[i]) };
 		iov[i][1] = (struct iovec){ frames[i].data, frames[i].bytes };
 		messages[i].msg_hdr =
@@ -160,19 +140,14 @@ static const struct pvr_port_ops port_ops = { .send = port_send };
 
 /* ------------------------------------------------------------------------ the interface */
 
-/* Return: 0 without the interface. */
 static unsigned int index_of(const struct packet *packet)
 {
-	struct ifreq ifr;
-
-	return ask(packet, SIOCGIFINDEX, &ifr) ? (unsigned int)ifr.ifr_ifindex : 0;
+	return pvr_interface_index(packet->source.fd, packet->segment.where);
 }
 
 static bool is_up(const struct packet *packet)
 {
-	struct ifreq ifr;
-
-	return ask(packet, SIOCGIFFLAGS, &ifr) && ifr.ifr_flags & IFF_UP;
+	return pvr_interface_is_up(packet->source.fd, packet->segment.where);
 }
 
 static struct ethtool_drvinfo driver_of(const struct packet *packet)
@@ -287,7 +262,7 @@ static void packet_ready(struct pvr_source *source, uint32_t events)
 	n = pvr_packet_ring_peek(&packet->ring, frames, BATCH, BATCH_BYTES, &lost);
 	if (!n)
 		return;
-	pvr_port_input(packet->segment.port, frames, n);
+	n = pvr_port_input(packet->segment.port, frames, n);
 	pvr_packet_ring_release(&packet->ring, n);
 	if (lost)
 		count_lost(packet);
@@ -297,45 +272,13 @@ static void packet_ready(struct pvr_source *source, uint32_t events)
 
 /* -------------------------------------------------------------------------------- a life */
 
-/* IPv4 without fragments and IPv6 without extension headers, as RoCEv2 has them. */
 static bool set_filter(struct packet *packet)
 {
-	const uint8_t *mac = packet->mac;
-	const uint32_t high = (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16 |
-			      (uint32_t)mac[2] << 8 | mac[3];
-	const uint32_t low = (uint32_t)mac[4] << 8 | mac[5];
-	struct sock_filter code[] = {
-		/* Multicast datagrams: those without a member are dropped later. */
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 1, 4, 0),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, high, 0, 17),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, low, 0, 15),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 5, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 0, 12),
-		/* IPv6 */
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 10),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),
-		BPF_JUMP(BPF_JMP | BPF_JA, 6, 0, 0),
-		/* IPv4 */
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 6),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 20),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 4, 0),
-		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),
-		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 16),
-		/* the port */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-		BPF_STMT(BPF_RET | BPF_K, 0),
-	};
-	const struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+	struct pvr_interface_filter filter;
 
-	return setsockopt(packet->source.fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
-			  sizeof(program)) == 0;
+	pvr_interface_filter_init(&filter, packet->mac);
+	return setsockopt(packet->source.fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter.program,
+			  sizeof(filter.program)) == 0;
 }
 
 static bool set_options(struct packet *packet, struct pvr_error *err)

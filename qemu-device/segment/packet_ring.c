@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "segment/vnet.h"
+
 #define TAG_BYTES 4u
 #define MACS_BYTES 12u
 /* Free bytes in front of each frame, for its VLAN tag; they keep its alignment. */
@@ -87,8 +89,7 @@ static void read_slot(const struct pvr_packet_ring *ring, struct tpacket2_hdr *s
 	};
 	if (ring->has_vnet) {
 		memcpy(&vnet, frame->data - sizeof(vnet), sizeof(vnet));
-		if ((vnet.gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4)
-			frame->segment = vnet.gso_size;
+		frame->segment = pvr_vnet_segment(&vnet);
 	}
 	if (slot->tp_status & TP_STATUS_VLAN_VALID && frame->bytes >= MACS_BYTES)
 		insert_tag(frame, slot->tp_vlan_tci);

@@ -7,16 +7,11 @@
 #ifndef PVR_SEGMENT_PACKET_RING_H
 #define PVR_SEGMENT_PACKET_RING_H
 
-#include <linux/virtio_net.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "port.h"
-
-#ifndef VIRTIO_NET_HDR_GSO_UDP_L4
-#define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* Linux 6.2 */
-#endif
 
 struct pvr_packet_ring {
 	uint8_t *map; /* NULL: closed */

@@ -8,7 +8,8 @@
 #include "base/unix_socket.h"
 #include "segment/kind.h"
 
-static const struct pvr_segment_kind *const kinds[] = { &pvr_segment_stream, &pvr_segment_packet };
+static const struct pvr_segment_kind *const kinds[] = { &pvr_segment_stream, &pvr_segment_packet,
+							&pvr_segment_tap };
 
 struct pvr_segment *pvr_segment_create(const struct pvr_segment_env *env, const char *wire,
 				       struct pvr_error *err)
@@ -20,7 +21,7 @@ struct pvr_segment *pvr_segment_create(const struct pvr_segment_env *env, const 
 		if (!strncmp(wire, kinds[i]->prefix, len))
 			return kinds[i]->create(env, wire + len, err);
 	}
-	pvr_fail(err, "wire '%s' is neither unix:PATH nor eth:INTERFACE", wire);
+	pvr_fail(err, "wire '%s' is neither unix:PATH, eth:INTERFACE nor tap:NAME", wire);
 	return NULL;
 }
 

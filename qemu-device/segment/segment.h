@@ -4,6 +4,7 @@
  *
  *   unix:PATH       a Unix socket to QEMU, segment/stream.c
  *   eth:INTERFACE   a network interface of this host, segment/packet.c
+ *   tap:NAME        a tap device of this host, segment/tap.c
  */
 #ifndef PVR_SEGMENT_SEGMENT_H
 #define PVR_SEGMENT_SEGMENT_H

@@ -39,6 +39,7 @@ struct stream {
 	/* The thread of the loop uses it alone. */
 	uint8_t *input;
 	size_t filled;
+	bool has_more; /* whole frames are left for the next turn */
 	/* Protects the members below, which send() uses in any thread. */
 	pthread_mutex_t lock;
 	int fd; /* -1: no connection; also that of @source */
@@ -154,27 +155,28 @@ static void disconnect(struct stream *stream)
 	close(fd);
 	stream->source.fd = -1;
 	stream->filled = 0;
+	stream->has_more = false;
 }
 
-/* Lists whole frames. @used: set to their bytes. Return: their number, or -1 for a bad length. */
-static int list_frames(struct stream *stream, struct pvr_port_frame frames[BATCH], size_t *used)
+/* Lists whole frames. Return: their number, or -1 for a bad length. */
+static int list_frames(const struct stream *stream, struct pvr_port_frame frames[BATCH])
 {
+	size_t used = 0;
 	uint32_t length;
 	int n = 0;
 
-	*used = 0;
-	while (n < (int)BATCH && stream->filled - *used >= LENGTH_BYTES) {
-		memcpy(&length, stream->input + *used, sizeof(length));
+	while (n < (int)BATCH && stream->filled - used >= LENGTH_BYTES) {
+		memcpy(&length, stream->input + used, sizeof(length));
 		length = ntohl(length);
 		if (length > FRAME_MAX)
 			return -1;
-		if (stream->filled - *used - LENGTH_BYTES < length)
+		if (stream->filled - used - LENGTH_BYTES < length)
 			break;
 		frames[n++] = (struct pvr_port_frame){
-			.data = stream->input + *used + LENGTH_BYTES,
+			.data = stream->input + used + LENGTH_BYTES,
 			.bytes = length,
 		};
-		*used += LENGTH_BYTES + length;
+		used += LENGTH_BYTES + length;
 	}
 	return n;
 }
@@ -183,18 +185,20 @@ static int list_frames(struct stream *stream, struct pvr_port_frame frames[BATCH
 static bool take_frames(struct stream *stream)
 {
 	struct pvr_port_frame frames[BATCH];
+	int n, done = 0;
 	size_t used;
-	int n;
 
 	do {
-		n = list_frames(stream, frames, &used);
-		if (n < 0)
-			return false;
-		pvr_port_input(stream->segment.port, frames, (unsigned int)n);
+		n = list_frames(stream, frames);
+		if (n <= 0)
+			break;
+		done = (int)pvr_port_input(stream->segment.port, frames, (unsigned int)n);
+		used = (size_t)(frames[done - 1].data - stream->input) + frames[done - 1].bytes;
 		stream->filled -= used;
 		memmove(stream->input, stream->input + used, stream->filled);
-	} while (n == (int)BATCH);
-	return true;
+	} while (n == (int)BATCH && done == n);
+	stream->has_more = n > 0 && done < n;
+	return n >= 0;
 }
 
 /* Return: whether more may be there. */
@@ -211,6 +215,12 @@ static bool receive(struct stream *stream)
 		return false;
 	}
 	stream->filled += (size_t)n;
+	return true;
+}
+
+/* Return: false if the connection has ended. */
+static bool take(struct stream *stream)
+{
 	if (take_frames(stream))
 		return true;
 	pvr_segment_say(&stream->segment, PVR_LOG_WARN,
@@ -231,9 +241,12 @@ static void stream_ready(struct pvr_source *source, uint32_t events)
 	flush(stream);
 	pthread_mutex_unlock(&stream->lock);
 	for (i = 0; i < RECEPTIONS; i++) {
-		if (!receive(stream))
+		/* Frames that the last turn has left come first. */
+		if ((!stream->has_more && !receive(stream)) || !take(stream))
 			return;
 		pvr_loop_worked(stream->segment.loop);
+		if (stream->has_more)
+			break;
 	}
 	pvr_loop_again(source);
 }

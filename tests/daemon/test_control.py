@@ -142,7 +142,7 @@ def test_add_and_remove(daemon):
     (f"name=x,socket={{folder}}/x,mac={mac(9)},object-memory=1", 2, "object-memory '1' is not a number with a unit"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},object-memory=17T", 2, "object-memory 17T is not between 1K and 16T"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},worker=1", 1, "worker 1: pvrdmad has 1, numbered from 0; see --workers"),
-    (f"name=x,socket={{folder}}/x,mac={mac(9)},wire=br0", 2, "wire 'br0' is neither unix:PATH nor eth:INTERFACE"),
+    (f"name=x,socket={{folder}}/x,mac={mac(9)},wire=br0", 2, "wire 'br0' is neither unix:PATH, eth:INTERFACE nor tap:NAME"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},wire=unix:{'/x' * 60}", 2, "wire path"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},roce=v1,wire=unix:/x", 1, "wire needs RoCE v2"),
     (f"name=x,socket={{folder}}/x,mac={mac(9)},wire-ecn=yes", 2, "wire-ecn 'yes' is neither on nor off"),

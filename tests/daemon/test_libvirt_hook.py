@@ -146,7 +146,15 @@ def test_start_redirects_roce_to_the_bridge_as_documented(bridge, tmp_path):
     document = (ROOT / "docs" / "native-endpoints.md").read_text()
     assert (tmp_path / "log").read_text().splitlines() == re.findall(r"^    (tc .*)$", document, re.MULTILINE)
     rules = subprocess.run([*bridge, "tc", "filter", "show", "dev", "vnet1", "egress"], capture_output=True, text=True, check=True)
-    assert rules.stdout.count("mirred (Ingress Redirect to device br0)") == 2
+    assert rules.stdout.count("mirred (Ingress Redirect to device br0)") == 4
+
+
+def test_start_redirects_roce_to_the_tap_of_the_adapter(bridge):
+    subprocess.run([*bridge, "ip", "tuntap", "add", "pvr1", "mode", "tap"], check=True)
+    done = started(bridge, domain(WIRED.replace("eth:br0", "tap:pvr1"), text=WITH_TAP))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    rules = subprocess.run([*bridge, "tc", "filter", "show", "dev", "vnet1", "egress"], capture_output=True, text=True, check=True)
+    assert rules.stdout.count("mirred (Egress Redirect to device pvr1)") == 4
 
 
 def test_start_with_another_wire_adds_no_rules(bridge):

@@ -97,14 +97,20 @@ def test_an_adapter_without_a_wire_has_no_counters_of_one(daemon):
     ("eth:", "'' is no name of a network interface"),
     ("eth:a/b", "'a/b' is no name of a network interface"),
     ("eth:sixteen-letters-", "'sixteen-letters-' is no name of a network interface"),
-    ("br0", "wire 'br0' is neither unix:PATH nor eth:INTERFACE"),
+    ("tap:none-such", "there is no tap device 'none-such': make it with 'ip tuntap add none-such mode tap user USER'"),
+    ("tap:lo", "the network interface 'lo' is no tap device"),
+    ("tap:", "'' is no name of a network interface"),
+    ("tap:a/b", "'a/b' is no name of a network interface"),
+    ("tap:tap%d", "'tap%d' is no name of a network interface"),
+    ("tap:sixteen-letters-", "'sixteen-letters-' is no name of a network interface"),
+    ("br0", "wire 'br0' is neither unix:PATH, eth:INTERFACE nor tap:NAME"),
     ("unix:wire", "wire path 'wire' is not absolute"),
-    ("unix:/none-such/wire,wire-gso=on", "adapter 'x': wire-gso=on needs wire=eth:INTERFACE"),
+    ("unix:/none-such/wire,wire-gso=on", "adapter 'x': wire-gso=on needs wire=eth:INTERFACE or tap:NAME"),
     ("eth:none-such,wire-gso=some", "wire-gso 'some' is neither auto, on nor off"),
 ])
 def test_wire_that_cannot_be_is_one_line(daemon, wire, why):
-    if os.geteuid() != 0 and "network interface '" in why:
-        pytest.skip("only root has CAP_NET_RAW")
+    if os.geteuid() != 0 and ("network interface '" in why or wire.startswith("tap:")):
+        pytest.skip("only root has CAP_NET_RAW and /dev/net/tun")
     done = daemon.ctl("add-adapter", f"name=x,socket={daemon.folder}/x,mac=52:54:00:12:34:09,wire={wire}")
     assert done.returncode in (1, 2) and done.stderr.rstrip().endswith(why), done.stderr
     assert len(done.stderr.splitlines()) == 1

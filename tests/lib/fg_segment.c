@@ -221,16 +221,20 @@ static bool deliver(struct node *node)
 {
 	struct frame *frames[BATCH];
 	struct pvr_port_frame input[BATCH];
-	unsigned int n = take(node, frames);
+	unsigned int n = take(node, frames), done;
 
 	for (unsigned int i = 0; i < n; i++)
 		input[i] = (struct pvr_port_frame){ .data = frames[i]->data,
 						    .bytes = (uint32_t)frames[i]->bytes,
 						    .segment = frames[i]->segment };
-	pvr_port_input(node->port, input, n);
-	for (unsigned int i = 0; i < n; i++)
+	done = pvr_port_input(node->port, input, n);
+	for (unsigned int i = 0; i < done; i++)
 		free(frames[i]);
-	return n;
+	for (; n > done; n--) {
+		TAILQ_INSERT_HEAD(&node->to, frames[n - 1], link);
+		node->count++;
+	}
+	return done;
 }
 
 static bool step(void *opaque)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Multicast datagrams on a segment. test_mcast.c runs on one, too. */
+#include "core/adapter.h"
+#include "path/wire/internal.h"
 #include "rdma/ud.h"
 #include "segment.h"
 
@@ -182,4 +184,81 @@ TEST(ud_ready, test_copies_of_a_group_datagram_are_received_once)
 	frame.frame.src_qpn++;
 	segment_inject(env, 1, &frame);
 	expect_recv(&env->b.rcq, 2, LEN + SEGMENT_GRH);
+}
+
+/* ------------------------------------------------------------------ work of a batch */
+
+#define MEMBERS 32u
+#define BIG 1000u
+#define MANY 50u
+
+static void attach_members(struct t_env *env)
+{
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		struct fg_qp qp = t_qp_create(&env->b, (struct fg_qp_spec){});
+
+		expect_ok(fg_qp_attach(&qp, group));
+	}
+}
+
+/* Datagrams of a batch, with their PSNs. */
+static void fill_batch(struct t_env *env, uint8_t (*data)[2048], struct pvr_port_frame *frames,
+		       unsigned int count)
+{
+	struct segment_frame frame;
+
+	send_to(&env->a, group);
+	frame = segment_last(env, 0);
+	frame.frame.payload_bytes = BIG;
+	for (unsigned int i = 0; i < count; i++) {
+		size_t headers;
+
+		frame.frame.psn = (frame.frame.psn + 1) & 0xffffff;
+		headers = pvr_roce_build(data[i], &frame.frame);
+		memset(data[i] + headers, 0x5a, BIG);
+		frames[i] = (struct pvr_port_frame){
+			.data = data[i],
+			.bytes = (uint32_t)pvr_roce_finish(data[i], headers, &frame.frame),
+		};
+	}
+}
+
+/* A frame to a group costs a copy for each member. */
+TEST(ud_ready, test_batch_to_a_large_group_ends_before_its_last_frame)
+{
+	struct pvr_port *port = env->g[1]->adapter->port;
+	static uint8_t data[64][2048];
+	struct pvr_port_frame frames[64];
+	unsigned int done, turns = 0, n;
+
+	attach_members(env);
+	fill_batch(env, data, frames, 64);
+	for (done = 0; done < 64; done += n, turns++) {
+		n = pvr_port_input(port, frames + done, 64 - done);
+		assert_in_range(n, 1, 16);
+		assert_true(n * MEMBERS * BIG < PVR_ETH_GROUP_BYTES + MEMBERS * (BIG + 128));
+	}
+	assert_in_range(turns, 4, 8);
+}
+
+/* A frame of several packets is not begun twice: what is beyond the bound is lost, and counted. */
+TEST(ud_ready, test_frame_of_many_datagrams_to_a_large_group_loses_those_beyond_the_bound)
+{
+	struct pvr_port *port = env->g[1]->adapter->port;
+	const size_t headers = 14 + 40 + 8; /* Ethernet, IPv6, UDP */
+	static uint8_t data[MANY][2048], many[MANY * 2048];
+	struct pvr_port_frame frames[MANY], whole = { .data = many };
+
+	attach_members(env);
+	fill_batch(env, data, frames, MANY);
+	memcpy(many, data[0], headers);
+	whole.bytes = (uint32_t)headers;
+	whole.segment = (uint16_t)(frames[0].bytes - headers);
+	for (unsigned int i = 0; i < MANY; i++) {
+		memcpy(many + whole.bytes, data[i] + headers, whole.segment);
+		whole.bytes += whole.segment;
+	}
+	assert_int_equal(pvr_port_input(port, &whole, 1), 1);
+	assert_in_range(fg_segment_stats(env->segment, 1).rx_lost, MANY - 17, MANY - 12);
+	assert_int_equal(fg_segment_stats(env->segment, 1).rx_icrc, 0);
 }

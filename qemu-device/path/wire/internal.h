@@ -48,6 +48,10 @@
 #define PVR_ETH_READ_PACKETS 64u
 /* Packets of READ data in one turn. */
 #define PVR_ETH_ANSWER_PACKETS 64u
+/* Bytes that a batch may copy to members of groups, and one datagram more. */
+#define PVR_ETH_GROUP_BYTES (512u << 10)
+/* What a copy costs beside its payload. */
+#define PVR_ETH_GROUP_COPY 64u
 /* Between CNPs of a queue pair, and between turns of a responder after a CNP. */
 #define PVR_ETH_CNP_NS 50000u
 #define PVR_ETH_PAUSE_NS 100000u
@@ -191,6 +195,7 @@ struct pvr_port {
 struct pvr_eth_batch {
 	struct pvr_eth_adapter *wire; /* locked; or NULL */
 	struct pvr_eth_rq *acks; /* has an ACK due; or NULL */
+	size_t copied; /* bytes to members of groups */
 };
 
 /* A received frame. */
@@ -365,8 +370,8 @@ void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *
 bool pvr_eth_is_member(const struct pvr_adapter *adapter, const struct pvr_roce_frame *frame);
 /* Whether the adapter has got the datagram to a group already; remembers it. */
 bool pvr_eth_is_copy(struct pvr_eth_adapter *wire, const struct pvr_roce_frame *frame);
-/* Offer the datagram to the adapter's queue pairs of its group. */
-void pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
+/* Offer the datagram to the adapter's queue pairs of its group. Return: bytes that this may copy. */
+size_t pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet);
 /* The group address of Ethernet for a multicast GID (RFC 1112, RFC 2464). */
 void pvr_eth_group_mac(uint8_t mac[6], const uint8_t mgid[16]);
 

@@ -237,6 +237,11 @@ static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *
 
 	if (!is_to_group(packet->frame))
 		return UNKNOWN;
+	/* The rest of a frame of several packets. */
+	if (batch->copied >= PVR_ETH_GROUP_BYTES) {
+		pvr_eth_count(&port->stats.rx_lost, 1);
+		return TAKEN;
+	}
 	LIST_FOREACH(wire, &port->adapters, link) {
 		enter(batch, wire);
 		if (!is_for_member(wire, packet->frame))
@@ -245,7 +250,7 @@ static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *
 			return BAD_ICRC;
 		found = true;
 		if (!pvr_eth_is_copy(wire, packet->frame))
-			pvr_eth_group_datagram(wire->adapter, packet);
+			batch->copied += pvr_eth_group_datagram(wire->adapter, packet);
 	}
 	return found ? TAKEN : UNKNOWN;
 }
@@ -334,12 +339,14 @@ static void input_frame(struct pvr_port *port, struct pvr_eth_batch *batch,
 		input_one(port, batch, packet, bytes);
 }
 
-void pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames, unsigned int count)
+unsigned int pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames,
+			    unsigned int count)
 {
 	struct pvr_eth_batch batch = { 0 };
 	unsigned int i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count && batch.copied < PVR_ETH_GROUP_BYTES; i++)
 		input_frame(port, &batch, &frames[i]);
 	end_batch(&batch);
+	return i;
 }

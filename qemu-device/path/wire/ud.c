@@ -205,19 +205,19 @@ void pvr_eth_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *
 	pvr_ud_receive(adapter, pvr_qp_find(adapter, frame->dest_qpn), &arrival.dgram);
 }
 
-void pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet)
+size_t pvr_eth_group_datagram(struct pvr_adapter *adapter, const struct pvr_eth_packet *packet)
 {
 	struct pvr_eth_arrival arrival PVR_UNINITIALIZED;
 	struct pvr_mcast_qp *mcast_qp;
 	struct pvr_mcast_iter iter;
-	uint32_t left;
+	uint32_t copies = 0;
 
 	if (!pvr_group_member(adapter, packet->frame->dst_gid, &iter))
-		return;
+		return 0;
 	arrival_init(&arrival, adapter, packet);
 	arrival.dgram.multicast = true;
-	left = iter.share;
-	for (mcast_qp = iter.first; mcast_qp && left--;
-	     mcast_qp = TAILQ_NEXT(mcast_qp, of_mcast_adapter))
+	for (mcast_qp = iter.first; mcast_qp && copies < iter.share;
+	     mcast_qp = TAILQ_NEXT(mcast_qp, of_mcast_adapter), copies++)
 		pvr_ud_receive(adapter, mcast_qp->qp, &arrival.dgram);
+	return (size_t)copies * (packet->frame->payload_bytes + PVR_ETH_GROUP_COPY);
 }
