@@ -146,6 +146,7 @@ static int run_domain_xml(const struct ctl_options *options, char **args, int nu
 
 	(void)num;
 	domain.control = options->control;
+	domain.json = options->json;
 	domain.adapter = args[0];
 	return pvr_ctl_domain_xml(&domain, &err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
 }

@@ -203,7 +203,20 @@ static bool replace(const char *path, const char *text, size_t len, struct pvr_e
 	return ok;
 }
 
-static bool write_domain(xmlDoc *doc, const char *path, struct pvr_error *err)
+/* Return: whether all of it was written. */
+static bool write_json(const char *text, size_t len)
+{
+	struct json_object *reply = json_object_new_object();
+	bool ok;
+
+	put_bool(reply, "ok", true);
+	put(reply, "xml", json_object_new_string_len(text, (int)len));
+	ok = printf("%s\n", json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PRETTY)) > 0;
+	json_object_put(reply);
+	return ok;
+}
+
+static bool write_domain(xmlDoc *doc, const char *path, bool json, struct pvr_error *err)
 {
 	xmlBuffer *buffer = print_domain(doc);
 	const char *text = (const char *)xmlBufferContent(buffer);
@@ -212,7 +225,8 @@ static bool write_domain(xmlDoc *doc, const char *path, struct pvr_error *err)
 	bool ok;
 
 	if (!path || !strcmp(path, "-")) {
-		ok = fwrite(text, 1, len, stdout) == len && !fflush(stdout);
+		ok = json ? write_json(text, len) : fwrite(text, 1, len, stdout) == len;
+		ok = ok && !fflush(stdout);
 		if (!ok)
 			pvr_fail(err, "cannot write to standard output: %s", strerror(errno));
 	} else {
@@ -246,7 +260,8 @@ bool pvr_ctl_domain_xml(const struct pvr_domain_options *options, struct pvr_err
 	if (!doc)
 		return false;
 	ok = pvr_domain_check(doc, adapter.settings.mac, err) &&
-	     pvr_domain_insert(doc, &adapter, err) && write_domain(doc, options->file, err);
+	     pvr_domain_insert(doc, &adapter, err) &&
+	     write_domain(doc, options->file, options->json, err);
 	xmlFreeDoc(doc);
 	if (ok && !adapter.guard)
 		fputs(WARNING, stderr);

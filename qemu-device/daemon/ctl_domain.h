@@ -12,6 +12,7 @@ struct pvr_domain_options {
 	const char *control; /* path of the control socket */
 	const char *adapter; /* a name, or settings as those of add-adapter */
 	const char *file; /* the domain to change; "-": standard input to output; NULL: print one */
+	bool json; /* print a JSON object with the XML as text */
 	bool posted_writes;
 	bool unplugged; /* without the device, as before it is plugged in */
 };
