@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 import yaml
-from conftest import ROOT, Packages, output_of, root_runner
+from conftest import ROOT, VERSION, Packages, output_of, root_runner
 
 CI = ROOT / "packaging" / "ci"
 CACHE = pathlib.Path(os.environ.get("PVRDMA_CACHE") or f"{os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'}/pvrdma")
@@ -65,6 +65,26 @@ done
 pvrdma-lab list
 pvrdma-lab stop
 """
+# --packages and --fault are in the examples.
+OPTIONS = """
+pvrdma-lab --version
+cat >pingpong <<'END'
+#!/bin/bash -e
+uname -r
+if [ "$NODE" = 1 ]; then
+	ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX &
+	until ss -ltnH 'sport = :18515' | grep -q .; do sleep 0.1; done
+	barrier listening
+	wait $!
+else
+	barrier listening
+	ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX node1
+fi
+END
+chmod +x pingpong
+pvrdma-lab run --nodes 2 --kernel 6.12 --hosts 2 --keep-logs logs ./pingpong
+cat logs/paths.txt
+"""
 GITHUB = "LAB_IMAGE=IMAGE LAB_SCRIPT=./test.sh LAB_OPTIONS='--nodes 1 --driver none' LAB_LOGS=logs /ci/github/run; ls logs"
 
 
@@ -80,9 +100,10 @@ def results(tmp_path_factory):
     packages = Packages("bookworm")
     for guest in sorted(set(re.findall(r"--packages (\S+)", DOCUMENT))) + [""]:
         subprocess.run([ROOT / "scripts" / "vmlab", "--build-only", "--driver", "none", "--packages", guest], check=True)
+    subprocess.run([ROOT / "scripts" / "vmlab", "--build-only", "--kernel", "6.12"], check=True)
     output_of(ROOT / "scripts" / "fetch" / "rdma-core")
     work = tmp_path_factory.mktemp("work")
-    scripts = {"times": TIMES, "github": GITHUB, "gitlab": gitlab()}
+    scripts = {"times": TIMES, "options": OPTIONS, "github": GITHUB, "gitlab": gitlab()}
     scripts |= {heading: "\n".join(example.commands) for heading, example in EXAMPLES.items()}
     for number, (name, script) in enumerate(scripts.items()):
         (work / f"{number}").mkdir()
@@ -124,6 +145,15 @@ def test_first_line_comes_in_time(results):
     new, kept, again = (int(number) / 1000 for number in re.findall(r"^(\d+) ms", output, re.M))
     assert max(new, kept) < FIRST_LINE_SECONDS and again < REUSE_SECONDS, output
     assert re.search(r"^\d+  idle for \d+ s  runs 2  ", output, re.M), output
+
+
+def test_kernel_and_hosts_are_options_of_an_ordinary_user(results):
+    status, output = results["options"]
+    assert status == 0, output
+    assert output.startswith(f"pvrdma-lab {VERSION}\n"), output
+    assert len(re.findall(r"^node[12]\| 6\.12\.", output, re.M)) == 2, output
+    assert re.search(r"\(kernel 6\.12, driver pvrdma, .*, (KVM|TCG: .*)\)", output), output
+    assert re.search(r"node1 <-> .*path tcp", output), output
 
 
 @pytest.mark.parametrize("wrapper", ["github", "gitlab"])
