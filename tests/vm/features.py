@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Usage: features.py [DRIVER=FOLDER...]
+"""Usage: features.py [DRIVER=FOLDER | DRIVER=keep]...
 
-Writes docs/features.md: rdma_rxe, pvrdma and vmw_pvrdma side by side, from the output of `ibv_devinfo -v` and of
-rdma-core's own suite for each in a VM of its own. With FOLDER, the results of an earlier run (build/check/vm-NAME) are
-used for that driver, and no VM boots.
+Writes docs/features.md: rdma_rxe, pvrdma on two kernels and vmw_pvrdma side by side, from the output of `ibv_devinfo -v`
+and of rdma-core's own suite for each in a VM of its own. With FOLDER, the results of an earlier run (build/check/vm-NAME)
+are used for that driver, with "keep" the column of the present document, and no VM boots.
 """
 
 import collections
@@ -19,7 +19,9 @@ from steps import Step, run_steps
 from vmlab_run import ROOT
 
 DOCUMENT = ROOT / "docs" / "features.md"
-DRIVERS = {"rxe": "rdma_rxe", "pvrdma": "pvrdma", "vmw_pvrdma": "vmw_pvrdma"}
+# Columns of the document, with vmlab's options.
+DRIVERS = {"rdma_rxe": {"driver": "rxe"}, "pvrdma": {"driver": "pvrdma"},
+           "pvrdma-7.2": {"driver": "pvrdma", "kernel": "7.2"}, "vmw_pvrdma": {"driver": "vmw_pvrdma"}}
 DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 STEPS = [DEVINFO, pyverbs.STEP]
 # Names and addresses of a VM's device, and the state of its link.
@@ -31,13 +33,14 @@ INTRODUCTION = """\
 # Features
 
 What programs find with Soft-RoCE (`rdma_rxe`), with our driver and provider (`pvrdma`), and with
-the kernel's `vmw_pvrdma` and Debian's provider on our device. All three run in the same Debian 12
-VM. `tests/vm/features.py` boots the three and generates this file. `tests/vm/test_pyverbs.py`
-compares the column `pvrdma` with its own run.
+the kernel's `vmw_pvrdma` and Debian's provider on our device. All run in the same Debian 12 VM with
+its kernel 6.1, `pvrdma-7.2` with the kernel 7.2 of Debian's backports or its successor there, 7.3.
+`tests/vm/features.py` boots the four and generates this file. `tests/vm/test_pyverbs.py` compares
+the columns of `pvrdma` with its own runs.
 
-With a kernel that has `/dev/udmabuf`, such as 7.3 of Debian's backports, the ten tests of dma-buf
-pass with `pvrdma`, too: the long part of `test_pyverbs.py`.
+The ten tests of dma-buf need `/dev/udmabuf`, which kernel 6.1 of Debian lacks.
 """
+TABLES = ["## `ibv_devinfo -v`", "## rdma-core's suite"]
 
 
 def devinfo_facts(text):
@@ -76,12 +79,16 @@ def facts_of(folder):
     return devinfo_facts(read("devinfo")), suite_facts(pyverbs.parse(read("pyverbs")))
 
 
-def table(title, columns, keep=lambda values: True):
+def is_worth_a_row(value):
+    return value not in NOTHING and not value.startswith("0 of ")
+
+
+def table(title, columns):
     names = list(dict.fromkeys(name for column in columns.values() for name in column))
     lines = [f"| {title} | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name in names:
         values = [column.get(name, "") for column in columns.values()]
-        if keep(values):
+        if any(map(is_worth_a_row, values)):
             lines.append(f"| {name} | {' | '.join(values)} |")
     return "\n".join(lines) + "\n"
 
@@ -90,40 +97,43 @@ def document(facts):
     """facts: {column: (devinfo, suite)}"""
     return "\n".join([
         INTRODUCTION,
-        "## `ibv_devinfo -v`\n",
-        table("", {name: devinfo for name, (devinfo, _) in facts.items()},
-              keep=lambda values: set(values) - NOTHING),
-        "## rdma-core's suite\n\nTests that pass, by class. Classes without a test that passes with any driver are left out.\n",
-        table("", {name: suite for name, (_, suite) in facts.items()},
-              keep=lambda values: any(value and not value.startswith("0 ") for value in values))])
+        f"{TABLES[0]}\n",
+        table("", {name: devinfo for name, (devinfo, _) in facts.items()}),
+        f"{TABLES[1]}\n\nTests that pass, by class. Classes without a test that passes with any driver are left out.\n",
+        table("", {name: suite for name, (_, suite) in facts.items()})])
 
 
 def committed(column):
-    """{name: value} of both tables in the committed document."""
-    found, index = {}, None
-    for line in DOCUMENT.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if column in cells:
-            index = cells.index(column)
-        elif line.startswith("| ") and index is not None and cells[index]:
-            found[cells[0]] = cells[index]
-    return found
+    """(devinfo, suite) of the committed document: {name: value} each; empty for a column that it has not."""
+    text = DOCUMENT.read_text()
+    begins = [text.index(title) for title in TABLES]
+    return tuple(column_of(part, column) for part in (text[begins[0]:begins[1]], text[begins[1]:]))
+
+
+def column_of(text, column):
+    rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("| ")]
+    head = next((row for row in rows if not row[0]), [])
+    index = head.index(column) if column in head else None
+    return {row[0]: row[index] for row in rows if index is not None and row[0] and row[index]}
+
+
+def results(name, options, given):
+    """(devinfo, suite) of a driver. given: a folder, "keep", or None."""
+    if given == "keep":
+        return committed(name)
+    if given:
+        return facts_of(pathlib.Path(given))
+    parent = pathlib.Path(tempfile.mkdtemp()) / f"features-{name}"
+    parent.mkdir()
+    run_steps(parent, STEPS, files=pyverbs.files(), nodes=1, packages=pyverbs.PACKAGES, **options).check_end()
+    return facts_of(ROOT / "build" / "check" / f"vm-{parent.name}")
 
 
 def main():
-    folders = dict(argument.split("=", 1) for argument in sys.argv[1:])
-    if set(folders) - set(DRIVERS):
+    given = dict(argument.split("=", 1) for argument in sys.argv[1:])
+    if set(given) - set(DRIVERS):
         sys.exit(__doc__)
-    facts = {}
-    for driver, name in DRIVERS.items():
-        folder = pathlib.Path(folders[driver]) if driver in folders else None
-        if not folder:
-            parent = pathlib.Path(tempfile.mkdtemp()) / f"features-{driver}"
-            parent.mkdir()
-            run = run_steps(parent, STEPS, files=pyverbs.files(), nodes=1, driver=driver, packages=pyverbs.PACKAGES)
-            run.check_end()
-            folder = ROOT / "build" / "check" / f"vm-{parent.name}"
-        facts[name] = facts_of(folder)
+    facts = {name: results(name, options, given.get(name)) for name, options in DRIVERS.items()}
     DOCUMENT.write_text(document(facts))
 
 
