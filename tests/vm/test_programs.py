@@ -16,16 +16,18 @@ PROGRAMS = {
     "fio: READ": (7204, "meet"),
     "rstream": (7471, "meet"),
     "riostream": (7472, "meet"),
+    "rcopy": (7427, "serve"),
     "iperf over rsockets": (5001, "serve"),
     "qperf": (19765, "serve"),
     "libfabric: messages": (47592, "meet"),
     "libfabric: reliable datagrams": (47592, "meet"),
+    "libfabric: datagrams": (47592, "meet"),
     "UCX with its defaults": (13349, "meet"),
     "UCX over reliable connections": (13349, "meet"),
     "UCX over datagrams": (13349, "meet"),
 }
 STEPS = {heading: applications.meet(heading, port, 240, how) for heading, (port, how) in PROGRAMS.items()}
-
+COPIED = Step("rcopy-has-copied", "[ $NODE = 2 ] || seq 2000000 | cmp - /tmp/numbers.copy")
 
 
 def under_load(number):
@@ -40,7 +42,7 @@ def under_load(number):
 
 
 UNDER_LOAD = [under_load(number) for number in range(1, 6)]
-ALL = [*STEPS.values(), *UNDER_LOAD, COMPLAINTS]
+ALL = [*STEPS.values(), COPIED, *UNDER_LOAD, COMPLAINTS]
 
 programs_long = Boot("programs", packages="fio,qperf,libfabric-bin,iperf,ucx-utils").part(ALL, long=True)
 test_step, test_run_ended_well = step_tests(programs_long=ALL)
