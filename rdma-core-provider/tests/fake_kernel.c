@@ -18,7 +18,10 @@ static int answer(void)
 {
 	int err = fake.fail;
 
-	fake.fail = 0;
+	if (fake.fails_again)
+		fake.fails_again--;
+	else
+		fake.fail = 0;
 	return err;
 }
 

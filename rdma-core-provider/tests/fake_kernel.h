@@ -43,6 +43,7 @@ struct fake {
 	uint32_t uar[1024];
 	uint32_t next_handle; /* of any object; QPs have number 0x100 + handle */
 	int fail; /* errno of the next command; 0 after it */
+	int fails_again; /* further commands that return it */
 	int fail_query; /* errno of queries of PDs, DMs and clocks */
 	int resolved; /* number of resolved addresses */
 	int async[2]; /* pipe of the async file; bytes in it are unread events */

@@ -56,6 +56,32 @@ TEST(fake, test_region_on_demand_is_the_kernels)
 	pvr_dereg_mr(verbs_get_mr(mr));
 }
 
+TEST(fake, test_region_on_demand_is_registered_in_spite_of_signals)
+{
+	struct verbs_mr *vmr;
+
+	fake.ctx.features = PVR_EXT_ON_DEMAND;
+	fake.fail = EINTR;
+	fake.fails_again = 20;
+	vmr = reg((uintptr_t)ADDR, IBV_ACCESS_ON_DEMAND);
+	assert_non_null(vmr);
+	pvr_dereg_mr(vmr);
+}
+
+/* A region with pinned pages has another reason for EINTR, a fatal signal. */
+TEST(fake, test_region_gives_up_after_signals_without_end)
+{
+	fake.ctx.features = PVR_EXT_ON_DEMAND;
+	fake.fail = EINTR;
+	fake.fails_again = 1000;
+	assert_fails(reg((uintptr_t)ADDR, IBV_ACCESS_ON_DEMAND), EINTR);
+	assert_int_equal(fake.fails_again, 1000 - 100);
+	assert_fails(reg((uintptr_t)ADDR, 0), EINTR);
+	assert_int_equal(fake.fails_again, 1000 - 101);
+	fake.fails_again = 0;
+	fake.fail = 0;
+}
+
 TEST(fake, test_advice_goes_to_the_kernel)
 {
 	struct ibv_sge sge = { .addr = 0x5000, .length = 1, .lkey = 7 };

@@ -27,10 +27,28 @@ static bool is_offered(const struct pvr_context *ctx, const void *addr, uint64_t
 	return (ctx->features & PVR_EXT_MR_LAYOUT) || !has_other_address(addr, iova, access);
 }
 
-struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova, int access)
+#define SIGNALS_MAX 100
+
+/*
+ * The first region on demand of a process waits for the kernel's lock of all its mappings, and
+ * each signal ends that wait with EINTR. A program that handles signals must not notice.
+ */
+static int reg_in_kernel(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova, int access,
+			 struct verbs_mr *vmr)
 {
 	struct ib_uverbs_reg_mr_resp resp;
 	struct ibv_reg_mr cmd;
+	int err, tries = access & IBV_ACCESS_ON_DEMAND ? SIGNALS_MAX : 1;
+
+	do {
+		err = ibv_cmd_reg_mr(ibpd, addr, length, iova, access, vmr, &cmd, sizeof(cmd),
+				     &resp, sizeof(resp));
+	} while (err == EINTR && --tries);
+	return err;
+}
+
+struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova, int access)
+{
 	struct verbs_mr *vmr;
 	int err;
 
@@ -41,8 +59,7 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 	vmr = calloc(1, sizeof(*vmr));
 	if (!vmr)
 		return NULL;
-	err = ibv_cmd_reg_mr(ibpd, addr, length, iova, access, vmr, &cmd, sizeof(cmd), &resp,
-			     sizeof(resp));
+	err = reg_in_kernel(ibpd, addr, length, iova, access, vmr);
 	if (err) {
 		free(vmr);
 		errno = err;
