@@ -574,18 +574,35 @@ struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbou
 	return respond_rdma(to, &in->request, in, true);
 }
 
-struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_request *request,
-					    enum pvrdma_wc_status status, const char *why)
+static struct pvr_syndrome fail_next_recv(struct pvr_qp *to, const struct pvr_request *request,
+					  enum pvrdma_wc_status status, const char *why)
 {
 	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
 
-	/* An XRC target has the SRQ of its message only during the execution. */
-	if (to->xrc_target || !in_order(to, request) || pvr_recv_get(to, &wqe))
+	if (pvr_recv_get(to, &wqe))
 		return drop();
 	return fail_recv(to, request, &wqe, status,
 			 status == PVRDMA_WC_LOC_LEN_ERR ? PVRDMA_WC_REM_INV_REQ_ERR
 							 : PVRDMA_WC_REM_OP_ERR,
 			 why);
+}
+
+struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_request *request,
+					    enum pvrdma_wc_status status, const char *why)
+{
+	struct pvr_syndrome syndrome;
+	const char *no_srq;
+
+	if (!in_order(to, request))
+		return drop();
+	if (!to->xrc_target)
+		return fail_next_recv(to, request, status, why);
+	no_srq = pvr_xrc_enter(to, request);
+	if (no_srq)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR, no_srq);
+	syndrome = fail_next_recv(to, request, status, why);
+	pvr_xrc_leave(to);
+	return syndrome;
 }
 
 /* IBTA table 58: the events of the NAK codes. */

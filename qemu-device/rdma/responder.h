@@ -24,7 +24,8 @@ struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbou
 
 /*
  * Complete the receive request that @request needs with the error @status, and fail @to. For the
- * path of faults. Return: the NAK; PVR_SYN_NONE: nothing is done, as no request is posted.
+ * path of faults. Return: the NAK, which is that of a bad SRQ number if an XRC message has one;
+ * PVR_SYN_NONE: nothing is done, as no request is posted.
  */
 struct pvr_syndrome pvr_responder_fail_recv(struct pvr_qp *to, const struct pvr_request *request,
 					    enum pvrdma_wc_status status, const char *why);

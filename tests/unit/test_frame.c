@@ -520,7 +520,6 @@ TEST_PLAIN(test_fault_that_the_queue_pair_cannot_have_is_refused)
 {
 	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_UC | PVR_REQUEST_F_UD, "two types");
 	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_UC | PVR_REQUEST_F_XRC, "two types");
-	REFUSED("fault", f.frame.flags = PVR_REQUEST_F_XRC, "does not have");
 	REFUSED("fault", f.request.op = PVR_FRAME_OP_WRITE, "does not have");
 	REFUSED("fault", f.request.op = PVR_FRAME_OP_READ, "does not have");
 	REFUSED("fault", f.request.fault = PVR_FRAME_FAULT_ACCESS;

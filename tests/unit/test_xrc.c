@@ -7,6 +7,7 @@
 #include "fg_cmd.h"
 #include "fg_malformed.h"
 #include "fg_xrc.h"
+#include "faults.h"
 #include "hosts.h"
 #include "objects.h"
 #include "path/pipe/frame.h"
@@ -319,6 +320,46 @@ TEST_XRC(test_error_flushes_the_receive_that_the_target_has_taken)
 	expect_cqe(&x->b->rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 	/* Not LAST_WQE_REACHED: no SRQ is associated with a target. */
 	expect_no_event(x->b->guest);
+}
+
+/* By a fault of the operator. The SRQ's other receive requests stay. */
+TEST_XRC(test_error_of_a_receive_request_of_an_srq_fails_the_target)
+{
+	t_not_migrated(env, "the state of faults is not saved");
+	add(env, "from=vm1 recv-error=LOC_PROT_ERR,after=1");
+	message(x, 0, 1);
+	t_srq_recv(&x->srq[1], 2, &x->b->mr, 4096, 64);
+	t_srq_recv(&x->srq[1], 3, &x->b->mr, 4096, 64);
+	send_to(x, x->srq[1].handle, 2, 64);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&x->a->scq, 2, PVRDMA_WC_REM_OP_ERR);
+	expect_cqe(&x->b->rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	expect_no_cqe(&x->b->rcq);
+	assert_int_equal(fg_qp_state(&x->tgt), PVR_QPS_ERR);
+	assert_int_equal(last(env).failed, 1);
+}
+
+TEST_XRC(test_error_of_a_receive_request_needs_one_of_the_named_srq)
+{
+	t_not_migrated(env, "the state of faults is not saved");
+	add(env, "from=vm1 recv-error=LOC_PROT_ERR");
+	t_srq_recv(&x->srq[0], 1, &x->b->mr, 4096, 64);
+	send_to(x, x->srq[1].handle, 2, 64);
+	expect_no_cqe(&x->a->scq);
+	expect_no_cqe(&x->b->rcq);
+	t_srq_recv(&x->srq[1], 2, &x->b->mr, 4096, 64);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&x->a->scq, 2, PVRDMA_WC_REM_OP_ERR);
+	expect_cqe(&x->b->rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+}
+
+TEST_XRC(test_error_of_a_receive_request_of_an_unknown_srq_is_a_refusal)
+{
+	add(env, "from=vm1 recv-error=LOC_PROT_ERR");
+	send_to(x, 0xbad, 2, 64);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&x->a->scq, 2, PVRDMA_WC_REM_INV_REQ_ERR);
+	assert_int_equal(fg_qp_state(&x->tgt), PVR_QPS_ERR);
 }
 
 TEST_XRC(test_target_is_destroyed_in_mid_message)

@@ -122,9 +122,8 @@ static enum decision fail_recv(struct pvr_qp *qp, struct pvr_fault_sq *sq,
 
 	if (!op->recv)
 		return PASS;
-	/* An XRC target has its receive requests only during an execution. */
 	if (!path->lock_peer)
-		return qp->xrc_role ? PASS : ask(qp, sq, fault->rule.recv_status);
+		return ask(qp, sq, fault->rule.recv_status);
 	if (!path->lock_peer(qp, &peer))
 		return BUSY;
 	pvr_wq_fetch_send(&qp->sq, &wqe);

@@ -331,8 +331,7 @@ static const char *check_fault(const union pvr_any_frame *any, size_t payload)
 		return "two types of queue pairs";
 	if (fault < PVR_FRAME_FAULT_RECV_LENGTH && flags & ~PVR_REQUEST_F_XRC)
 		return "NAK without a reliable connection";
-	if (fault >= PVR_FRAME_FAULT_RECV_LENGTH &&
-	    (!consumes_receive(request->op) || flags & PVR_REQUEST_F_XRC))
+	if (fault >= PVR_FRAME_FAULT_RECV_LENGTH && !consumes_receive(request->op))
 		return "fault of a receive request that the message does not have";
 	if (!is_bare(request))
 		return "reserved fields are not zero";
