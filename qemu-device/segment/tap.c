@@ -230,7 +230,8 @@ static bool open_device(struct tap *tap, struct pvr_error *err)
 			"there is no tap device '%s': make it with 'ip tuntap add %s mode tap user USER'",
 			name, name);
 	case EINVAL:
-		return pvr_fail(err, "the network interface '%s' is no tap device", name);
+		return pvr_fail(err, "the network interface '%s' is no tap device with one queue",
+				name);
 	case EBUSY:
 		return pvr_fail(err, "another process uses the tap device '%s'", name);
 	case EPERM:

@@ -98,7 +98,7 @@ def test_an_adapter_without_a_wire_has_no_counters_of_one(daemon):
     ("eth:a/b", "'a/b' is no name of a network interface"),
     ("eth:sixteen-letters-", "'sixteen-letters-' is no name of a network interface"),
     ("tap:none-such", "there is no tap device 'none-such': make it with 'ip tuntap add none-such mode tap user USER'"),
-    ("tap:lo", "the network interface 'lo' is no tap device"),
+    ("tap:lo", "the network interface 'lo' is no tap device with one queue"),
     ("tap:", "'' is no name of a network interface"),
     ("tap:a/b", "'a/b' is no name of a network interface"),
     ("tap:tap%d", "'tap%d' is no name of a network interface"),

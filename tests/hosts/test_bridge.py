@@ -148,6 +148,9 @@ def test_tap_is_added_as_documented(lab):
     assert lab.daemons[1].counters("vm4")["wire_rx_frames"] == 0
     again = lab.daemons[1].ctl(*command.replace("vm4", "vm5").replace(":59", ":60").split()[1:])
     assert again.returncode == 1 and "another process uses the tap device 'pvr1'" in again.stderr
+    lab.hosts.run(1, "ip", "tuntap", "add", "pvr2", "mode", "tap", "multi_queue")
+    many = lab.daemons[1].ctl(*command.replace("vm4", "vm6").replace(":59", ":61").replace("pvr1", "pvr2").split()[1:])
+    assert many.returncode == 1 and "'pvr2' is no tap device with one queue" in many.stderr
 
 
 def test_tap_that_goes_is_used_again_when_it_is_back(lab):
