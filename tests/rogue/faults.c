@@ -58,6 +58,25 @@ static void slow(const struct fault_site *site)
 	site->adapter->err = WILD;
 }
 
+/* The device offers FLUSH, and then refuses the right to it. */
+static void refuse_flush(const struct fault_site *site, __le32 access)
+{
+	union pvr_cmd_resp *resp = site->data;
+
+	if (access & (PVR_ACCESS_FLUSH_GLOBAL | PVR_ACCESS_FLUSH_PERSISTENT))
+		resp->hdr.err = EINVAL;
+}
+
+static void refuse_flush_of_qp(const struct fault_site *site)
+{
+	refuse_flush(site, site->req->modify_qp.attrs.qp_access_flags);
+}
+
+static void refuse_flush_of_mr(const struct fault_site *site)
+{
+	refuse_flush(site, site->req->create_mr.access_flags);
+}
+
 /* --------------------------------------------------------- completions */
 
 static void push(const struct fault_site *site, struct pvrdma_cqe *cqe)
@@ -208,6 +227,10 @@ static const struct fault faults[] = {
 	{ "destroys-refused", RESP(PVR_CMD_DESTROY_UC, hdr.err, EINVAL) },
 	{ "wild-queue-index", CALL(FAULT_COMPLETED, wild_queue_index) },
 	{ "mr-handle", RESP(PVR_CMD_CREATE_MR, create_mr.mr_handle, WILD) },
+	{ "mr-refused", RESP(PVR_CMD_CREATE_MR, hdr.err, ENOMEM) },
+	{ "mr-keys", RESP(PVR_CMD_CREATE_MR, create_mr.rkey, WILD) },
+	{ "flush-refused-for-mr", CALL_CMD(FAULT_RESPONSE, PVR_CMD_CREATE_MR, refuse_flush_of_mr) },
+	{ "flush-refused-for-qp", CALL_CMD(FAULT_RESPONSE, PVR_CMD_MODIFY_QP, refuse_flush_of_qp) },
 	{ "cq-handle", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, WILD) },
 	{ "cq-handle-of-nobody", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, 5000) },
 	{ "cq-size", RESP(PVR_CMD_CREATE_CQ, create_cq.cqe, WILD) },

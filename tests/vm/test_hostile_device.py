@@ -26,12 +26,14 @@ WORKS = "the device stays, and programs are not disturbed"
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """One of tests/rogue/faults.c, the program that triggers it (of LIB), and a regular expression for the log of the kernel."""
+    """One of tests/rogue/faults.c, the program that triggers it (of LIB), and a regular expression for the log of the kernel.
+    fault: its name, if the step has another one."""
 
     name: str
     end: str
     program: str = "true"
     log: str = ""
+    fault: str = ""
 
 
 FAULTS = [
@@ -90,6 +92,15 @@ FAULTS = [
     Fault("notify-nobody", WORKS, "pingpong"),
     Fault("wild-notify-index", WORKS, "pingpong", "CQ notifications lost: the device overran the ring"),
 ]
+# Those of verbs that need a newer kernel: regions of a dma-buf, and the right to FLUSH.
+FAULTS_LONG = [
+    Fault("dmabuf-refused", ERRORS, "verb pvr_dmabuf", fault="mr-refused"),
+    Fault("dmabuf-keys", ERRORS, "verb pvr_dmabuf", fault="mr-keys"),
+    Fault("dmabuf-handle", KEPT, "verb pvr_dmabuf; false", "DESTROY_MR of handle 3735928559 refused: -EINVAL", "mr-handle"),
+    Fault("flush-refused-for-mr", WORKS, "placement", "placement: no FLUSH: Invalid argument"),
+    Fault("flush-refused-for-qp", FAILED, "placement", "MODIFY_QP of handle .* refused: -EINVAL"),
+    Fault("placement-keys", ERRORS, "placement", fault="mr-keys"),
+]
 
 LIB = """
     pci=/sys/bus/pci/drivers/pvrdma
@@ -116,6 +127,13 @@ LIB = """
     pingpong() { last=127.0.0.1 both ibv_rc_pingpong -d $ib -g 0 -n 50 -p 7174; }
     xrc() { last=127.0.0.1 both ibv_xsrq_pingpong -d $ib -g 0 -n 50 -p 7174; }
     verb() { RDMA_DEV=$ib GID_INDEX=0 timeout ${limit:-60} $SHARE/"$@"; }
+    # At each end.
+    placed() { timeout 30 env LD_LIBRARY_PATH=$SHARE RDMA_DEV=$ib GID_INDEX=0 $SHARE/pvr_placement "$@"; }
+    placement()
+    {
+        placed & server=$!; until listening 18602 || ! kill -0 $server 2>/dev/null; do sleep 0.1; done
+        placed 127.0.0.1 && wait $server || { local status=$?; kill $server 2>/dev/null; wait $server; return $status; }
+    }
     killed() { server ibv_rc_pingpong -d $ib -g 0 -p 7174; kill $server; wait $server; false; }
     # rdma_cm's messages are the kernel's own.
     kernel_pair()
@@ -136,7 +154,7 @@ SET_UP = Step("set-up", LIB + """
 def step_of(fault):
     return Step(fault.name, LIB + f"""
     echo "fault: {fault.name}" >/dev/kmsg
-    fault_is {fault.name}
+    fault_is {fault.fault or fault.name}
     bind 2>&1
     find_ib
     if [ -n "$ib" ]; then
@@ -175,20 +193,55 @@ RESTART = Step("restart", LIB + """
     unbind; bind; until_true 100 works || exit
     echo "$first $second $third"
     [ "$first $second $third" = "0 0 0" ] && [ "$(dmesg | grep -c 'command timed out$')" != 0 ]""", 120)
+# Programs of all verbs meet a device that fails and is restarted. Then all of them work again.
+RESTART_IN_USE = Step("restart-in-use", LIB + """
+    works() { find_ib; [ -n "$ib" ] && up 2>/dev/null; }
+    again_and_again() { while "$@" >/dev/null 2>&1; do :; done; }
+    all_verbs()
+    {
+        verb pvr_odp && xrc && verb pvr_moderation && verb pvr_timestamps && verb pvr_dmabuf && placement
+    }
+    log() { dmesg | sed '1,/fault: restart-in-use$/d'; }
+    echo 1 >$restarts; echo "fault: restart-in-use" >/dev/kmsg
+    bind; until_true 100 works && all_verbs || exit
+    programs=
+    for program in pvr_odp pvr_moderation pvr_timestamps pvr_dmabuf; do
+        again_and_again verb $program & programs="$programs $!"
+    done
+    again_and_again placement & programs="$programs $!"
+    server ibv_xsrq_pingpong -d $ib -g 0 -p 7174
+    sleep 1; kill -0 $programs $server || exit
+    fault_is fatal-event; devinfo; sleep 0.2; no_fault
+    wait $programs; kill $server 2>/dev/null; wait $server
+    until_true 200 works && all_verbs; status=$?
+    echo 0 >$restarts; log; unbind
+    [ $status = 0 ] && log | grep -q "restart 1 of at most 1" """, 300)
 COMPLAINTS = Step("complaints", "! dmesg | grep -E 'WARNING|BUG|Oops|KASAN|Call Trace'")
 STEPS = [SET_UP, *map(step_of, FAULTS), HONEST, RESTART, UNLOAD, COMPLAINTS]
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
+STEPS_LONG = [SET_UP, *map(step_of, FAULTS_LONG), RESTART_IN_USE, HONEST, COMPLAINTS]
+
+
+def run_rogue(folder, steps, **options):
     """Two adapters, the second of which has the faults."""
-    folder = tmp_path_factory.mktemp("hostile-device")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
-        return run_steps(folder, STEPS, files=guest_programs(), nodes=1, adapters=2, pvrdmad=ROGUE, timeout=500)
+        return run_steps(folder, steps, files=guest_programs(), nodes=1, adapters=2, pvrdmad=ROGUE, timeout=500, **options)
 
 
-test_step, test_run_ended_well = step_tests(hostile=[SET_UP, HONEST, RESTART, UNLOAD, COMPLAINTS])
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    return run_rogue(tmp_path_factory.mktemp("hostile-device"), STEPS)
+
+
+@pytest.fixture(scope="module")
+def hostile_long(tmp_path_factory):
+    return run_rogue(tmp_path_factory.mktemp("hostile-device-long"), STEPS_LONG, kernel="7.2")
+
+
+test_step, test_run_ended_well = step_tests(
+    hostile=[SET_UP, HONEST, RESTART, UNLOAD, COMPLAINTS], hostile_long=[SET_UP, RESTART_IN_USE, HONEST, COMPLAINTS])
 
 
 def program_status(text):
@@ -196,17 +249,27 @@ def program_status(text):
     return found and int(found[1])
 
 
+def check_fault(run, fault):
+    text = run.check(fault.name)[0].text
+    status = program_status(text)
+    assert re.search(fault.log, text), run.explain(fault.name, f"not in the output: '{fault.log}'")
+    assert text.count("device failed: ") == (fault.end == FAILED), run.explain(fault.name, fault.end)
+    if fault.end == REFUSED:
+        assert status is None, run.explain(fault.name, fault.end)
+    elif fault.end == WORKS:
+        assert status == 0, run.explain(fault.name, fault.end)
+    elif fault.end == ERRORS or fault.end == FAILED:
+        assert status != 0, run.explain(fault.name, fault.end)
+    elif fault.end == KEPT:
+        assert status != 0 and "honest: 0" in text, run.explain(fault.name, fault.end)
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_fault(hostile, fault):
-    text = hostile.check(fault.name)[0].text
-    status = program_status(text)
-    assert re.search(fault.log, text), hostile.explain(fault.name, f"not in the kernel's log: '{fault.log}'")
-    assert text.count("device failed: ") == (fault.end == FAILED), hostile.explain(fault.name, fault.end)
-    if fault.end == REFUSED:
-        assert status is None, hostile.explain(fault.name, fault.end)
-    elif fault.end == WORKS:
-        assert status == 0, hostile.explain(fault.name, fault.end)
-    elif fault.end == ERRORS or fault.end == FAILED:
-        assert status != 0, hostile.explain(fault.name, fault.end)
-    elif fault.end == KEPT:
-        assert status != 0 and "honest: 0" in text, hostile.explain(fault.name, fault.end)
+    check_fault(hostile, fault)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", FAULTS_LONG, ids=lambda fault: fault.name)
+def test_fault_of_newer_verbs(hostile_long, fault):
+    check_fault(hostile_long, fault)
