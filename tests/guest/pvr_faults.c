@@ -25,6 +25,7 @@
 #define MAX_ALLOCATIONS 20000
 #define ROUNDS 60
 #define BYTES (4 << 20)
+#define ON_DEMAND_BYTES (64 * 4096)
 
 /* Objects that the verbs under test use, created once, and the object of the present verb. */
 struct env {
@@ -35,7 +36,8 @@ struct env {
 	struct ibv_mr *mr;
 	struct ibv_xrcd *xrcd; /* NULL: the driver has none */
 	int dmabuf; /* -1: the kernel has no /dev/udmabuf */
-	char *buf;
+	bool on_demand; /* the driver has regions on demand */
+	char *buf, *pages; /* pages: not registered */
 	int cqe, max_wr; /* present sizes of cq and srq */
 	void *made;
 };
@@ -50,6 +52,7 @@ enum verb_kind {
 	CREATE_QP,
 	REG_MR,
 	REG_DMABUF_MR,
+	REG_ON_DEMAND,
 	ALLOC_MW,
 	OPEN_XRCD,
 	CREATE_XRC_SRQ,
@@ -127,6 +130,14 @@ static struct ibv_mr *reg_dmabuf(const struct env *env)
 	return ibv_reg_dmabuf_mr(env->node.pd, 0, BYTES, 0, env->dmabuf, IBV_ACCESS_LOCAL_WRITE);
 }
 
+static struct ibv_mr *reg_on_demand(const struct env *env, void *start, size_t length)
+{
+	if (!env->on_demand)
+		return not_here();
+	return ibv_reg_mr(env->node.pd, start, length,
+			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+}
+
 /* Return: a new object, or NULL with errno. */
 static void *create(struct env *env, enum verb_kind kind)
 {
@@ -162,6 +173,8 @@ static void *create(struct env *env, enum verb_kind kind)
 		return ibv_reg_mr(pd, env->buf, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	case REG_DMABUF_MR:
 		return reg_dmabuf(env);
+	case REG_ON_DEMAND:
+		return reg_on_demand(env, env->pages, ON_DEMAND_BYTES);
 	case ALLOC_MW:
 		return ibv_alloc_mw(pd, IBV_MW_TYPE_2);
 	case OPEN_XRCD:
@@ -199,6 +212,7 @@ static int destroy(void *object, enum verb_kind kind)
 		return ibv_close_xrcd(object);
 	case REG_MR:
 	case REG_DMABUF_MR:
+	case REG_ON_DEMAND:
 		return ibv_dereg_mr(object);
 	case ALLOC_MW:
 		return ibv_dealloc_mw(object);
@@ -277,6 +291,33 @@ static int rereg_mr(struct env *env)
 	return err == IBV_REREG_MR_ERR_CMD ? errno : err ? EIO : 0;
 }
 
+/* Pages come by advice and go by madvise(). */
+static int use_on_demand(struct env *env, void *start, size_t length)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)env->pages, .length = ON_DEMAND_BYTES };
+	struct ibv_mr *mr = reg_on_demand(env, start, length);
+	int err;
+
+	if (!mr)
+		return errno;
+	sge.lkey = mr->lkey;
+	err = ibv_advise_mr(env->node.pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+			    IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1);
+	MUST(madvise(env->pages, ON_DEMAND_BYTES, MADV_DONTNEED));
+	MUST(ibv_dereg_mr(mr));
+	return err;
+}
+
+static int advise_mr(struct env *env)
+{
+	return use_on_demand(env, env->pages, ON_DEMAND_BYTES);
+}
+
+static int advise_all(struct env *env)
+{
+	return use_on_demand(env, NULL, SIZE_MAX);
+}
+
 static const struct verb verbs[] = {
 	{ "open_device", OPEN_DEVICE },
 	{ "alloc_pd", ALLOC_PD },
@@ -294,6 +335,9 @@ static const struct verb verbs[] = {
 	{ "reg_mr", REG_MR },
 	{ "rereg_mr", NO_OBJECT, rereg_mr, true },
 	{ "reg_dmabuf_mr", REG_DMABUF_MR, .is_optional = true },
+	{ "reg_mr on demand", REG_ON_DEMAND, .is_optional = true },
+	{ "advise_mr", NO_OBJECT, advise_mr, true },
+	{ "advise_mr of all addresses", NO_OBJECT, advise_all, true },
 	{ "alloc_mw", ALLOC_MW, .is_optional = true },
 	{ "open_xrcd", OPEN_XRCD, .is_optional = true },
 	{ "create_srq_ex of XRC", CREATE_XRC_SRQ, .is_optional = true },
@@ -339,12 +383,22 @@ static int make_dmabuf(void)
 	return fd;
 }
 
+static bool has_on_demand(const struct env *env)
+{
+	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
+
+	MUST(ibv_query_device_ex(env->node.ctx, NULL, &attr));
+	return attr.odp_caps.general_caps & IBV_ODP_SUPPORT;
+}
+
 static void env_open(struct env *env)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 64, .max_sge = 1 } };
 
 	node_open(&env->node);
 	env->buf = map_memory(BYTES, MAP_POPULATE);
+	env->pages = map_memory(ON_DEMAND_BYTES, 0);
+	env->on_demand = has_on_demand(env);
 	env->cqe = 100;
 	env->max_wr = 64;
 	env->cq = MUST_HAVE(ibv_create_cq(env->node.ctx, 100, NULL, NULL, 0));
