@@ -135,8 +135,13 @@ void pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const c
 	emit(attach, level, line);
 }
 
+struct pvr_client *pvr_attach_client(const struct pvr_attach *attach)
+{
+	return attach->client;
+}
+
 /* raise_vector() reads attach->client. */
-static void set_client(struct pvr_attach *attach, struct pvr_client *client)
+void pvr_attach_set_client(struct pvr_attach *attach, struct pvr_client *client)
 {
 	pvr_adapter_pause(attach->adapter);
 	attach->client = client;
@@ -148,7 +153,7 @@ void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client)
 {
 	if (attach->client != client)
 		return;
-	set_client(attach, NULL);
+	pvr_attach_set_client(attach, NULL);
 }
 
 /* ------------------------------------------------------------------ listening */
@@ -254,7 +259,7 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 		return;
 	}
 	client = pvr_client_create(attach, fd);
-	set_client(attach, client);
+	pvr_attach_set_client(attach, client);
 	if (!client)
 		pvr_attach_log(attach, PVR_LOG_ERR, "a QEMU is refused: out of memory");
 }

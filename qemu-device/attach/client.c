@@ -463,7 +463,9 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 				 hdr->cmd);
 	if (skip(client, window, hdr->msg_size) < 0)
 		return STEP_GONE;
-	if (!pvr_device_attach(client, window->data, hdr->msg_size, &why))
+	if (!pvr_client_set_version(client, window->data, hdr->msg_size))
+		return throw_out(client, "out of memory");
+	if (!pvr_device_attach(client, &why))
 		return throw_out(client, "%s", why.text);
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_attach_count(&pvr_attach_stats(client->attach)->clients, 1);
@@ -665,6 +667,16 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	return client;
 }
 
+bool pvr_client_set_version(struct pvr_client *client, const void *version, size_t len)
+{
+	client->version = malloc(len);
+	if (!client->version)
+		return false;
+	memcpy(client->version, version, len);
+	client->version_len = len;
+	return true;
+}
+
 /*
  * QEMU must read the end of the stream. close() with unread data would send a reset, on
  * which QEMU 11.1 aborts. After shutdown() no more data arrives, so the drain is bounded.
@@ -725,6 +737,7 @@ void pvr_client_destroy(struct pvr_client *client)
 	pvr_uar_map_close(&client->uar);
 	pvr_vm_ram_unmap_all(&client->ram);
 	pvr_irq_close_all(&client->irq);
+	free(client->version);
 	free(client);
 }
 

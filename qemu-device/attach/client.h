@@ -41,6 +41,8 @@ struct pvr_client {
 	bool is_leaving; /* waits for the end of the adapter's reset */
 	bool emptied; /* the last window held all data, and all of it was handled */
 	bool checked_unshared;
+	uint8_t *version; /* its VERSION message; NULL until that has come */
+	size_t version_len;
 	char complaint[128]; /* the last log message of libvfio-user */
 };
 
@@ -53,6 +55,9 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd);
 bool pvr_client_leave(struct pvr_client *client);
 /* The same at once. Resets the adapter and unmaps the guest RAM. */
 void pvr_client_destroy(struct pvr_client *client);
+
+/* Keeps a copy of the client's VERSION message. Return: false without memory. */
+bool pvr_client_set_version(struct pvr_client *client, const void *version, size_t len);
 
 /* Return: whether the peer has closed the connection. */
 bool pvr_client_is_gone(const struct pvr_client *client);
@@ -70,13 +75,21 @@ void pvr_client_warn_unshared(struct pvr_client *client);
 
 /**
  * pvr_device_attach() - negotiate the version with a client
- * @client: gets a context
- * @version: its complete VERSION message
+ * @client: has its VERSION message, and gets a context
  *
  * Return: true, or false with @err filled. The client has got the reply in both cases.
  */
-bool pvr_device_attach(struct pvr_client *client, const void *version, size_t len,
-		       struct pvr_error *err);
+bool pvr_device_attach(struct pvr_client *client, struct pvr_error *err);
+
+#define PVR_CONFIG_SIZE 256 /* bytes of the configuration space */
+
+void pvr_device_get_config(struct pvr_client *client, uint8_t config[PVR_CONFIG_SIZE]);
+/*
+ * The same as pvr_device_attach() for a client that another process has negotiated with. The
+ * client sends and gets nothing. Only bits that a guest can write are taken from @config.
+ */
+bool pvr_device_adopt(struct pvr_client *client, const uint8_t config[PVR_CONFIG_SIZE],
+		      struct pvr_error *err);
 
 /*
  * Lets libvfio-user handle a message that was already received, and passes its reply on to the
@@ -111,6 +124,9 @@ static inline void pvr_attach_count(uint64_t *stat, uint64_t n)
  * next client later, each time twice as late, so that other VMs keep the worker.
  */
 void pvr_attach_stalled(struct pvr_attach *attach);
+struct pvr_client *pvr_attach_client(const struct pvr_attach *attach);
+/* Begins the delivery of interrupts to the client. */
+void pvr_attach_set_client(struct pvr_attach *attach, struct pvr_client *client);
 /* Stops the delivery of interrupts; called by pvr_client_destroy(). */
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client);
 

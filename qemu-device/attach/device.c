@@ -24,7 +24,6 @@
 #include "attach/client.h"
 #include "base/unix_socket.h"
 
-#define CONFIG_SIZE 256
 /* Behind the standard header. libvfio-user has no capability MSI, so it is written here. */
 #define MSI_OFFSET 0x40
 
@@ -119,7 +118,7 @@ static ssize_t config_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t off
 	struct pvr_client *client = vfu_get_private(vfu);
 	size_t start = (size_t)offset;
 
-	if (start > CONFIG_SIZE || count > CONFIG_SIZE - start) {
+	if (start > PVR_CONFIG_SIZE || count > PVR_CONFIG_SIZE - start) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -181,7 +180,7 @@ static void clear_writable(vfu_ctx_t *vfu)
 	uint8_t *config = config_space(vfu);
 	size_t i;
 
-	for (i = 0; i < CONFIG_SIZE; i++)
+	for (i = 0; i < PVR_CONFIG_SIZE; i++)
 		config[i] &= (uint8_t)~writable_bits(vfu, i);
 }
 
@@ -223,7 +222,7 @@ static const struct region regions[] = {
 	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_MEM },
 	{ VFU_PCI_DEV_BAR2_REGION_IDX, PVR_BAR_UAR_SIZE, uar_access,
 	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_MEM },
-	{ VFU_PCI_DEV_CFG_REGION_IDX, CONFIG_SIZE, config_access,
+	{ VFU_PCI_DEV_CFG_REGION_IDX, PVR_CONFIG_SIZE, config_access,
 	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_ALWAYS_CB },
 };
 
@@ -365,7 +364,7 @@ static void close_fds(struct msghdr *msg)
 
 /*
  * Passes the reply of libvfio-user on to the client, with the descriptor of a region that can
- * be mapped. A message without a reply has none.
+ * be mapped. A message without a reply has none. @fd -1: the client has got the reply already.
  */
 static bool forward_reply(int peer, int fd)
 {
@@ -387,7 +386,8 @@ static bool forward_reply(int peer, int fd)
 	if (len <= 0)
 		return false;
 	iov.iov_len = (size_t)len;
-	ok = !(msg.msg_flags & MSG_CTRUNC) && sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == len;
+	ok = !(msg.msg_flags & MSG_CTRUNC) &&
+	     (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == len);
 	close_fds(&msg);
 	return ok;
 }
@@ -409,22 +409,21 @@ static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 	return true;
 }
 
-bool pvr_device_attach(struct pvr_client *client, const void *version, size_t len,
-		       struct pvr_error *err)
+/* @reply: where the reply goes, see forward_reply() */
+static bool negotiate(struct pvr_client *client, int reply, struct pvr_error *err)
 {
 	vfu_ctx_t *vfu;
 	bool agreed;
 	int peer;
 
-	if (pvr_adapter_is_uar_mapped(client->adapter) && !pvr_uar_map_open(&client->uar, err))
-		return false;
 	vfu = create_context(client, &peer);
 	if (!vfu)
 		return pvr_fail(err, "cannot make a device for it: %s", strerror(errno));
 	client->complaint[0] = '\0';
-	agreed = send(peer, version, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len &&
+	agreed = send(peer, client->version, client->version_len, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+			 (ssize_t)client->version_len &&
 		 vfu_attach_ctx(vfu) == 0;
-	if (!forward_reply(peer, client->source.fd))
+	if (!forward_reply(peer, reply))
 		agreed = false;
 	close(peer);
 	if (agreed && adopt(client, vfu))
@@ -432,6 +431,28 @@ bool pvr_device_attach(struct pvr_client *client, const void *version, size_t le
 	vfu_destroy_ctx(vfu);
 	return pvr_fail(err, "no agreement on the vfio-user version (%s)",
 			client->complaint[0] ? client->complaint : strerror(errno));
+}
+
+bool pvr_device_attach(struct pvr_client *client, struct pvr_error *err)
+{
+	if (pvr_adapter_is_uar_mapped(client->adapter) && !pvr_uar_map_open(&client->uar, err))
+		return false;
+	return negotiate(client, client->source.fd, err);
+}
+
+void pvr_device_get_config(struct pvr_client *client, uint8_t config[PVR_CONFIG_SIZE])
+{
+	memcpy(config, config_space(client->vfu), PVR_CONFIG_SIZE);
+}
+
+bool pvr_device_adopt(struct pvr_client *client, const uint8_t config[PVR_CONFIG_SIZE],
+		      struct pvr_error *err)
+{
+	if (!negotiate(client, -1, err))
+		return false;
+	config_write(client->vfu, 0, (const char *)config, PVR_CONFIG_SIZE);
+	update_bus_master(client);
+	return true;
 }
 
 /* libvfio-user's descriptor is the connection @own during the call. */

@@ -255,6 +255,7 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, struct pvr_vm_ram_request *req, struc
 	struct pvr_vm_ram_region region = {
 		.gpa = req->gpa,
 		.size = req->size,
+		.writable = req->writable,
 		.fd = -1,
 		.guard = -1,
 	};

@@ -31,6 +31,7 @@ struct pvr_vm_ram_region {
 	 */
 	int fd;
 	int guard; /* of pvr_vm_ram.guards */
+	bool writable;
 	bool persistent; /* device DAX */
 	struct pvr_file_range file;
 };

@@ -25,12 +25,9 @@ static int open_sealed(void)
 	return -1;
 }
 
-bool pvr_uar_map_open(struct pvr_uar_map *map, struct pvr_error *err)
+bool pvr_uar_map_adopt(struct pvr_uar_map *map, int fd, struct pvr_error *err)
 {
-	map->va = NULL;
-	map->fd = open_sealed();
-	if (map->fd < 0)
-		return pvr_fail(err, "cannot make its doorbell pages: %s", strerror(errno));
+	map->fd = fd;
 	map->va = mmap(NULL, PVR_BAR_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, map->fd, 0);
 	if (map->va != MAP_FAILED)
 		return true;
@@ -38,6 +35,17 @@ bool pvr_uar_map_open(struct pvr_uar_map *map, struct pvr_error *err)
 	map->va = NULL;
 	pvr_uar_map_close(map);
 	return false;
+}
+
+bool pvr_uar_map_open(struct pvr_uar_map *map, struct pvr_error *err)
+{
+	int fd = open_sealed();
+
+	map->va = NULL;
+	map->fd = -1;
+	if (fd < 0)
+		return pvr_fail(err, "cannot make its doorbell pages: %s", strerror(errno));
+	return pvr_uar_map_adopt(map, fd, err);
 }
 
 void pvr_uar_map_close(struct pvr_uar_map *map)

@@ -13,6 +13,8 @@ struct pvr_uar_map {
 
 /* The client cannot change the size. The kernel allocates pages on first access. */
 bool pvr_uar_map_open(struct pvr_uar_map *map, struct pvr_error *err);
+/* The same with memory that pvr_uar_map_open() of another process has made; owns @fd. */
+bool pvr_uar_map_adopt(struct pvr_uar_map *map, int fd, struct pvr_error *err);
 /* Also allowed on a map that is not open. */
 void pvr_uar_map_close(struct pvr_uar_map *map);
 

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/inherited.h"
 #include "base/unix_socket.h"
 
 #define LISTEN_BACKLOG 16
@@ -143,6 +144,9 @@ int pvr_unix_listen(const char *path, bool *replaced, struct pvr_error *err)
 			 path, strlen(path), PVR_SOCKET_PATH_MAX);
 		return -1;
 	}
+	fd = pvr_inherited_take((struct sockaddr *)&addr, sizeof(addr));
+	if (fd >= 0)
+		return fd;
 	if (!clear_path(&addr, replaced, err))
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

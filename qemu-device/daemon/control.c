@@ -13,6 +13,7 @@
 #include "daemon/control.h"
 #include "daemon/control_path.h"
 #include "daemon/log.h"
+#include "daemon/upgrade.h"
 
 #define CONTROL_CLIENTS_MAX 16
 #define CONTROL_LINE_MAX 4096
@@ -126,6 +127,12 @@ static bool answer(struct control_client *client, const char *line)
 
 	client->reply = pvr_request_run(client->control->daemon, request, &effect);
 	client->capture = effect.capture;
+	if (effect.upgrade) {
+		json_object_put(request);
+		pvr_upgrade_give_client(effect.upgrade, client->source.fd);
+		client_end(client, false);
+		return false;
+	}
 	if (client->reply && effect.is_change)
 		audit(client, request);
 	json_object_put(request);

@@ -27,8 +27,10 @@ struct pvr_control *pvr_control_create(struct pvr_daemon *daemon, const char *pa
 void pvr_control_destroy(struct pvr_control *control);
 
 struct pvr_capture_session;
+struct pvr_upgrade;
 
 struct pvr_request_effect {
+	struct pvr_upgrade *upgrade; /* gets the connection, and replies later; or NULL */
 	struct pvr_capture_session *capture; /* gets the connection after the reply; or NULL */
 	bool is_change; /* the command is one that changes something, done or refused */
 };

@@ -20,6 +20,7 @@
 #include "daemon/ctl_print.h"
 #include "daemon/ctl_qos.h"
 #include "daemon/ctl_top.h"
+#include "daemon/ctl_upgrade.h"
 
 #define EXIT_USAGE 2
 
@@ -62,6 +63,7 @@ static const char help[] =
 	"                         what libvirt's hook does, with the domain on standard input\n"
 	"  log-level LEVEL        error, warn, info or debug\n"
 	"  reload                 read the key files and the peers file again: all or none\n"
+	"  upgrade [--if-changed] let the installed pvrdmad replace the running one; VMs stay attached\n"
 	"  version\n"
 	"\n"
 	"  --control PATH         pvrdmad's control socket (default: $PVRDMA_CONTROL, else\n"
@@ -101,6 +103,7 @@ struct ctl_options {
 	struct pvr_capture_options capture;
 	bool has_capture_option;
 	struct pvr_domain_options domain;
+	bool if_changed;
 	const char *top_option; /* the last one that is only for top, or NULL */
 	char words[512]; /* KEY=VALUE of the options of 'fault add' and 'qos set' */
 };
@@ -162,6 +165,17 @@ static int run_libvirt_hook(const struct ctl_options *options, char **args, int 
 		       : complain(err.text, EXIT_FAILURE);
 }
 
+static int run_upgrade(const struct ctl_options *options, char **args, int num)
+{
+	struct pvr_error err;
+
+	(void)args;
+	(void)num;
+	return pvr_ctl_upgrade(options->control, options->if_changed, options->json, &err)
+		       ? EXIT_SUCCESS
+		       : complain(err.text, EXIT_FAILURE);
+}
+
 static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL, true },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL, true },
@@ -181,6 +195,7 @@ static const struct ctl_command commands[] = {
 	{ "libvirt-hook", 3, 4, { NULL }, NULL, run_libvirt_hook, false },
 	{ "log-level", 1, 1, { "level" }, NULL, NULL, false },
 	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL, false },
+	{ "upgrade", 0, 0, { NULL }, NULL, run_upgrade, false },
 	{ "version", 0, 0, { NULL }, pvr_print_version, NULL, false },
 };
 
@@ -212,6 +227,9 @@ static bool check_options(const struct ctl_options *options, const struct ctl_co
 	    command->run != run_domain_xml)
 		return pvr_fail(err, "options --vm, --posted-writes and --unplugged are for the "
 				     "command domain-xml, see pvrdmactl --help");
+	if (options->if_changed && command->run != run_upgrade)
+		return pvr_fail(err, "option --if-changed is for the command upgrade, see "
+				     "pvrdmactl --help");
 	if (!options->top_option || command->run == run_top)
 		return true;
 	return pvr_fail(err, "option %s is for the command top, see pvrdmactl --help",
@@ -309,25 +327,16 @@ static int run(const struct ctl_options *options, char **args, int num)
 /* -------------------------------------------------------------------- options */
 
 static const struct option long_options[] = {
-	{ "control", required_argument, NULL, 'c' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "batch", no_argument, NULL, 'b' },
-	{ "delay", required_argument, NULL, 'd' },
-	{ "count", required_argument, NULL, 'n' },
-	{ "sort", required_argument, NULL, 's' },
-	{ "fabric", required_argument, NULL, 'f' },
-	{ "from", required_argument, NULL, 'f' },
-	{ "to", required_argument, NULL, 'f' },
-	{ "qp", required_argument, NULL, 'f' },
-	{ "seed", required_argument, NULL, 'f' },
-	{ "snaplen", required_argument, NULL, 'S' },
-	{ "payload", no_argument, NULL, 'P' },
-	{ "vm", required_argument, NULL, 'V' },
-	{ "posted-writes", no_argument, NULL, 'W' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "unplugged", no_argument, NULL, 'U' },
-	{ "version", no_argument, NULL, 'v' },
-	{ NULL, 0, NULL, 0 },
+	{ "control", required_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
+	{ "batch", no_argument, NULL, 'b' },	     { "delay", required_argument, NULL, 'd' },
+	{ "count", required_argument, NULL, 'n' },   { "sort", required_argument, NULL, 's' },
+	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
+	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
+	{ "seed", required_argument, NULL, 'f' },    { "snaplen", required_argument, NULL, 'S' },
+	{ "payload", no_argument, NULL, 'P' },	     { "vm", required_argument, NULL, 'V' },
+	{ "posted-writes", no_argument, NULL, 'W' }, { "help", no_argument, NULL, 'h' },
+	{ "unplugged", no_argument, NULL, 'U' },     { "if-changed", no_argument, NULL, 'I' },
+	{ "version", no_argument, NULL, 'v' },	     { NULL, 0, NULL, 0 },
 };
 
 static int bad_option(int key, const char *word)
@@ -431,6 +440,9 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 			break;
 		case 'U':
 			options->domain.unplugged = true;
+			break;
+		case 'I':
+			options->if_changed = true;
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -23,6 +23,8 @@
 #include "daemon/process.h"
 #include "daemon/qos_requests.h"
 #include "daemon/reload.h"
+#include "daemon/takeover.h"
+#include "daemon/upgrade.h"
 #include "segment/segment.h"
 
 /*
@@ -166,6 +168,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.port_ecn = settings->wire_ecn,
 		.qos = settings->qos,
 	};
+	struct pvr_adapter_settings **copy = &daemon->settings[daemon->num_adapters];
 	struct pvr_segment *segment;
 	struct pvr_attach *attach;
 	struct pvr_error why;
@@ -174,6 +177,10 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		return false;
 	if (daemon->num_adapters == PVR_ADAPTERS_MAX)
 		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
+	*copy = malloc(sizeof(**copy));
+	if (!*copy)
+		return pvr_fail(err, "out of memory");
+	**copy = *settings;
 	config.worker = settings->has_worker ? settings->worker : choose_worker(daemon);
 	memcpy(config.mac, settings->mac, sizeof(config.mac));
 	pvr_worker_pool_pause(&daemon->pool);
@@ -183,8 +190,10 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		daemon->adapters[daemon->num_adapters++] = attach;
 	}
 	pvr_worker_pool_resume(&daemon->pool);
-	if (!attach)
+	if (!attach) {
+		free(*copy);
 		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
+	}
 	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
 	return true;
 }
@@ -249,6 +258,9 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));
 	memmove(&daemon->segments[i], &daemon->segments[i + 1],
 		(daemon->num_adapters - i - 1) * sizeof(daemon->segments[0]));
+	free(daemon->settings[i]);
+	memmove(&daemon->settings[i], &daemon->settings[i + 1],
+		(daemon->num_adapters - i - 1) * sizeof(daemon->settings[0]));
 	daemon->num_adapters--;
 	pvr_attach_destroy(attach);
 	pvr_segment_destroy(segment);
@@ -408,8 +420,21 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 	return true;
 }
 
+/* The workers of a take-over begin when the adapters have their VMs. */
+static bool start_workers(struct pvr_daemon *daemon, struct pvr_takeover *takeover,
+			  struct pvr_error *err)
+{
+	if (!takeover)
+		return pvr_worker_pool_start(&daemon->pool, false, err);
+	if (!pvr_worker_pool_start(&daemon->pool, true, err) ||
+	    !pvr_takeover_run(takeover, daemon, err))
+		return false;
+	pvr_worker_pool_resume(&daemon->pool);
+	return true;
+}
+
 bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
-		     struct pvr_error *err)
+		     struct pvr_takeover *takeover, struct pvr_error *err)
 {
 	*daemon = (struct pvr_daemon){
 		.signals.fd = -1,
@@ -424,12 +449,12 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	    !pvr_metrics_start(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
-	return pvr_confine_syscalls(settings->seccomp, err) &&
-	       pvr_worker_pool_start(&daemon->pool, err);
+	return pvr_confine_syscalls(settings->seccomp, err) && start_workers(daemon, takeover, err);
 }
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
+	pvr_upgrade_cancel(daemon->upgrade);
 	pvr_metrics_stop(daemon);
 	pvr_captures_end(daemon, NULL);
 	pvr_worker_pool_stop(&daemon->pool);
@@ -439,6 +464,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	while (daemon->num_adapters) {
 		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
 		pvr_segment_destroy(daemon->segments[daemon->num_adapters]);
+		free(daemon->settings[daemon->num_adapters]);
 	}
 	pvr_loop_remove(&daemon->signals);
 	if (daemon->signals.fd >= 0)

@@ -11,6 +11,8 @@ struct pvr_control;
 struct pvr_metrics_source;
 struct pvr_network;
 struct pvr_segment;
+struct pvr_takeover;
+struct pvr_upgrade;
 
 struct pvr_daemon {
 	struct pvr_loop *loop; /* of the first thread, see worker_pool.h */
@@ -21,21 +23,26 @@ struct pvr_daemon {
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	/* That of each adapter, or NULL. */
 	struct pvr_segment *segments[PVR_ADAPTERS_MAX];
+	struct pvr_adapter_settings *settings[PVR_ADAPTERS_MAX]; /* those at the creation */
 	size_t num_adapters;
 	unsigned int polling; /* workers that uar=mapped keeps from sleeping, at the last check */
 	struct pvr_control *control;
 	struct pvr_network *network; /* NULL: no other hosts */
 	struct pvr_metrics_source *metrics; /* NULL: not configured */
 	LIST_HEAD(, pvr_capture_session) captures;
+	struct pvr_upgrade *upgrade; /* NULL: none is in progress */
 	struct pvr_source signals;
 	struct pvr_watchdog watchdog;
 	bool faults_allowed; /* the setting "faults" */
 	bool stop;
 };
 
-/* Return: false with @err filled; pvr_daemon_exit() is needed in any case. */
+/*
+ * @takeover: of the daemon that this one replaces, or NULL. Return: false with @err filled;
+ * pvr_daemon_exit() is needed in any case but a failed take-over.
+ */
 bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
-		     struct pvr_error *err);
+		     struct pvr_takeover *takeover, struct pvr_error *err);
 /* Runs until SIGTERM or SIGINT. */
 void pvr_daemon_run(struct pvr_daemon *daemon);
 void pvr_daemon_exit(struct pvr_daemon *daemon);

@@ -8,6 +8,7 @@
 #include "daemon/control.h"
 #include "daemon/fault_requests.h"
 #include "daemon/json_put.h"
+#include "daemon/launcher.h"
 #include "daemon/log.h"
 #include "daemon/network_requests.h"
 #include "daemon/path_requests.h"
@@ -15,6 +16,7 @@
 #include "daemon/qp_requests.h"
 #include "daemon/reload.h"
 #include "daemon/stats_requests.h"
+#include "daemon/upgrade.h"
 
 struct request {
 	struct pvr_daemon *daemon;
@@ -513,6 +515,20 @@ static bool run_log_level(struct request *request)
 	return true;
 }
 
+/* The reply of an upgrade that begins comes at its end. */
+static bool run_upgrade(struct request *request)
+{
+	struct json_object *value;
+
+	if (json_object_object_get_ex(request->args, "if_changed", &value) &&
+	    json_object_get_boolean(value) && !pvr_launcher_is_replaced()) {
+		put_bool(request->reply, "changed", false);
+		return true;
+	}
+	request->effect->upgrade = pvr_upgrade_begin(request->daemon, &request->err);
+	return request->effect->upgrade;
+}
+
 static bool run_version(struct request *request)
 {
 	put_text(request->reply, "version", PVR_PACKAGE_VERSION);
@@ -546,6 +562,7 @@ static const struct {
 	{ "qos-set", run_qos_set, true },
 	{ "log-level", run_log_level, true },
 	{ "reload", run_reload, true },
+	{ "upgrade", run_upgrade, true },
 	{ "version", run_version, false },
 };
 
@@ -563,6 +580,9 @@ static bool run_command(struct request *request)
 		if (strcmp(name, commands[i].name))
 			continue;
 		request->effect->is_change = commands[i].is_change;
+		if (commands[i].is_change && request->daemon->upgrade)
+			return pvr_fail(&request->err,
+					"an upgrade is in progress: repeat this after it");
 		return commands[i].run(request);
 	}
 	return pvr_fail(&request->err, "unknown command '%.64s'", name);

@@ -89,9 +89,10 @@ static void *work(void *opaque)
 	if (!report(thread, pvr_worker_loop_init(&thread->worker_loop, &err), &err))
 		return NULL;
 	while (!__atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
-		pvr_worker_loop_round(&thread->worker_loop);
 		if (__atomic_load_n(&pool->pause, __ATOMIC_RELAXED))
 			park(thread);
+		else
+			pvr_worker_loop_round(&thread->worker_loop);
 	}
 	pvr_worker_loop_exit(&thread->worker_loop);
 	return NULL;
@@ -122,10 +123,11 @@ static bool start_thread(struct pvr_pool_thread *thread, struct pvr_error *err)
 	return true;
 }
 
-bool pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err)
+bool pvr_worker_pool_start(struct pvr_worker_pool *pool, bool paused, struct pvr_error *err)
 {
 	unsigned int i;
 
+	pool->pause = paused;
 	for (i = 0; i < pool->num; i++) {
 		if (!start_thread(&pool->threads[i], err))
 			return false;
@@ -135,7 +137,11 @@ bool pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err)
 		pthread_cond_wait(&pool->news, &pool->lock);
 	*err = pool->err;
 	pthread_mutex_unlock(&pool->lock);
-	return !err->text[0];
+	if (err->text[0])
+		return false;
+	if (paused)
+		pvr_worker_pool_pause(pool);
+	return true;
 }
 
 static void set_flag(struct pvr_worker_pool *pool, bool *flag, bool value)

@@ -49,10 +49,10 @@ bool pvr_worker_pool_init(struct pvr_worker_pool *pool, unsigned int num, struct
 void pvr_worker_pool_exit(struct pvr_worker_pool *pool);
 
 /*
- * Starts the threads. Fill in all of struct pvr_pool_thread before. False with @err
- * filled.
+ * Starts the threads. Fill in all of struct pvr_pool_thread before. @paused: they are as after
+ * pvr_worker_pool_pause(). False with @err filled.
  */
-bool pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err);
+bool pvr_worker_pool_start(struct pvr_worker_pool *pool, bool paused, struct pvr_error *err);
 /* Until pvr_worker_pool_resume() the caller may call functions of any worker's thread. */
 void pvr_worker_pool_pause(struct pvr_worker_pool *pool);
 void pvr_worker_pool_resume(struct pvr_worker_pool *pool);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/inherited.h"
 #include "net/stream.h"
 
 #define LISTEN_BACKLOG 128
@@ -91,8 +92,11 @@ static int listen_failed(int fd, const char *text, struct pvr_error *err)
 int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err)
 {
 	char text[PVR_ADDRESS_TEXT];
-	int fd = make_socket(address);
+	int fd = pvr_inherited_take(&address->any, address->len);
 
+	if (fd >= 0)
+		return fd;
+	fd = make_socket(address);
 	pvr_address_format(address, text);
 	if (fd < 0)
 		return listen_failed(fd, text, err);

@@ -36,7 +36,7 @@ class Sender:
     def __init__(self, client, features=EXT_DB_SUPPRESS):
         self.guest = Guest(client)
         self.guest.start(features)
-        self.pd, _, self.qpn, self.qp = create_ud_qp(self.guest)
+        self.pd, self.cq, self.qpn, self.qp = create_ud_qp(self.guest)
         self.guest.command(MODIFY_QP, "III", self.qp, STATE, 2)
         self.guest.command(MODIFY_QP, "III", self.qp, RTS_MASK, 3)
         self.posted = 0

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int __wrap_pvr_unix_listen(const char *path, bool *replaced, struct pvr_error *err);
 int __wrap_unlink(const char *path);
-bool __wrap_pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err);
+bool __wrap_pvr_worker_pool_start(struct pvr_worker_pool *pool, bool paused, struct pvr_error *err);
 void __wrap_pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -76,7 +76,7 @@ int __wrap_unlink(const char *path)
 	return 0;
 }
 
-bool __wrap_pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err)
+bool __wrap_pvr_worker_pool_start(struct pvr_worker_pool *pool, bool paused, struct pvr_error *err)
 {
 	return true;
 }
@@ -287,7 +287,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	sigset_t before;
 
 	sigprocmask(SIG_BLOCK, NULL, &before);
-	if (!pvr_daemon_init(&d, &settings, &err))
+	if (!pvr_daemon_init(&d, &settings, NULL, &err))
 		die(err.text);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	atexit(clean_up);

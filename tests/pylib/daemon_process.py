@@ -41,6 +41,38 @@ def run_pvrdmad(*args, env=None, prefix=()):
                           stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}, check=False)
 
 
+class Successor:
+    """The process that has replaced a child of this one: as a Popen, but it is not our child."""
+
+    def __init__(self, pid):
+        self.pid, self.returncode = pid, None
+
+    def poll(self):
+        """Its status is not known: 0 when it has ended."""
+        if self.returncode is None:
+            try:
+                state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            except (FileNotFoundError, ProcessLookupError):
+                state = "X"
+            self.returncode = 0 if state in "XZ" else None
+        return self.returncode
+
+    def wait(self, timeout=PATIENCE):
+        end = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("pvrdmad", timeout)
+            time.sleep(0.01)
+        return self.returncode
+
+    def send_signal(self, sig):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, sig)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+
 class Daemon:
     """A running pvrdmad with adapters node1, node2, ...; `prefix`: a command that runs it, such as nsenter."""
 
@@ -103,6 +135,14 @@ class Daemon:
         """The rows of pvrdmactl's output, as dictionaries."""
         heads, *rows = (line.split() for line in self.must(*args).splitlines())
         return [dict(zip(heads, row)) for row in rows]
+
+    def upgrade(self):
+        """The installed pvrdmad replaces the running one. Return: the reply."""
+        reply = self.query("upgrade")
+        assert self.child.wait(PATIENCE) == 0, self._written_log()
+        self.child = Successor(reply["pid"])
+        assert "Sanitizer" not in self._written_log(), self._written_log()
+        return reply
 
     def counters(self, adapter="node1"):
         """Numbers of pvrdmactl stats."""

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A QEMU that one process of the daemon hands over to the next one.
+ *
+ * DOC: hand-over
+ *
+ *    the earlier process                 the later process
+ *    pvr_handover_stop()
+ *    pvr_handover_export()  ---------->  pvr_handover_import()
+ *    ends                                pvr_handover_start()
+ *
+ * QEMU notices nothing: it sends no message, and gets none. Messages that arrive meanwhile stay in
+ * its socket. Until the later process calls pvr_handover_start(), the earlier one can go on by
+ * pvr_handover_start(). The later one must then end without pvr_attach_destroy(), which would
+ * shut down the connection for both.
+ *
+ * Context: no worker runs.
+ */
+#ifndef PVR_ATTACH_HANDOVER_H
+#define PVR_ATTACH_HANDOVER_H
+
+#include "attach/attach.h"
+#include "attach/client.h"
+
+struct pvr_handover_region {
+	uint64_t gpa, size, offset; /* as in struct pvr_vm_ram_request */
+	int fd; /* -1: it is no RAM */
+	bool writable;
+};
+
+/* A client. All but the state, which is in a file. */
+struct pvr_handover {
+	int socket;
+	/* Its VERSION message. version_len 0: it has not come, and the members below are empty. */
+	uint8_t version[PVR_MESSAGE_MAX];
+	size_t version_len;
+	uint8_t config[PVR_CONFIG_SIZE];
+	int uar; /* the memory of mapped doorbells; -1: none */
+	int irq_fds[PVR_VEC_MAX]; /* -1: none */
+	bool irq_pending[PVR_VEC_MAX];
+	bool irq_enabled;
+	bool checked_unshared;
+	unsigned int num_regions;
+	struct pvr_handover_region regions[PVR_RAM_REGIONS];
+};
+
+/*
+ * Stops the adapter. Return: 0; -EAGAIN: the client or the adapter is busy for a moment; other
+ * -errno, with @err filled: its client cannot be handed over now.
+ */
+int pvr_handover_stop(struct pvr_attach *attach, struct pvr_error *err);
+
+/* Starts an adapter that was stopped, or imported. Return: 0, also for a running one, or -errno. */
+int pvr_handover_start(struct pvr_attach *attach);
+
+/**
+ * pvr_handover_export() - describe the client of a stopped adapter
+ * @client: filled; the descriptors stay the property of @attach
+ * @state: a file; the adapter's state is appended
+ *
+ * Return: 1; 0: there is no client; -errno with @err filled.
+ */
+int pvr_handover_export(struct pvr_attach *attach, struct pvr_handover *client, int state,
+			struct pvr_error *err);
+
+/**
+ * pvr_handover_import() - take over a client of an adapter that has none
+ * @client: what another process has exported; all descriptors belong to @attach from now on
+ * @state: a file with the state from its current position on; stays the caller's
+ *
+ * The adapter does not run yet. Return: false with @err filled. The client is unharmed in
+ * the other process if this one ends then without a call for @attach.
+ */
+bool pvr_handover_import(struct pvr_attach *attach, const struct pvr_handover *client, int state,
+			 struct pvr_error *err);
+
+#endif /* PVR_ATTACH_HANDOVER_H */
