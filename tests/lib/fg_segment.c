@@ -228,10 +228,12 @@ static bool deliver(struct node *node)
 						    .bytes = (uint32_t)frames[i]->bytes,
 						    .segment = frames[i]->segment };
 	done = pvr_port_input(node->port, input, n);
-	for (unsigned int i = 0; i < done; i++)
-		free(frames[i]);
-	for (; n > done; n--) {
-		TAILQ_INSERT_HEAD(&node->to, frames[n - 1], link);
+	while (n--) {
+		if (n < done) {
+			free(frames[n]);
+			continue;
+		}
+		TAILQ_INSERT_HEAD(&node->to, frames[n], link);
 		node->count++;
 	}
 	return done;
