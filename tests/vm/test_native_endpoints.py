@@ -48,6 +48,7 @@ def test_no_other_command_is_in_the_document():
     tested.add(DOCUMENT.starting_with("pvrdmactl add-adapter name=vm2"))  # tests/hosts/test_segment.py
     # tests/hosts/test_bridge.py, tests/daemon/test_libvirt_hook.py, tests/packages
     tested |= {DOCUMENT.starting_with(begin) for begin in (
-        "systemctl edit", "pvrdmactl add-adapter name=vm3", "pvrdmactl domain-xml", "tc qdisc", "tc filter add dev vnet1 egress pref 1",
-        "tc filter add dev vnet1 egress pref 2")}
+        "systemctl edit", "pvrdmactl add-adapter name=vm3", "pvrdmactl add-adapter name=vm4", "pvrdmactl domain-xml",
+        "ip tuntap add", "ip link set pvr1", "bridge link set", "tc qdisc",
+        *(f"tc filter add dev vnet1 egress pref {pref}" for pref in range(1, 5)))}
     assert DOCUMENT.commands() - DOCUMENT.qemu_options() == tested
