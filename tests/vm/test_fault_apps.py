@@ -37,6 +37,7 @@ def ring_fails(name):
 # Each new queue pair of NVMe-oF gets the error again, after some hundred messages.
 RECOVERS = disk("nvme-error")
 UNREACHED = ring_fails("mpi-drop-all")
+OVERFLOW = ring_fails("mpi-cq-overflow")
 CASES = [
     (disk("nvme-drop-and-delay"), ["drop=0.1%", "delay=50us+-20us"], ["dropped", "delayed"]),
     (disk("nvme-rnr-and-nak"), ["rnr=every:50", "nak=sequence,every=50"], ["rnr_naks", "seq_naks"]),
@@ -44,6 +45,7 @@ CASES = [
     (ring("mpi-drop-and-delay"), ["drop=0.1%", "delay=50us+-20us"], ["dropped", "delayed"]),
     (ring("mpi-rnr-and-nak"), ["rnr=every:5", "nak=sequence,every=50"], ["rnr_naks", "seq_naks"]),
     (UNREACHED, ["--from", "node2", "drop=100%"], ["dropped"]),
+    (OVERFLOW, ["--from", "node2", "cq-overflow=after:10"], ["failed"]),
 ]
 BY_NAME = {step.name: step for step, *_ in CASES}
 DISK = [step for step, *_ in CASES if step.name.startswith("nvme")]
@@ -94,3 +96,8 @@ def test_initiator_has_connected_again(daemon_and_run):
 def test_open_mpi_names_the_error(apps):
     """openib ends at the first error that it polls: of the lost request, or of a receive request flushed to its other CQ."""
     assert re.search("(RETRY EXCEEDED|WORK REQUEST FLUSHED) ERROR", apps[UNREACHED.name][0].text), apps.explain(UNREACHED.name)
+
+
+def test_open_mpi_names_the_error_of_an_overflow(apps):
+    """The lost request has no completion. Its queue pair fails, so others of that connection are flushed to the other CQ."""
+    assert "WORK REQUEST FLUSHED ERROR" in apps[OVERFLOW.name][0].text, apps.explain(OVERFLOW.name)
