@@ -56,6 +56,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->ops = ops;
 	engine->opaque = opaque;
 	engine->num_workers = workers;
+	engine->hold_ns = PVR_HOLD_NS;
 	memcpy(engine->paths, paths, sizeof(paths));
 	engine->paths[PVR_PATH_FAULT] = &pvr_fault_path_ops;
 	pvr_copy_init(&engine->copy);
@@ -69,6 +70,11 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 		return NULL;
 	}
 	return engine;
+}
+
+void pvr_engine_set_hold(struct pvr_engine *engine, uint64_t ns)
+{
+	engine->hold_ns = ns;
 }
 
 void pvr_engine_measure_copy(struct pvr_engine *engine)

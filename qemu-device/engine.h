@@ -110,6 +110,12 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 				     unsigned int workers);
 
 /*
+ * For how long requests to a stopped adapter wait, see "stopped adapters". Initially PVR_HOLD_NS.
+ * Call this before the first adapter is created.
+ */
+void pvr_engine_set_hold(struct pvr_engine *engine, uint64_t ns);
+
+/*
  * Measure which copy function is the fastest on this CPU, use it and log its name. Takes
  * a few milliseconds. Call this before the first message. Without this call the engine
  * copies by the C library.
@@ -357,10 +363,11 @@ void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on);
  * - A stopped adapter does no DMA, raises no interrupt, and its timers stand still. Its objects
  *   and its RAM stay. Register accesses work, but commands fail. Doorbells take effect after the
  *   start.
- * - RC and UC queue pairs of other adapters of this engine that send to it wait for its start.
- *   The wait uses up no retry. It ends after PVR_HOLD_NS: from then on the adapter does not
+ * - RC and UC queue pairs of other adapters of this engine that send to it wait for its start,
+ *   and so do RC queue pairs of other hosts that have PVR_HELLO_F_MOVE. The wait uses up no
+ *   retry. It ends after the time of pvr_engine_set_hold(): from then on the adapter does not
  *   respond.
- * - Datagrams to it are lost.
+ * - Datagrams to it are lost, and UC requests of other hosts.
  */
 enum pvr_run_state {
 	PVR_RUN_RUNNING,

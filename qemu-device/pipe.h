@@ -187,6 +187,7 @@ struct pvr_stream_limits {
 	bool xrc; /* XRC is negotiated */
 	bool page; /* the requester accepts that a page of the responder is absent */
 	bool fault; /* FAULT frames are negotiated */
+	bool move; /* the requester accepts that the responder's adapter is stopped */
 };
 
 /*

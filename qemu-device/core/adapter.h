@@ -91,6 +91,7 @@ struct pvr_engine {
 		uint64_t observed; /* not 0: datagrams take the way that checks both */
 	};
 	uint32_t epoch; /* of the queue pair that was connected last */
+	uint64_t hold_ns; /* requests to a stopped adapter wait for this time */
 };
 
 /* Kinds of objects that have doorbells. */
@@ -440,7 +441,7 @@ static inline bool pvr_adapter_is_held(const struct pvr_adapter *adapter)
 {
 	return pvr_adapter_is_stopped(adapter) &&
 	       adapter->engine->ops->now(adapter->engine->opaque) - adapter->stopped_at <
-		       PVR_HOLD_NS;
+		       adapter->engine->hold_ns;
 }
 
 static inline struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle)

@@ -254,6 +254,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 	conn->limits.xrc = ours->features & theirs->features & PVR_HELLO_F_XRC;
 	conn->limits.page = ours->features & theirs->features & PVR_HELLO_F_PAGE;
 	conn->limits.fault = ours->features & theirs->features & PVR_HELLO_F_FAULT;
+	conn->limits.move = ours->features & theirs->features & PVR_HELLO_F_MOVE;
 	conn->host = host_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();

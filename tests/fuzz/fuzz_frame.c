@@ -25,6 +25,7 @@
 #define FEED_TIME 0x04 /* time passes after the input */
 #define FEED_NIC 0x08 /* the stream has an RDMA NIC */
 #define FEED_BOTH 0x10 /* both connections: requests, then answers */
+#define FEED_STOPPED 0x20 /* the adapter is stopped meanwhile */
 #define FEED_HEAD 4 /* bytes before the stream */
 #define SPLIT_UNIT 8u
 #define EPOCH 0xfee1deadu
@@ -139,7 +140,8 @@ static const struct pvr_stream_limits limits = { .chunk = CHUNK,
 						 .atomic_write = true,
 						 .xrc = true,
 						 .page = true,
-						 .fault = true };
+						 .fault = true,
+						 .move = true };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 {
@@ -398,12 +400,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (copy[2])
 		feed.room = copy[2] * 64u;
 	prepare(copy[0] & FEED_SRQ);
+	if (copy[0] & FEED_STOPPED && pvr_adapter_stop(w.guest->adapter))
+		fg_die("the adapter does not stop");
 	if (copy[0] & FEED_BOTH)
 		feed_both(&feed, &answers, copy[3] * SPLIT_UNIT);
 	else if (copy[0] & FEED_ANSWERS)
 		feed_answers(&feed, copy + FEED_HEAD);
 	else
 		feed_requests(&feed);
+	if (copy[0] & FEED_STOPPED && pvr_adapter_start(w.guest->adapter))
+		fg_die("the adapter does not start");
 	if (copy[0] & FEED_TIME)
 		fg_settle(w.host, FG_SEC);
 	fg_run(w.host);
@@ -530,6 +536,11 @@ static void seeds_of_requests(uint32_t psn)
 	seed.data[1] = 100;
 	add_request(&w.rc, PVR_FRAME_OP_SEND, psn, 8192);
 	save("request", "in-bits");
+	/* The second fragment gets no response. */
+	seed_begin(FEED_SRQ | FEED_STOPPED);
+	add_request(&w.rc, PVR_FRAME_OP_SEND, psn, 64);
+	add_request(&w.rc, PVR_FRAME_OP_READ, psn + 1, 64);
+	save("request", "held");
 	/* Responses that the peer does not accept at once. */
 	seed_begin(FEED_SRQ | FEED_TIME);
 	seed.data[2] = 1;
@@ -705,8 +716,8 @@ static void add_ack(uint8_t syndrome, uint32_t psn)
 
 static void seeds_of_syndromes(uint32_t psn)
 {
-	static const char *const names[] = { "ack",    "rnr",  "nak", "sequence",
-					     "nobody", "gone", "page" };
+	static const char *const names[] = { "ack",    "rnr",  "nak",  "sequence",
+					     "nobody", "gone", "page", "held" };
 
 	for (uint32_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
 		seed_begin(FEED_ANSWERS);

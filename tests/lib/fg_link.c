@@ -85,6 +85,7 @@ static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggy
 		.atomic_write = !link->env->old,
 		.xrc = !link->env->old,
 		.page = !link->env->old,
+		.move = !link->env->old,
 		.fault = !link->env->old,
 	};
 }

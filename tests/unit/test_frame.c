@@ -547,6 +547,8 @@ TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)
 	REFUSED("ack", f.ack.psn = 1u << 24, "24 bits");
 	ACCEPTED("ack", f.ack.syndrome = PVR_FRAME_SYN_PSN_SEQ_ERR);
 	ACCEPTED("rnr", f.ack.rnr_ns = 0);
+	ACCEPTED("rnr", f.ack.syndrome = PVR_FRAME_SYN_HELD);
+	ACCEPTED("rnr", f.ack.syndrome = PVR_FRAME_SYN_PAGE);
 }
 
 TEST_PLAIN(test_answer_with_a_wrong_field_is_refused)

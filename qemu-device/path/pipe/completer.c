@@ -341,6 +341,24 @@ static void wait_for_page(struct pvr_pipe_sq *sq, uint64_t ns)
 		pvr_requester_wait_page(qp, ns);
 }
 
+/*
+ * Send a first fragment again after @ns: the responder's adapter is stopped. A change of the
+ * GID's location resumes it earlier, see pvr_host_resume_fabric().
+ */
+static void held(struct pvr_pipe_sq *sq, uint64_t ns)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (is_waiting(qp))
+		return;
+	sq->probing = true;
+	qp->unanswered = false;
+	pvr_pipe_rewind(sq);
+	/* A connection resumes it earlier. */
+	if (qp->wait != PVR_QP_WAIT_CONN)
+		pvr_requester_await(qp, ns);
+}
+
 static void no_response(struct pvr_pipe_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
@@ -388,6 +406,11 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 	case PVR_FRAME_SYN_PAGE:
 		if (is_first(sq, psn) && current)
 			wait_for_page(sq, le64toh(frame->rnr_ns));
+		break;
+	case PVR_FRAME_SYN_HELD:
+		/* Also about a READ before @psn, whose data are not there. */
+		if (current && sq->qp->sq_inflight && is_sending(sq->qp))
+			held(sq, le64toh(frame->rnr_ns));
 		break;
 	case PVR_FRAME_SYN_PSN_SEQ_ERR:
 		if (current && sq->qp->sq_inflight && is_sending(sq->qp))

@@ -387,6 +387,12 @@ static bool is_absence(uint8_t syndrome)
 	return syndrome == PVR_FRAME_SYN_NO_QP || syndrome == PVR_FRAME_SYN_NO_GID;
 }
 
+static bool has_wait(uint8_t syndrome)
+{
+	return syndrome == PVR_FRAME_SYN_RNR || syndrome == PVR_FRAME_SYN_PAGE ||
+	       syndrome == PVR_FRAME_SYN_HELD;
+}
+
 /* A field of one syndrome is zero with all other syndromes. */
 static const char *check_syndrome(const struct pvr_frame_ack *ack)
 {
@@ -395,8 +401,7 @@ static const char *check_syndrome(const struct pvr_frame_ack *ack)
 	if (ack->nak >= PVR_FRAME_NAK_NUM || (ack->nak && ack->syndrome != PVR_FRAME_SYN_NAK))
 		return "unknown NAK code";
 	if (le64toh(ack->rnr_ns) > PVR_FRAME_RNR_MAX_NS ||
-	    (ack->rnr_ns && ack->syndrome != PVR_FRAME_SYN_RNR &&
-	     ack->syndrome != PVR_FRAME_SYN_PAGE))
+	    (ack->rnr_ns && !has_wait(ack->syndrome)))
 		return "RNR wait time out of range";
 	if (le64toh(ack->offset) > PVR_MAX_MSG_SIZE || (ack->offset && is_absence(ack->syndrome)))
 		return "offset out of range";

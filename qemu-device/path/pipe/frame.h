@@ -83,6 +83,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_XRC 0x40u /* accepts requests with PVR_REQUEST_F_XRC */
 #define PVR_HELLO_F_PAGE 0x80u /* accepts PVR_FRAME_SYN_PAGE */
 #define PVR_HELLO_F_FAULT 0x100u /* the operator allows faults: may send and accepts FAULT frames */
+#define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
@@ -266,6 +267,7 @@ enum pvr_frame_syndrome {
 	PVR_FRAME_SYN_NO_QP, /* no queue pair responds */
 	PVR_FRAME_SYN_NO_GID, /* no adapter on this host has the GID */
 	PVR_FRAME_SYN_PAGE, /* PVR_HELLO_F_PAGE: a page is absent: resend after rnr_ns */
+	PVR_FRAME_SYN_HELD, /* PVR_HELLO_F_MOVE: the adapter is stopped: resend after rnr_ns */
 	PVR_FRAME_SYN_NUM,
 };
 

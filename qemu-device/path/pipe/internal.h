@@ -150,6 +150,8 @@ struct pvr_rsp_conn_acks {
 struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in);
 /* Return: whether the requester accepts PVR_FRAME_SYN_PAGE. */
 bool pvr_rsp_conn_has_page(const struct pvr_rsp_conn *in);
+/* Return: whether it accepts PVR_FRAME_SYN_HELD. */
+bool pvr_rsp_conn_has_held(const struct pvr_rsp_conn *in);
 
 /* --------------------------------------------- handlers of received frames */
 

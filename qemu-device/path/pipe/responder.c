@@ -258,11 +258,12 @@ static const struct pvr_inbound_ops inbound_ops = {
 /* ------------------------------------------------------------- the responder's */
 
 /* The queue pair that @frame is for: connected to its requester. */
-static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_request *frame)
+static struct pvr_qp *find_stopped(struct pvr_adapter *adapter,
+				   const struct pvr_frame_request *frame)
 {
 	struct pvr_qp *qp;
 
-	if (!adapter->link_up || !pvr_adapter_dma_ok(adapter))
+	if (!adapter->link_up)
 		return NULL;
 	qp = pvr_qp_find(adapter, le32toh(frame->dst_qpn));
 	if (!qp || qp->type != (is_unreliable(frame) ? PVR_QPT_UC : PVR_QPT_RC) ||
@@ -271,6 +272,12 @@ static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_r
 	    memcmp(qp->attr.ah_attr.dgid, frame->sgid, sizeof(frame->sgid)))
 		return NULL;
 	return qp;
+}
+
+/* The same. It can execute requests. */
+static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_request *frame)
+{
+	return pvr_adapter_dma_ok(adapter) ? find_stopped(adapter, frame) : NULL;
 }
 
 static void fill_atomic_write(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_request *frame)
@@ -573,6 +580,60 @@ static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment
 	return PVR_HANDLED;
 }
 
+/* --------------------------------------------------------------- stopped adapters */
+
+/* A short stop costs its peers few polls, and a wait not much longer than the stop. */
+#define HELD_MIN_NS 2000000u
+#define HELD_MAX_NS 100000000u
+
+static uint64_t held_ns(const struct pvr_adapter *adapter)
+{
+	uint64_t ns = (pvr_now(adapter->engine) - adapter->stopped_at) / 4;
+
+	if (ns < HELD_MIN_NS)
+		return HELD_MIN_NS;
+	return ns < HELD_MAX_NS ? ns : HELD_MAX_NS;
+}
+
+/*
+ * The requester sends again from the expected PSN and offset. It sends fragments behind the first
+ * one again, too, so they get no response.
+ */
+static void send_held(const struct pvr_rx_request *fragment)
+{
+	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_HELD);
+	struct pvr_responder_state *rq = fragment->to->responder_state;
+
+	if (rq->nak_sent &&
+	    pvr_psn_classify(fragment->to, &fragment->inbound.request) == PVR_PSN_AHEAD)
+		return;
+	rq->nak_sent = true;
+	ack.rnr_ns = htole64(held_ns(fragment->to->adapter));
+	send_nak(fragment, &ack);
+}
+
+/* Return: whether the adapter is stopped, and its queue pair receives the request after the start. */
+static bool hold(struct pvr_adapter *adapter, struct pvr_rx_request *fragment)
+{
+	if (!pvr_adapter_is_held(adapter) || !pvr_rsp_conn_has_held(fragment->conn))
+		return false;
+	fragment->to = find_stopped(adapter, fragment->frame);
+	if (!fragment->to || !pvr_qp_can_respond(fragment->to) ||
+	    !pvr_host_rq_get(fragment->to, pvr_rsp_conn_host(fragment->conn), false))
+		return false;
+	send_held(fragment);
+	return true;
+}
+
+/* No queue pair executes the request now. */
+static pvr_noinline enum pvr_handled absent(struct pvr_adapter *adapter,
+					    struct pvr_rx_request *fragment)
+{
+	if (!hold(adapter, fragment))
+		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
+	return PVR_HANDLED;
+}
+
 /* The adapter's lock is held. */
 static pvr_always_inline enum pvr_handled handle_for(struct pvr_adapter *adapter,
 						     struct pvr_rsp_conn *in,
@@ -587,10 +648,8 @@ static pvr_always_inline enum pvr_handled handle_for(struct pvr_adapter *adapter
 	fragment.to = find(adapter, frame);
 	fill_fragment(&fragment);
 	if (!fragment.to || !pvr_host_rq_get(fragment.to, pvr_rsp_conn_host(in),
-					     fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
-		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
-		return PVR_HANDLED;
-	}
+					     fragment.inbound.request.op->kind == PVR_OP_ATOMIC))
+		return absent(adapter, &fragment);
 	return handle(&fragment, is_fault);
 }
 

@@ -42,6 +42,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->xrc_agreed = limits->xrc;
 	in->page_agreed = limits->page;
 	in->fault_agreed = limits->fault;
+	in->move_agreed = limits->move;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -84,6 +85,11 @@ struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in)
 bool pvr_rsp_conn_has_page(const struct pvr_rsp_conn *in)
 {
 	return in->page_agreed;
+}
+
+bool pvr_rsp_conn_has_held(const struct pvr_rsp_conn *in)
+{
+	return in->move_agreed;
 }
 
 struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in)
