@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "roce/bytes.h"
+#include "roce/crc.h"
 #include "roce/icrc.h"
 #include "roce/opcode.h"
 
@@ -130,6 +131,13 @@ size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame)
 	return (size_t)(build_ext(p, frame, pvr_roce_opcode(frame->opcode)->ext) - buf);
 }
 
+void pvr_roce_build_next(uint8_t *header, size_t headers, const struct pvr_roce_frame *frame)
+{
+	if (frame->net == PVR_ROCE_IPV4)
+		put16(header + net_offset(header) + 4, frame->ip_id);
+	put32(header + headers - 4, (uint32_t)frame->ack_request << 31 | frame->psn);
+}
+
 size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame)
 {
 	return headers + frame->payload_bytes + padding(frame->payload_bytes) + PVR_ROCE_ICRC_BYTES;
@@ -147,26 +155,36 @@ static uint32_t icrc_of(const uint8_t *buf, size_t end)
 			     type != ETHERTYPE_ROCE_V1, end - net);
 }
 
-size_t pvr_roce_finish_at(uint8_t *payload, const uint8_t *header, size_t headers,
-			  const struct pvr_roce_frame *frame)
+uint32_t pvr_roce_crc_headers(const uint8_t *header, size_t headers,
+			      const struct pvr_roce_frame *frame)
 {
-	size_t net = frame->vlan ? ETHERNET_BYTES + VLAN_BYTES : ETHERNET_BYTES;
-	size_t end = frame->payload_bytes + padding(frame->payload_bytes);
-	uint32_t icrc;
+	const uint8_t *net = header + ETHERNET_BYTES + (frame->vlan ? VLAN_BYTES : 0);
+	size_t net_bytes = frame->net == PVR_ROCE_IPV4 ? IPV4_BYTES : IPV6_BYTES;
+	const uint8_t *bth = net + net_bytes + (has_udp(frame) ? UDP_BYTES : 0);
+
+	return pvr_roce_icrc_headers(net, net_bytes, has_udp(frame), bth,
+				     (size_t)(header + headers - bth));
+}
+
+size_t pvr_roce_close(uint8_t *payload, uint32_t crc, uint32_t bytes)
+{
+	uint8_t *p = payload + bytes;
+	uint32_t pad = padding(bytes);
 	int i;
 
-	memset(payload + frame->payload_bytes, 0, padding(frame->payload_bytes));
-	icrc = pvr_roce_icrc_parts(header + net, headers - net,
-				   frame->net == PVR_ROCE_IPV4 ? IPV4_BYTES : IPV6_BYTES,
-				   has_udp(frame), payload, end);
+	memset(p, 0, pad);
+	crc = pvr_roce_crc(crc, p, pad);
 	for (i = 0; i < PVR_ROCE_ICRC_BYTES; i++)
-		payload[end + i] = (uint8_t)(icrc >> 8 * i);
-	return end + PVR_ROCE_ICRC_BYTES;
+		p[pad + i] = (uint8_t)(crc >> 8 * i);
+	return bytes + pad + PVR_ROCE_ICRC_BYTES;
 }
 
 size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame *frame)
 {
-	return headers + pvr_roce_finish_at(buf + headers, buf, headers, frame);
+	uint32_t crc = pvr_roce_crc_headers(buf, headers, frame);
+
+	crc = pvr_roce_crc(crc, buf + headers, frame->payload_bytes);
+	return headers + pvr_roce_close(buf + headers, crc, frame->payload_bytes);
 }
 
 enum pvr_roce_drop pvr_roce_check_icrc(const uint8_t *buf, size_t end)
@@ -408,6 +426,13 @@ enum pvr_roce_drop pvr_roce_parse(const uint8_t *buf, size_t bytes, struct pvr_r
 	*payload = (size_t)(in.p - buf);
 	*end = *payload + in.left;
 	return drop;
+}
+
+void pvr_roce_parse_next(const uint8_t *bth, struct pvr_roce_frame *frame)
+{
+	frame->ack_request = bth[8] >> 7;
+	frame->psn = get32(bth + 8) & PSN_MASK;
+	parse_ext(bth + BTH_BYTES, frame, pvr_roce_opcode(frame->opcode)->ext);
 }
 
 /* --------------------------------------------------------------------------- names */

@@ -86,6 +86,12 @@ enum pvr_roce_drop {
  */
 size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame);
 
+/*
+ * Change the PSN, the acknowledge request and the IPv4 ID of @header. No header follows the BTH, and
+ * the checksum of IPv4 stays that of the ID before.
+ */
+void pvr_roce_build_next(uint8_t *header, size_t headers, const struct pvr_roce_frame *frame);
+
 /* Return: bytes of a frame with @headers bytes of headers. */
 size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame);
 
@@ -97,11 +103,16 @@ size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame);
  */
 size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame *frame);
 /*
- * The same for headers that are elsewhere, at @header. Return: bytes of payload, padding and
- * ICRC.
+ * The same in steps, for a payload whose CRC is computed while it is copied (crc.h). The CRC of the
+ * headers at @header is continued by that of the payload.
  */
-size_t pvr_roce_finish_at(uint8_t *payload, const uint8_t *header, size_t headers,
-			  const struct pvr_roce_frame *frame);
+uint32_t pvr_roce_crc_headers(const uint8_t *header, size_t headers,
+			      const struct pvr_roce_frame *frame);
+/*
+ * Build padding and ICRC behind @bytes of payload. @crc: of headers and payload. Return: bytes of
+ * payload, padding and ICRC.
+ */
+size_t pvr_roce_close(uint8_t *payload, uint32_t crc, uint32_t bytes);
 
 /*
  * Read the headers of a frame. All but the ICRC is checked.
@@ -110,6 +121,14 @@ size_t pvr_roce_finish_at(uint8_t *payload, const uint8_t *header, size_t header
  */
 enum pvr_roce_drop pvr_roce_parse(const uint8_t *buf, size_t bytes, struct pvr_roce_frame *frame,
 				  size_t *payload, size_t *end);
+
+/* Bytes of the BTH that packets of a message have in common: all but A and the PSN. */
+#define PVR_ROCE_BTH_COMMON 8u
+/*
+ * Read the rest of the BTH and the headers behind it. @frame: of a packet that has the same
+ * PVR_ROCE_BTH_COMMON bytes at its BTH, and the same length
+ */
+void pvr_roce_parse_next(const uint8_t *bth, struct pvr_roce_frame *frame);
 
 /* Check the ICRC of a frame that pvr_roce_parse() accepted. @end: from there */
 enum pvr_roce_drop pvr_roce_check_icrc(const uint8_t *buf, size_t end);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "roce/bytes.h"
+#include "roce/frame.h"
+#include "roce/icrc.h"
 
 /* Offsets in the headers. */
 #define IPV4_LENGTH 2
@@ -61,18 +63,26 @@ bool pvr_roce_gso_is_same_flow(const uint8_t *a, const uint8_t *b, size_t header
 		       ports - net - IPV6_NEXT_HEADER);
 }
 
-/* Sets the length fields of @frame, which has @bytes bytes, and IPv4's checksum. */
-static void set_lengths(uint8_t *frame, size_t headers, size_t bytes)
+/* Sets the length fields of the headers at @frame, for a frame of @bytes bytes. */
+static void put_lengths(uint8_t *frame, size_t headers, size_t bytes)
 {
 	size_t net = net_offset(frame), udp = headers - UDP_BYTES;
-	uint8_t *ip = frame + net;
 
 	put16(frame + udp + UDP_LENGTH, (uint32_t)(bytes - udp));
-	if (!is_ipv4(frame, net)) {
-		put16(ip + IPV6_LENGTH, (uint32_t)(bytes - udp));
+	if (is_ipv4(frame, net))
+		put16(frame + net + IPV4_LENGTH, (uint32_t)(bytes - net));
+	else
+		put16(frame + net + IPV6_LENGTH, (uint32_t)(bytes - udp));
+}
+
+/* The same, and IPv4's checksum. */
+static void set_lengths(uint8_t *frame, size_t headers, size_t bytes)
+{
+	uint8_t *ip = frame + net_offset(frame);
+
+	put_lengths(frame, headers, bytes);
+	if (!is_ipv4(frame, net_offset(frame)))
 		return;
-	}
-	put16(ip + IPV4_LENGTH, (uint32_t)(bytes - net));
 	put16(ip + IPV4_CHECKSUM, 0);
 	put16(ip + IPV4_CHECKSUM, ~ipv4_sum(ip) & 0xffff);
 }
@@ -115,21 +125,58 @@ bool pvr_roce_cut_begin(struct pvr_roce_cut *cut, uint8_t *frame, size_t bytes, 
 	return true;
 }
 
+static size_t next_bytes(const struct pvr_roce_cut *cut)
+{
+	return cut->left < cut->segment ? cut->left : cut->segment;
+}
+
+static void put_id(const struct pvr_roce_cut *cut, uint8_t *frame)
+{
+	uint8_t *ip = frame + net_offset(frame);
+
+	if (is_ipv4(frame, net_offset(frame)))
+		put16(ip + IPV4_ID, get16(ip + IPV4_ID) + (uint32_t)cut->index);
+}
+
 uint8_t *pvr_roce_cut_next(struct pvr_roce_cut *cut, size_t *bytes)
 {
-	size_t n = cut->left < cut->segment ? cut->left : cut->segment;
 	uint8_t *packet = cut->at - cut->headers;
-	uint8_t *ip = packet + net_offset(cut->header);
+	size_t n = next_bytes(cut);
 
 	if (!n)
 		return NULL;
 	memcpy(packet, cut->header, cut->headers);
-	if (is_ipv4(packet, (size_t)(ip - packet)))
-		put16(ip + IPV4_ID, get16(ip + IPV4_ID) + (uint32_t)cut->index);
-	cut->index++;
-	cut->at += n;
-	cut->left -= n;
+	put_id(cut, packet);
+	pvr_roce_cut_skip(cut);
 	*bytes = cut->headers + n;
 	set_lengths(packet, cut->headers, *bytes);
 	return packet;
+}
+
+const uint8_t *pvr_roce_cut_peek(const struct pvr_roce_cut *cut, size_t *bytes)
+{
+	*bytes = next_bytes(cut);
+	return *bytes ? cut->at : NULL;
+}
+
+bool pvr_roce_cut_is_icrc_ok(const struct pvr_roce_cut *cut)
+{
+	uint8_t header[PVR_ROCE_GSO_HEADERS_MAX];
+	size_t net = net_offset(cut->header), n = next_bytes(cut);
+
+	if (n < BTH_BYTES + PVR_ROCE_ICRC_BYTES)
+		return false;
+	memcpy(header, cut->header, cut->headers);
+	put_id(cut, header);
+	put_lengths(header, cut->headers, cut->headers + n);
+	return pvr_roce_icrc_is_ok(header + net, cut->headers - net - UDP_BYTES, cut->at, n);
+}
+
+void pvr_roce_cut_skip(struct pvr_roce_cut *cut)
+{
+	size_t n = next_bytes(cut);
+
+	cut->index++;
+	cut->at += n;
+	cut->left -= n;
 }

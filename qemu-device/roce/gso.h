@@ -57,4 +57,13 @@ bool pvr_roce_cut_begin(struct pvr_roce_cut *cut, uint8_t *frame, size_t bytes, 
  */
 uint8_t *pvr_roce_cut_next(struct pvr_roce_cut *cut, size_t *bytes);
 
+/*
+ * The next packet without its headers: its UDP payload, of *bytes bytes. pvr_roce_cut_skip() takes
+ * it, pvr_roce_cut_next() too. Return: NULL after the last one.
+ */
+const uint8_t *pvr_roce_cut_peek(const struct pvr_roce_cut *cut, size_t *bytes);
+/* Whether the ICRC of that packet is right. Its headers are computed, but not written. */
+bool pvr_roce_cut_is_icrc_ok(const struct pvr_roce_cut *cut);
+void pvr_roce_cut_skip(struct pvr_roce_cut *cut);
+
 #endif /* PVR_ROCE_GSO_H */

@@ -2,10 +2,12 @@
 /* The invariant CRC of RoCE packets. */
 #include "roce/icrc.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
 
+#include "core/compiler.h"
 #include "roce/bytes.h"
+#include "roce/crc.h"
+#include "roce/frame.h"
 
 #define LRH_BYTES 8 /* of InfiniBand's local route header, which counts as ones */
 #define EXT_MAX 32 /* of the headers behind the BTH */
@@ -26,30 +28,40 @@ static void mask_ipv6(uint8_t *ip)
 	ip[7] = 0xff; /* hop limit */
 }
 
-uint32_t pvr_roce_icrc_parts(const uint8_t *net, size_t headers, size_t net_bytes, int udp,
-			     const uint8_t *rest, size_t rest_bytes)
+uint32_t pvr_roce_icrc_headers(const uint8_t *net, size_t net_bytes, int udp, const uint8_t *bth,
+			       size_t bth_bytes)
 {
-	size_t bth = net_bytes + (udp ? UDP_BYTES : 0);
-	uint8_t masked[HEADERS_MAX];
+	size_t before = net_bytes + (udp ? UDP_BYTES : 0);
+	uint8_t masked[HEADERS_MAX] PVR_UNINITIALIZED;
 	uint8_t *copy = masked + LRH_BYTES;
-	uint32_t crc;
 
 	memset(masked, 0xff, LRH_BYTES);
-	memcpy(copy, net, headers);
+	memcpy(copy, net, before);
+	memcpy(copy + before, bth, bth_bytes);
 	if (net_bytes == IPV4_BYTES)
 		mask_ipv4(copy);
 	else
 		mask_ipv6(copy);
 	if (udp)
 		memset(copy + net_bytes + 6, 0xff, 2); /* checksum */
-	copy[bth + 4] = 0xff; /* FECN, BECN, reserved bits */
-	crc = crc32_gzip_refl(0, masked, LRH_BYTES + headers);
-	return crc32_gzip_refl(crc, rest, rest_bytes);
+	copy[before + 4] = 0xff; /* FECN, BECN, reserved bits */
+	return pvr_roce_crc(0, masked, LRH_BYTES + before + bth_bytes);
 }
 
 uint32_t pvr_roce_icrc(const uint8_t *net, size_t net_bytes, int udp, size_t bytes)
 {
-	size_t headers = net_bytes + (udp ? UDP_BYTES : 0) + BTH_BYTES;
+	const uint8_t *bth = net + net_bytes + (udp ? UDP_BYTES : 0);
+	uint32_t crc = pvr_roce_icrc_headers(net, net_bytes, udp, bth, BTH_BYTES);
 
-	return pvr_roce_icrc_parts(net, headers, net_bytes, udp, net + headers, bytes - headers);
+	return pvr_roce_crc(crc, bth + BTH_BYTES, (size_t)(net + bytes - bth) - BTH_BYTES);
+}
+
+bool pvr_roce_icrc_is_ok(const uint8_t *net, size_t net_bytes, const uint8_t *bth, size_t bytes)
+{
+	uint32_t crc = pvr_roce_icrc_headers(net, net_bytes, true, bth, BTH_BYTES);
+	const uint8_t *icrc = bth + bytes - PVR_ROCE_ICRC_BYTES;
+
+	crc = pvr_roce_crc(crc, bth + BTH_BYTES, bytes - BTH_BYTES - PVR_ROCE_ICRC_BYTES);
+	return crc == (icrc[0] | (uint32_t)icrc[1] << 8 | (uint32_t)icrc[2] << 16 |
+		       (uint32_t)icrc[3] << 24);
 }

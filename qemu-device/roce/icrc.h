@@ -7,6 +7,7 @@
 #ifndef PVR_ROCE_ICRC_H
 #define PVR_ROCE_ICRC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,10 +19,15 @@
 uint32_t pvr_roce_icrc(const uint8_t *net, size_t net_bytes, int udp, size_t bytes);
 
 /*
- * The same for a packet in two parts: @headers bytes of headers, the BTH included, and the rest
- * at @rest.
+ * The CRC of a packet's headers, up to the payload. That of the payload continues it, see crc.h.
+ * @net: IP header and, with @udp, the UDP header; @bth: those from the BTH on, @bth_bytes bytes
  */
-uint32_t pvr_roce_icrc_parts(const uint8_t *net, size_t headers, size_t net_bytes, int udp,
-			     const uint8_t *rest, size_t rest_bytes);
+uint32_t pvr_roce_icrc_headers(const uint8_t *net, size_t net_bytes, int udp, const uint8_t *bth,
+			       size_t bth_bytes);
+/*
+ * Whether the last 4 bytes of a packet are its ICRC. @net: IP and UDP headers; @bth: the packet from
+ * its BTH on, @bytes with the ICRC
+ */
+bool pvr_roce_icrc_is_ok(const uint8_t *net, size_t net_bytes, const uint8_t *bth, size_t bytes);
 
 #endif /* PVR_ROCE_ICRC_H */

@@ -113,9 +113,9 @@ int pvr_roce_opcode_of(enum pvr_roce_transport transport, enum pvr_roce_kind kin
 unsigned int pvr_roce_ext_bytes(uint16_t ext)
 {
 	static const uint8_t bytes[PVR_ROCE_EXTS] = { 8, 4, 16, 28, 4, 8, 4, 4, 16 };
-	unsigned int sum = 0, i;
+	unsigned int sum = 0, left;
 
-	for (i = 0; i < PVR_ROCE_EXTS; i++)
-		sum += ext & 1u << i ? bytes[i] : 0;
+	for (left = ext; left; left &= left - 1)
+		sum += bytes[__builtin_ctz(left)];
 	return sum;
 }

@@ -94,6 +94,8 @@ TEST_CASES_WITH(void **state, NULL, NULL, test_frame_is_cut_into_its_packets, ki
 	memcpy(checksum, merged.data + merged.headers - 2, 2);
 	assert_true(pvr_roce_cut_begin(&cut, merged.data, merged.bytes, merged.segment));
 	for (unsigned int i = 0; i < row->packets; i++) {
+		assert_non_null(pvr_roce_cut_peek(&cut, &bytes));
+		assert_true(pvr_roce_cut_is_icrc_ok(&cut));
 		packet = pvr_roce_cut_next(&cut, &bytes);
 		assert_non_null(packet);
 		want = build(expected, row, i);
@@ -106,6 +108,44 @@ TEST_CASES_WITH(void **state, NULL, NULL, test_frame_is_cut_into_its_packets, ki
 		assert_memory_equal(packet, expected, bytes);
 	}
 	assert_null(pvr_roce_cut_next(&cut, &bytes));
+}
+
+/* Without its headers in the memory of the frame. */
+TEST_CASES_WITH(void **state, NULL, NULL, test_icrc_of_each_packet_without_its_headers, kinds)
+{
+	static struct merged merged;
+	struct pvr_roce_cut cut;
+	const uint8_t *bth;
+	size_t bytes;
+
+	(void)state;
+	merge(&merged, row);
+	assert_true(pvr_roce_cut_begin(&cut, merged.data, merged.bytes, merged.segment));
+	for (unsigned int i = 0; i < row->packets; i++, pvr_roce_cut_skip(&cut)) {
+		bth = pvr_roce_cut_peek(&cut, &bytes);
+		assert_ptr_equal(bth, merged.data + merged.headers + i * merged.segment);
+		assert_true(pvr_roce_cut_is_icrc_ok(&cut));
+		merged.data[bth - merged.data + (ptrdiff_t)bytes - 1] ^= 1;
+		assert_false(pvr_roce_cut_is_icrc_ok(&cut));
+		/* Another place in the frame: another ID. */
+		merged.data[bth - merged.data + (ptrdiff_t)bytes - 1] ^= 1;
+		cut.index++;
+		assert_int_equal(pvr_roce_cut_is_icrc_ok(&cut), row->net == PVR_ROCE_IPV6);
+		cut.index--;
+	}
+	assert_null(pvr_roce_cut_peek(&cut, &bytes));
+}
+
+TEST_PLAIN(test_icrc_of_a_packet_that_ends_in_its_header)
+{
+	static struct merged merged;
+	struct pvr_roce_cut cut;
+
+	merge(&merged, &kinds[0]);
+	for (size_t bytes = 1; bytes < 16; bytes++) {
+		assert_true(pvr_roce_cut_begin(&cut, merged.data, merged.headers + bytes, MTU));
+		assert_false(pvr_roce_cut_is_icrc_ok(&cut));
+	}
 }
 
 /* The sum over pseudo header and payload is then right with the complement of the whole. */

@@ -59,12 +59,10 @@ void pvr_eth_answers_drop(struct pvr_eth_rq *rq, uint32_t psn)
 
 /* ----------------------------------------------------------------------------- packets */
 
-static struct pvr_roce_frame data_frame(const struct pvr_eth_turn *turn)
+static struct pvr_roce_frame data_frame(const struct pvr_eth_turn *turn, bool ends)
 {
 	const struct pvr_eth_answer *answer = turn->answer;
 	uint32_t mtu = pvr_eth_mtu(turn->rq->qp);
-	uint64_t left = answer->length - answer->done;
-	bool ends = left <= mtu;
 
 	return (struct pvr_roce_frame){
 		.opcode = (uint8_t)pvr_roce_opcode_of(PVR_ROCE_RC, PVR_ROCE_READ_RESPONSE,
@@ -72,21 +70,39 @@ static struct pvr_roce_frame data_frame(const struct pvr_eth_turn *turn)
 		.psn = pvr_eth_psn_add(answer->psn, (uint32_t)(answer->done / mtu)),
 		.syndrome = PVR_ETH_ACK,
 		.msn = turn->rq->msn,
-		.payload_bytes = ends ? (uint32_t)left : mtu,
+		.payload_bytes = ends ? (uint32_t)(answer->length - answer->done) : mtu,
 	};
+}
+
+/* Sends a packet of data. @frame: the last one, and set; @is_middle: whether it has no AETH */
+static enum pvr_eth_sent send_packet(struct pvr_eth_turn *turn, const struct pvr_sg *from,
+				     struct pvr_roce_frame *frame, bool *is_middle)
+{
+	const struct pvr_eth_answer *answer = turn->answer;
+	struct pvr_qp *qp = turn->rq->qp;
+	bool ends = answer->length - answer->done <= pvr_eth_mtu(qp);
+
+	if (*is_middle && !ends) {
+		frame->psn = pvr_eth_psn_add(frame->psn, 1);
+		return pvr_eth_send_next(qp->adapter, frame, from, answer->done);
+	}
+	*frame = data_frame(turn, ends);
+	*is_middle = answer->done && !ends;
+	pvr_eth_address(frame, qp);
+	return pvr_eth_send(qp->adapter, frame, from, answer->done);
 }
 
 static int send_data(struct pvr_inbound *in, const struct pvr_sg *from)
 {
 	struct pvr_eth_turn *turn = (struct pvr_eth_turn *)in;
 	struct pvr_eth_answer *answer = turn->answer;
+	struct pvr_roce_frame frame PVR_UNINITIALIZED;
+	bool is_middle = false;
 
+	if (!pvr_gid_get(turn->rq->qp->adapter, turn->rq->qp->attr.ah_attr.sgid_index))
+		return 0;
 	do {
-		struct pvr_roce_frame frame = data_frame(turn);
-
-		if (!pvr_eth_address(&frame, turn->rq->qp))
-			return 0;
-		switch (pvr_eth_send(turn->rq->qp->adapter, &frame, from, answer->done)) {
+		switch (send_packet(turn, from, &frame, &is_middle)) {
 		case PVR_ETH_FAULT:
 			return -EFAULT;
 		case PVR_ETH_FULL:

@@ -139,6 +139,14 @@ struct pvr_eth_peer {
 	uint64_t messages, bytes; /* sent; read by others */
 };
 
+/* Where a packet goes: its headers, of which the first @shared are left out in @at. */
+struct pvr_eth_place {
+	uint8_t header[PVR_ROCE_HEADER_MAX];
+	size_t headers, shared;
+	size_t udp; /* bytes of the headers up to UDP's */
+	uint8_t *at;
+};
+
 /*
  * Frames that are gathered until the end of a quantum or of an input batch, so that a system
  * call sends several. If the segment has no room, they stay until it has.
@@ -147,6 +155,7 @@ struct pvr_eth_tx {
 	unsigned int first, count; /* of @frames: the first that is not sent, and their end */
 	size_t used; /* bytes of @buf */
 	unsigned int packets; /* of the last frame, which takes more; 0: it does not */
+	struct pvr_eth_place place; /* of the last packet */
 	struct pvr_port_frame frames[PVR_ETH_TX_FRAMES];
 	uint8_t buf[PVR_ETH_TX_BYTES];
 };
@@ -287,6 +296,12 @@ enum pvr_eth_sent {
  */
 enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 			       const struct pvr_sg *sg, uint64_t offset);
+/*
+ * Send a packet that differs from the last one by PSN and A at most, and has no headers behind the
+ * BTH. The last one was sent with the same @frame, and the lock is held since then.
+ */
+enum pvr_eth_sent pvr_eth_send_next(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
+				    const struct pvr_sg *sg, uint64_t offset);
 /*
  * Give the gathered frames to the port. If it has no room for all, a timer gives it the others.
  * Context: the adapter's lock is held. Return: whether no frame is left.

@@ -256,11 +256,8 @@ static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *
 }
 
 static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
-		    const struct pvr_eth_packet *packet, const uint8_t *data, size_t bytes)
+		    const struct pvr_eth_packet *packet)
 {
-	if (qp && pvr_captures(qp->adapter))
-		pvr_capture_frame(qp->adapter, false, data, bytes, packet->frame,
-				  (size_t)(packet->payload - data));
 	if (qp && (packet->frame->traffic_class & PVR_ROCE_ECN) == PVR_ROCE_CE &&
 	    packet->op->kind != PVR_ROCE_CONGESTION)
 		pvr_eth_marked(qp);
@@ -274,69 +271,145 @@ static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 		pvr_eth_request(batch, qp, packet);
 }
 
+/* The last packet of a frame: the next one may have the same headers. */
+struct cut_packet {
+	struct pvr_roce_frame frame;
+	const struct pvr_roce_opcode *op;
+	struct pvr_qp *qp; /* it was delivered to; NULL: none */
+	uint8_t bth[PVR_ROCE_BTH_COMMON];
+	size_t bytes, payload; /* of the UDP payload; offset of the payload in the packet */
+};
+
 static enum verdict input_to_adapter(struct pvr_port *port, struct pvr_eth_batch *batch,
 				     const struct pvr_eth_packet *packet, const uint8_t *data,
-				     size_t end)
+				     size_t end, struct pvr_qp **qp)
 {
 	const struct pvr_roce_frame *frame = packet->frame;
 	struct pvr_eth_adapter *wire = adapter_of(port, frame->dst_mac);
-	struct pvr_qp *qp;
 
 	if (!wire)
 		return UNKNOWN;
 	enter(batch, wire);
-	if (!is_acceptable(wire, frame, &qp))
+	if (!is_acceptable(wire, frame, qp))
 		return UNKNOWN;
 	if (pvr_roce_check_icrc(data, end) != PVR_ROCE_OK)
 		return BAD_ICRC;
-	deliver(batch, qp, packet, data, end + PVR_ROCE_ICRC_BYTES);
+	if (*qp && pvr_captures(wire->adapter))
+		pvr_capture_frame(wire->adapter, false, data, end + PVR_ROCE_ICRC_BYTES, frame,
+				  (size_t)(packet->payload - data));
+	deliver(batch, *qp, packet);
 	return TAKEN;
 }
 
-static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_t *data,
-		      size_t bytes)
+static void count_verdict(struct pvr_port *port, enum verdict verdict)
 {
-	struct pvr_roce_frame frame;
-	enum pvr_roce_drop drop;
-	struct pvr_eth_packet packet = { .frame = &frame };
-	enum verdict verdict;
-	size_t payload, end;
-
-	pvr_eth_count(&port->stats.rx_frames, 1);
-	drop = pvr_roce_parse(data, bytes, &frame, &payload, &end);
-	if (drop == PVR_ROCE_DROP_TYPE || (drop == PVR_ROCE_OK && frame.net == PVR_ROCE_V1)) {
-		pvr_eth_count(&port->stats.rx_other, 1);
-		return;
-	}
-	if (drop != PVR_ROCE_OK || frame.payload_bytes > PVR_ROCE_PAYLOAD_MAX) {
-		pvr_eth_count(&port->stats.rx_malformed, 1);
-		return;
-	}
-	packet.op = pvr_roce_opcode(frame.opcode);
-	packet.payload = data + payload;
-	verdict = (frame.dst_mac[0] & 1 ? input_to_group : input_to_adapter)(port, batch, &packet,
-									     data, end);
 	if (verdict == UNKNOWN)
 		pvr_eth_count(&port->stats.rx_unknown, 1);
 	else if (verdict == BAD_ICRC)
 		pvr_eth_count(&port->stats.rx_icrc, 1);
 }
 
+/* @last: set to the packet, but for bth and bytes */
+static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_t *data,
+		      size_t bytes, struct cut_packet *last)
+{
+	struct pvr_roce_frame *frame = &last->frame;
+	struct pvr_eth_packet packet = { .frame = frame };
+	struct pvr_qp *qp = NULL;
+	enum pvr_roce_drop drop;
+	enum verdict verdict;
+	size_t payload, end;
+
+	last->qp = NULL;
+	pvr_eth_count(&port->stats.rx_frames, 1);
+	drop = pvr_roce_parse(data, bytes, frame, &payload, &end);
+	if (drop == PVR_ROCE_DROP_TYPE || (drop == PVR_ROCE_OK && frame->net == PVR_ROCE_V1)) {
+		pvr_eth_count(&port->stats.rx_other, 1);
+		return;
+	}
+	if (drop != PVR_ROCE_OK || frame->payload_bytes > PVR_ROCE_PAYLOAD_MAX) {
+		pvr_eth_count(&port->stats.rx_malformed, 1);
+		return;
+	}
+	packet.op = last->op = pvr_roce_opcode(frame->opcode);
+	packet.payload = data + payload;
+	last->payload = payload;
+	if (frame->dst_mac[0] & 1)
+		verdict = input_to_group(port, batch, &packet, data, end);
+	else
+		verdict = input_to_adapter(port, batch, &packet, data, end, &qp);
+	if (verdict == TAKEN)
+		last->qp = qp;
+	count_verdict(port, verdict);
+}
+
+/* --------------------------------------------------------------- frames of several packets */
+
+/*
+ * Whether the next packet has the headers of the last one. Then what was found for that one holds:
+ * the adapter has been locked since.
+ */
+static bool is_alike(const struct cut_packet *last, const uint8_t *bth, size_t bytes)
+{
+	const struct pvr_adapter *adapter = last->qp ? last->qp->adapter : NULL;
+
+	return adapter && bytes == last->bytes && !memcmp(bth, last->bth, sizeof(last->bth)) &&
+	       adapter->link_up && pvr_adapter_dma_ok(adapter) && !pvr_captures(adapter);
+}
+
+static void input_alike(struct pvr_port *port, struct pvr_eth_batch *batch,
+			struct pvr_roce_cut *cut, struct cut_packet *last)
+{
+	const struct pvr_eth_packet packet = {
+		.frame = &last->frame,
+		.op = last->op,
+		.payload = cut->at - cut->headers + last->payload,
+	};
+	enum verdict verdict = BAD_ICRC;
+
+	pvr_eth_count(&port->stats.rx_frames, 1);
+	pvr_roce_parse_next(cut->at, &last->frame);
+	if (pvr_roce_cut_is_icrc_ok(cut)) {
+		deliver(batch, last->qp, &packet);
+		verdict = TAKEN;
+	}
+	count_verdict(port, verdict);
+	pvr_roce_cut_skip(cut);
+}
+
+static void input_cut(struct pvr_port *port, struct pvr_eth_batch *batch, struct pvr_roce_cut *cut)
+{
+	struct cut_packet last PVR_UNINITIALIZED;
+	uint8_t *packet, bth[PVR_ROCE_BTH_COMMON];
+	const uint8_t *next;
+	size_t bytes, whole;
+
+	last.qp = NULL;
+	while ((next = pvr_roce_cut_peek(cut, &bytes))) {
+		if (is_alike(&last, next, bytes)) {
+			input_alike(port, batch, cut, &last);
+			continue;
+		}
+		/* A short packet is overwritten by the headers of the next one. */
+		memcpy(bth, next, bytes < sizeof(bth) ? bytes : sizeof(bth));
+		packet = pvr_roce_cut_next(cut, &whole);
+		input_one(port, batch, packet, whole, &last);
+		memcpy(last.bth, bth, sizeof(bth));
+		last.bytes = bytes;
+	}
+}
+
 /* A frame of several packets is cut, in its own memory. */
 static void input_frame(struct pvr_port *port, struct pvr_eth_batch *batch,
 			const struct pvr_port_frame *frame)
 {
+	struct cut_packet last PVR_UNINITIALIZED;
 	struct pvr_roce_cut cut;
-	uint8_t *packet;
-	size_t bytes;
 
-	if (!frame->segment ||
-	    !pvr_roce_cut_begin(&cut, frame->data, frame->bytes, frame->segment)) {
-		input_one(port, batch, frame->data, frame->bytes);
-		return;
-	}
-	while ((packet = pvr_roce_cut_next(&cut, &bytes)))
-		input_one(port, batch, packet, bytes);
+	if (frame->segment && pvr_roce_cut_begin(&cut, frame->data, frame->bytes, frame->segment))
+		input_cut(port, batch, &cut);
+	else
+		input_one(port, batch, frame->data, frame->bytes, &last);
 }
 
 unsigned int pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames,

@@ -230,38 +230,71 @@ static void measure(struct pvr_eth_sq *sq)
 	sq->timed_at = pvr_now(sq->qp->adapter->engine);
 }
 
+/* The last packet that was sent. */
+struct last_packet {
+	struct pvr_roce_frame frame;
+	bool is_middle; /* of a SEND or WRITE: the next one of its message may be like it */
+};
+
+/* Packet @i of a SEND or WRITE, of which @left are not sent. */
+static enum pvr_eth_sent send_data(struct pvr_eth_sq *sq, const struct message *message, uint32_t i,
+				   uint32_t left, bool ask, struct last_packet *last)
+{
+	uint64_t offset = (uint64_t)i * pvr_eth_mtu(sq->qp);
+	struct pvr_adapter *adapter = sq->qp->adapter;
+	bool is_middle = i && left > 1, is_alike = is_middle && last->is_middle;
+
+	if (!is_alike) {
+		memset(&last->frame, 0, sizeof(last->frame));
+		fill_packet(&last->frame, sq->qp, message, i);
+		last->is_middle = is_middle;
+	}
+	last->frame.psn = sq->next;
+	last->frame.ack_request = ask || left == 1 || room(sq) == 1 ||
+				  sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
+	if (last->frame.ack_request)
+		measure(sq);
+	if (is_alike)
+		return pvr_eth_send_next(adapter, &last->frame, message->sg, offset);
+	if (pvr_eth_address(&last->frame, sq->qp))
+		return pvr_eth_send(adapter, &last->frame, message->sg, offset);
+	last->is_middle = false;
+	return PVR_ETH_SENT; /* its source GID is gone: as if lost */
+}
+
+/* A part of a READ from packet @i on, or an atomic. */
+static enum pvr_eth_sent send_request(struct pvr_eth_sq *sq, const struct message *message,
+				      uint32_t i, uint32_t psns)
+{
+	struct pvr_roce_frame frame = { .psn = sq->next, .ack_request = true };
+
+	if (message->op->kind == PVR_OP_READ)
+		fill_read(&frame, sq->qp, message, i, psns);
+	else
+		fill_atomic(&frame, message);
+	measure(sq);
+	if (!pvr_eth_address(&frame, sq->qp))
+		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
+	return pvr_eth_send(sq->qp->adapter, &frame, NULL, 0);
+}
+
 /*
  * Sends a packet of the message that has @next. @ask: for an ACK; @psns: set to those that it
  * covers.
  */
 static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *message, bool ask,
-				  uint32_t *psns)
+				  uint32_t *psns, struct last_packet *last)
 {
 	uint32_t i = pvr_eth_distance(message->psn, sq->next), left = message->psns - i;
-	struct pvr_roce_frame frame = { .psn = sq->next };
-	const struct pvr_sg *payload = NULL;
-	struct pvr_qp *qp = sq->qp;
 
 	*psns = 1;
 	if (message->op->kind == PVR_OP_READ) {
 		*psns = PVR_ETH_READ_PACKETS - i % PVR_ETH_READ_PACKETS;
 		*psns = left < *psns ? left : *psns;
-		fill_read(&frame, qp, message, i, *psns);
-		frame.ack_request = true;
-	} else if (message->op->kind == PVR_OP_ATOMIC) {
-		fill_atomic(&frame, message);
-		frame.ack_request = true;
-	} else {
-		fill_packet(&frame, qp, message, i);
-		payload = message->sg;
-		frame.ack_request = ask || left == 1 || room(sq) == 1 ||
-				    sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
+	} else if (message->op->kind != PVR_OP_ATOMIC) {
+		return send_data(sq, message, i, left, ask, last);
 	}
-	if (frame.ack_request)
-		measure(sq);
-	if (!pvr_eth_address(&frame, qp))
-		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
-	return pvr_eth_send(qp->adapter, &frame, payload, (uint64_t)i * pvr_eth_mtu(qp));
+	return send_request(sq, message, i, *psns);
 }
 
 /* ------------------------------------------------------------------------- reliable, RC */
@@ -296,11 +329,13 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 				    struct burst *burst)
 {
 	uint32_t end = pvr_eth_psn_add(message->psn, message->psns), psns;
+	struct last_packet last PVR_UNINITIALIZED;
 
+	last.is_middle = false;
 	while (sq->next != end) {
 		if (!room(sq) || must_wait(sq, message))
 			return wait_for_acks(sq);
-		switch (send_one(sq, message, false, &psns)) {
+		switch (send_one(sq, message, false, &psns, &last)) {
 		case PVR_ETH_FULL:
 			return wait_for_room(sq);
 		case PVR_ETH_FAULT:
@@ -572,6 +607,7 @@ void pvr_eth_probe(struct pvr_eth_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
+	struct last_packet last PVR_UNINITIALIZED;
 	uint32_t next = sq->next, i, psns;
 	struct message message;
 
@@ -583,7 +619,8 @@ void pvr_eth_probe(struct pvr_eth_sq *sq)
 	if (message.op->kind == PVR_OP_READ)
 		sq->next = pvr_eth_distance(message.psn, sq->una) < message.psns ? sq->una
 										 : message.psn;
-	send_one(sq, &message, true, &psns);
+	last.is_middle = false;
+	send_one(sq, &message, true, &psns, &last);
 	pvr_eth_flush(sq->qp->adapter->wire);
 	sq->next = next;
 }

@@ -380,7 +380,7 @@ static void done(struct pvr_eth_batch *batch, const struct pvr_eth_fragment *fra
 static void execute(struct pvr_eth_batch *batch, struct pvr_eth_rq *rq,
 		    const struct pvr_eth_packet *packet)
 {
-	struct pvr_eth_fragment fragment;
+	struct pvr_eth_fragment fragment PVR_UNINITIALIZED;
 	struct pvr_qp *qp = rq->qp;
 	struct pvr_syndrome answer;
 	const char *why;

@@ -4,10 +4,14 @@
 
 #include <string.h>
 
+#include "core/sg.h"
 #include "rdma/capture.h"
+#include "roce/crc.h"
 #include "roce/gso.h"
 
 #define HOP_LIMIT_DEFAULT 64
+/* Runs of guest memory that are looked up at once; a packet of scattered pages has two. */
+#define RUNS 4
 #define FRAME_MAX (PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX)
 
 bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp)
@@ -124,81 +128,146 @@ static void begin(struct pvr_eth_tx *tx, size_t headers, size_t bytes, bool gso)
 
 /* ------------------------------------------------------------------------------ a packet */
 
-/* Where a packet goes: its headers, of which the first @shared are left out in @at. */
-struct place {
-	uint8_t header[PVR_ROCE_HEADER_MAX];
-	size_t headers, shared;
-	size_t udp; /* bytes of the headers up to UDP's */
-	uint8_t *at;
-};
+/* Whether the packet of @place is one more of the last gathered frame. */
+static bool is_shared(const struct pvr_eth_tx *tx, const struct pvr_eth_place *place, size_t bytes)
+{
+	return may_join(tx, bytes) &&
+	       pvr_roce_gso_is_same_flow(tx->frames[tx->count - 1].data, place->header, place->udp);
+}
+
+static void put_headers(struct pvr_eth_tx *tx, size_t shared)
+{
+	struct pvr_eth_place *place = &tx->place;
+
+	place->at = tx->buf + tx->used;
+	place->shared = shared;
+	memcpy(place->at, place->header + shared, place->headers - shared);
+}
 
 /* Builds the headers of @frame: as one more packet of the last gathered frame, or behind it. */
-static void place(struct place *place, struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
+static void place(struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 {
-	size_t bytes;
+	struct pvr_eth_place *place = &tx->place;
+	size_t shared = 0;
 
 	frame->ip_id = (uint16_t)tx->packets;
 	place->headers = pvr_roce_build(place->header, frame);
 	place->udp = pvr_roce_gso_headers(place->header, place->headers);
-	bytes = pvr_roce_frame_bytes(place->headers, frame) - place->udp;
-	place->at = tx->buf + tx->used;
-	place->shared = 0;
-	if (may_join(tx, bytes) &&
-	    pvr_roce_gso_is_same_flow(tx->frames[tx->count - 1].data, place->header, place->udp)) {
-		place->shared = place->udp;
+	if (is_shared(tx, place, pvr_roce_frame_bytes(place->headers, frame) - place->udp)) {
+		shared = place->udp;
 	} else if (frame->ip_id) {
 		frame->ip_id = 0;
 		pvr_roce_build(place->header, frame);
 	}
-	memcpy(place->at, place->header + place->shared, place->headers - place->shared);
+	put_headers(tx, shared);
 }
 
-/* The payload is copied before its ICRC is computed: the guest may write to it meanwhile. */
-static bool fill(const struct place *place, struct pvr_adapter *adapter,
-		 const struct pvr_roce_frame *frame, const struct pvr_sg *sg, uint64_t offset,
-		 size_t *bytes)
+/* The same for pvr_eth_send_next(). Only the first packet of a frame needs IPv4's checksum. */
+static void place_next(struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 {
-	uint8_t *payload = place->at + place->headers - place->shared;
-	struct pvr_sg flat PVR_UNINITIALIZED;
+	const struct pvr_eth_place *last = &tx->place;
+	bool joins = may_join(tx, pvr_roce_frame_bytes(last->headers, frame) - last->udp);
 
-	if (frame->payload_bytes) {
-		pvr_sg_build_flat(&flat, adapter, payload, frame->payload_bytes);
-		if (pvr_sg_copy(&flat, 0, sg, offset, frame->payload_bytes))
-			return false;
+	if (!joins && frame->ip_id) {
+		place(tx, frame);
+		return;
 	}
-	*bytes = place->headers - place->shared +
-		 pvr_roce_finish_at(payload, place->header, place->headers, frame);
+	if (joins)
+		frame->ip_id = (uint16_t)tx->packets;
+	pvr_roce_build_next(tx->place.header, last->headers, frame);
+	put_headers(tx, joins ? last->udp : 0);
+}
+
+/* Copies @bytes of @sg from @offset on. Return: false if guest memory was unplugged. */
+static bool copy_payload(uint8_t *to, const struct pvr_sg *sg, uint64_t offset, uint64_t bytes,
+			 uint32_t *crc)
+{
+	struct iovec runs[RUNS] PVR_UNINITIALIZED;
+	int n, i;
+
+	while (bytes) {
+		n = pvr_sg_iov(sg, offset, bytes, runs, RUNS);
+		if (n <= 0)
+			return false;
+		for (i = 0; i < n; i++) {
+			*crc = pvr_roce_crc_copy(*crc, to, runs[i].iov_base, runs[i].iov_len);
+			to += runs[i].iov_len;
+			offset += runs[i].iov_len;
+			bytes -= runs[i].iov_len;
+		}
+	}
 	return true;
+}
+
+/* The ICRC is that of the copy: the guest may write to its memory meanwhile. */
+static bool fill(const struct pvr_eth_place *place, const struct pvr_roce_frame *frame,
+		 const struct pvr_sg *sg, uint64_t offset, size_t *bytes)
+{
+	uint32_t crc = pvr_roce_crc_headers(place->header, place->headers, frame);
+	uint8_t *payload = place->at + place->headers - place->shared;
+
+	if (!copy_payload(payload, sg, offset, frame->payload_bytes, &crc))
+		return false;
+	*bytes =
+		place->headers - place->shared + pvr_roce_close(payload, crc, frame->payload_bytes);
+	return true;
+}
+
+/* Return: PVR_ETH_SENT if there is room for a packet. */
+static enum pvr_eth_sent make_room(struct pvr_eth_adapter *wire)
+{
+	return has_room(&wire->tx) || pvr_eth_flush(wire) ? PVR_ETH_SENT : PVR_ETH_FULL;
+}
+
+/* Adds the payload of the packet whose headers are placed. */
+static enum pvr_eth_sent add(struct pvr_adapter *adapter, const struct pvr_roce_frame *frame,
+			     const struct pvr_sg *sg, uint64_t offset)
+{
+	struct pvr_eth_adapter *wire = adapter->wire;
+	const struct pvr_eth_place *to = &wire->tx.place;
+	bool captures = pvr_captures(adapter);
+	size_t bytes;
+
+	if (!fill(to, frame, sg, offset, &bytes))
+		return PVR_ETH_FAULT;
+	/* A capture has each packet by itself. */
+	if (captures && pvr_roce_transport(frame->opcode) != PVR_ROCE_UD)
+		pvr_capture_frame(adapter, true, to->at, bytes, frame, to->headers);
+	if (to->shared)
+		join(&wire->tx, bytes);
+	else
+		begin(&wire->tx, to->udp, bytes,
+		      !captures && __atomic_load_n(&wire->port->gso, __ATOMIC_RELAXED));
+	pvr_eth_count(&wire->port->stats.tx_frames, 1);
+	return PVR_ETH_SENT;
 }
 
 enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 			       const struct pvr_sg *sg, uint64_t offset)
 {
 	struct pvr_eth_adapter *wire = adapter->wire;
-	bool captures = pvr_captures(adapter);
-	struct pvr_eth_tx *tx = &wire->tx;
-	struct place to;
-	size_t bytes;
 
 	/* As on a cable that is not plugged in. */
 	if (!adapter->link_up)
 		return PVR_ETH_SENT;
-	if (!has_room(tx) && !pvr_eth_flush(wire))
+	if (make_room(wire) != PVR_ETH_SENT)
 		return PVR_ETH_FULL;
 	complete_header(frame, adapter);
-	if (captures)
-		close_last(tx);
-	place(&to, tx, frame);
-	if (!fill(&to, adapter, frame, sg, offset, &bytes))
-		return PVR_ETH_FAULT;
-	/* A capture has each packet by itself. */
-	if (captures && pvr_roce_transport(frame->opcode) != PVR_ROCE_UD)
-		pvr_capture_frame(adapter, true, to.at, bytes, frame, to.headers);
-	if (to.shared)
-		join(tx, bytes);
-	else
-		begin(tx, to.udp, bytes,
-		      !captures && __atomic_load_n(&wire->port->gso, __ATOMIC_RELAXED));
-	pvr_eth_count(&wire->port->stats.tx_frames, 1);
-	return PVR_ETH_SENT;
+	if (pvr_captures(adapter))
+		close_last(&wire->tx);
+	place(&wire->tx, frame);
+	return add(adapter, frame, sg, offset);
+}
+
+enum pvr_eth_sent pvr_eth_send_next(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
+				    const struct pvr_sg *sg, uint64_t offset)
+{
+	struct pvr_eth_adapter *wire = adapter->wire;
+
+	if (!adapter->link_up || pvr_captures(adapter))
+		return pvr_eth_send(adapter, frame, sg, offset);
+	if (make_room(wire) != PVR_ETH_SENT)
+		return PVR_ETH_FULL;
+	place_next(&wire->tx, frame);
+	return add(adapter, frame, sg, offset);
 }
