@@ -57,6 +57,10 @@ bench-baseline: deps host ## Make the instruction counts of now those that "chec
 bench-vm: host module provider ## Measure two VMs, against Soft-RoCE and TCP: a table, build/bench/vm.json
 	@scripts/bench/vm
 
+.PHONY: bench-guest
+bench-guest: host module provider ## Count what two VMs execute per message, against Soft-RoCE: a table, build/bench/guest.json
+	@scripts/bench/guest
+
 .PHONY: bench-apps
 bench-apps: host module provider ## Measure applications in two VMs, against Soft-RoCE and TCP: build/bench/apps.json
 	@scripts/bench/apps

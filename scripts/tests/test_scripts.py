@@ -11,7 +11,7 @@ import pytest
 from conftest import SCRIPTS
 
 OURS = ["check", "demo", "deps",
-        *(f"bench/{name}" for name in ("apps", "directory", "hosts", "native", "provider", "report", "vm")),
+        *(f"bench/{name}" for name in ("apps", "directory", "guest", "hosts", "native", "provider", "report", "vm")),
         *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider", "user-module", "user-rdma-core")),
          *(f"checks/{name}" for name in ("abi", "analysis", "checkpatch", "fuzz", "instructions", "layers", "names", "prose", "provider",
                                           "same-code", "style")),

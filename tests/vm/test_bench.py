@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench/vm and bench/apps in short: every row is there, with all fields of vm.json and apps.json. Speed is not checked."""
+"""bench/vm, bench/apps and bench/guest in short: every row is there, with all fields of their files. Speed is not checked."""
 
 import json
 import math
@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from bench_lib.apps import apps
+from bench_lib.guest import rows as guest_rows
 from bench_lib.vm import rows
 from vmlab_run import ROOT
 
@@ -44,6 +45,11 @@ def bench(folder):
 @pytest.fixture(scope="module")
 def bench_apps(folder):
     return run("apps", folder / "apps.json", "--rounds", "1")
+
+
+@pytest.fixture(scope="module")
+def bench_guest(folder):
+    return run("guest", folder / "guest.json", "--quick")
 
 
 def test_every_row_is_there_once(bench):
@@ -86,3 +92,10 @@ def test_every_row_of_applications_is_there(bench_apps):
 @pytest.mark.parametrize("of, row", [(of, row) for of in apps.EVERY for row in of.rows], ids=lambda it: it.name)
 def test_row_of_applications_is_complete_and_sane(bench_apps, of, row):
     check_row(bench_apps[1][row.name], row.unit, rows.TCP in of.devices)
+
+
+@pytest.mark.parametrize("case", guest_rows.CASES)
+def test_guests_execute_less_than_with_soft_roce(bench_guest, case):
+    found = {kind: bench_guest[1][f"guest.{kind}.{case}"] for kind in guest_rows.KINDS}
+    assert all(math.isfinite(row["value"]) and row["value"] >= 0 for row in found.values())
+    assert 0 < found["insn"]["ratio"] < 0.5 and 0 < found["kvm_cpu"]["ratio"] < 1

@@ -8,9 +8,9 @@ import re
 from bench_lib import machine
 
 MAKERS = {"native.json": "make bench", "vm.json": "make bench-vm", "hosts.json": "make bench-hosts",
-          "wire.json": "make bench-wire", "directory.json": "make bench-directory"}
+          "guest.json": "make bench-guest", "wire.json": "make bench-wire", "directory.json": "make bench-directory"}
 # Without them the page has less in it. What rows of each are called begins with:
-OPTIONAL = {"hosts.json": ("hosts.",), "wire.json": ("wire.",), "directory.json": ("directory.", "peers.")}
+OPTIONAL = {"guest.json": ("guest.",), "hosts.json": ("hosts.",), "wire.json": ("wire.",), "directory.json": ("directory.", "peers.")}
 FIELDS = {"name", "value", "unit", "peer", "peer_value", "ratio", "min", "max", "runs"}
 
 

@@ -2,8 +2,9 @@
 """Write docs/performance.md, the charts in docs/performance/, and the figures of README.md.
 
 All are written from docs/performance/measured.json. Files of build/bench/ replace the parts of it that they measured:
-native.json (of `make bench`), vm.json and machine.json (of `make bench-vm`), hosts.json (of `make bench-hosts`),
-wire.json (of `make bench-wire`) and directory.json (of `make bench-directory`). docs/performance/notes.md is written by hand: the limit of each row that
+native.json (of `make bench`), vm.json and machine.json (of `make bench-vm`), guest.json (of
+`make bench-guest`), hosts.json (of `make bench-hosts`), wire.json (of `make bench-wire`) and directory.json (of
+`make bench-directory`). docs/performance/notes.md is written by hand: the limit of each row that
 misses its target, and the measurement that shows it.
 """
 
@@ -39,7 +40,7 @@ def main(argv):
 def page_of(figures, notes):
     """Return: the text of performance.md, and its charts. figures: a Measured."""
     drawn = charts.all_charts(figures.parts["native"].rows, figures.parts["vm"].rows)
-    across = page.across(figures, notes)
+    across = [*page.any_hypervisor(figures, notes), *page.across(figures, notes)]
     return page.compose(figures.rows("native"), figures.rows("vm"), across, figures.machine, notes, drawn), drawn
 
 

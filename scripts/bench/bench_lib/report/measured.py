@@ -8,7 +8,7 @@ import json
 from . import inputs
 
 NAME = "measured.json"
-PARTS = ("native", "vm", "hosts", "wire", "directory")
+PARTS = ("native", "vm", "guest", "hosts", "wire", "directory")
 
 
 @dataclasses.dataclass

@@ -12,8 +12,9 @@ TITLE = """\
 HEAD = """\
 `make bench-report` writes this page and the figures of README.md from
 [performance/measured.json](performance/measured.json): the rows of `make bench`, `make bench-vm`,
-`make bench-hosts`, `make bench-wire` and `make bench-directory`. The explanations come from
-[performance/notes.md](performance/notes.md). [testing.md](testing.md) describes the measurements.
+`make bench-guest`, `make bench-hosts`, `make bench-wire` and `make bench-directory`. The
+explanations come from [performance/notes.md](performance/notes.md). [testing.md](testing.md)
+describes the measurements.
 
 Each comparison is from one run on one machine. The competitors take turns, and each figure is the
 median of several runs. Absolute figures hold for this machine only.
@@ -112,6 +113,21 @@ def notes_text(rows, notes):
 
 def picture(chart):
     return f"![{chart.title}](performance/{chart.file})\n"
+
+
+def any_hypervisor(measured, notes):
+    """The section on counts of guests; none if nothing was counted."""
+    rows = measured.rows("guest")
+    if not rows:
+        return
+    main, more = split(rows)
+    yield "## On any hypervisor\n"
+    yield ("What both guests execute for a message of 8 bytes, and the system calls of `pvrdmad` and both QEMUs. These counts "
+           "do not depend on the CPU, and hardly on the hypervisor. "
+           f"Counted on {measured.parts['guest'].date}, in one boot. {score(main)}\n")
+    yield native_table(main)
+    yield native_table(more) if more else ""
+    yield notes_text(rows, notes)
 
 
 def across(measured, notes):

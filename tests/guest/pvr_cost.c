@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * pvr_cost CASE MESSAGES COUNTS FLAG -p PORT [SERVER]
+ *
+ * What a guest executes for each message of 8 bytes: instructions, accesses to devices,
+ * interrupts and halts. COUNTS is the file of tests/bench/qemu_counts.c for this VM. The client
+ * is the requester. It makes the file FLAG.begin before the messages and FLAG.end after them,
+ * and waits until FLAG.begin.seen and FLAG.end.seen exist.
+ *
+ * An empty poll is not work of a message: with more time a program polls more often. So the
+ * instructions of an empty poll are measured before, and the empty polls are counted.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../bench/qemu_counts.h"
+#include "oob.h"
+#include "rdma.h"
+
+#define BYTES 8
+#define DEPTH 512
+#define BATCH 16 /* completions per poll */
+#define EMPTY_POLLS 100000
+#define FLAG_WAIT_US 20000
+
+struct cost_case {
+	const char *name;
+	enum ibv_wr_opcode opcode;
+	uint32_t window; /* requests in flight */
+};
+
+static const struct cost_case cases[] = {
+	{ "write_stream", IBV_WR_RDMA_WRITE, 64 },
+	{ "write_single", IBV_WR_RDMA_WRITE, 1 },
+	{ "send_stream", IBV_WR_SEND, 64 },
+	{ "read_stream", IBV_WR_RDMA_READ, 8 },
+};
+
+struct lab {
+	const struct cost_case *test;
+	uint32_t messages;
+	int counts, oob;
+	struct node node;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	struct place peer;
+	struct ibv_sge sge;
+	struct ibv_send_wr send;
+	struct ibv_recv_wr recv;
+	uint64_t empty_polls;
+};
+
+static struct qemu_counts read_counts(const struct lab *lab)
+{
+	struct qemu_counts all[QEMU_COUNTS_CPUS], sum = {};
+
+	if (pread(lab->counts, all, sizeof(all), 0) != sizeof(all))
+		die("reading the counts of QEMU:");
+	for (int i = 0; i < QEMU_COUNTS_CPUS; i++) {
+		sum.instructions += all[i].instructions;
+		sum.accesses += all[i].accesses;
+		sum.interrupts += all[i].interrupts;
+		sum.halts += all[i].halts;
+	}
+	return sum;
+}
+
+/* Return: completions of the next poll. */
+static uint32_t poll_some(struct lab *lab)
+{
+	struct ibv_wc wc[BATCH];
+	int n = ibv_poll_cq(lab->cq, BATCH, wc);
+
+	if (n < 0)
+		die("ibv_poll_cq: %d", n);
+	lab->empty_polls += !n;
+	for (int i = 0; i < n; i++)
+		if (wc[i].status != IBV_WC_SUCCESS)
+			die("%s: %s", lab->test->name, ibv_wc_status_str(wc[i].status));
+	return (uint32_t)n;
+}
+
+/* Return: instructions of an empty poll. */
+static double empty_poll_cost(struct lab *lab)
+{
+	uint64_t begin, none, polls;
+
+	begin = read_counts(lab).instructions;
+	none = read_counts(lab).instructions;
+	for (int i = 0; i < EMPTY_POLLS; i++)
+		poll_some(lab);
+	polls = read_counts(lab).instructions;
+	lab->empty_polls = 0;
+	return ((double)(polls - none) - (double)(none - begin)) / EMPTY_POLLS;
+}
+
+static void request(struct lab *lab, uint32_t messages)
+{
+	uint32_t posted = 0, completed = 0;
+
+	while (completed < messages) {
+		for (; posted < messages && posted - completed < lab->test->window; posted++)
+			post_send_wr(lab->qp, &lab->send);
+		completed += poll_some(lab);
+	}
+}
+
+static void respond(struct lab *lab, uint32_t messages)
+{
+	uint32_t received = 0, n;
+
+	while (lab->test->opcode == IBV_WR_SEND && received < messages) {
+		n = poll_some(lab);
+		received += n;
+		while (n--)
+			post_recv_wr(lab->qp, &lab->recv);
+	}
+}
+
+static void raise_flag(const char *flag, const char *name)
+{
+	char path[512];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s.%s", flag, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		die("%s:", path);
+	close(fd);
+	snprintf(path, sizeof(path), "%s.%s.seen", flag, name);
+	while (access(path, F_OK))
+		usleep(FLAG_WAIT_US);
+}
+
+static void meet(struct lab *lab)
+{
+	char mine = 0, theirs;
+
+	oob_exchange(lab->oob, &mine, &theirs, 1);
+}
+
+/* Made once: a program that makes them for each message has instructions of its own. */
+static void make_requests(struct lab *lab)
+{
+	lab->sge = (struct ibv_sge){ .addr = (uintptr_t)lab->mr->addr,
+				     .length = BYTES,
+				     .lkey = lab->mr->lkey };
+	lab->recv = (struct ibv_recv_wr){ .sg_list = &lab->sge, .num_sge = 1 };
+	lab->send = (struct ibv_send_wr){
+		.opcode = lab->test->opcode,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &lab->sge,
+		.num_sge = 1,
+		.wr.rdma = { .remote_addr = lab->peer.memory, .rkey = lab->peer.rkey },
+	};
+}
+
+static void connect_qp(struct lab *lab)
+{
+	struct place mine;
+
+	node_open(&lab->node);
+	lab->mr = mr_create(&lab->node, 4096,
+			    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				    IBV_ACCESS_REMOTE_READ);
+	lab->cq = MUST_HAVE(ibv_create_cq(lab->node.ctx, 2 * DEPTH, NULL, NULL, 0));
+	lab->qp = qp_create_rc(&lab->node, lab->cq, DEPTH);
+	mine = (struct place){ .address = qp_address(&lab->node, lab->qp),
+			       .memory = (uintptr_t)lab->mr->addr,
+			       .rkey = lab->mr->rkey };
+	oob_exchange(lab->oob, &mine, &lab->peer, sizeof(mine));
+	make_requests(lab);
+	for (int i = 0; i < DEPTH; i++)
+		post_recv_wr(lab->qp, &lab->recv);
+	qp_connect(&lab->node, lab->qp, &lab->peer.address);
+	meet(lab);
+}
+
+/* The messages, and what they took. A warm-up of a tenth comes before. */
+static void run(struct lab *lab, const char *flag, bool client)
+{
+	void (*work)(struct lab *, uint32_t) = client ? request : respond;
+	double empty = empty_poll_cost(lab);
+	struct qemu_counts begin, end;
+
+	work(lab, lab->messages / 10);
+	if (client)
+		raise_flag(flag, "begin");
+	meet(lab);
+	lab->empty_polls = 0;
+	begin = read_counts(lab);
+	work(lab, lab->messages);
+	if (!client)
+		meet(lab);
+	end = read_counts(lab);
+	if (client) {
+		meet(lab);
+		raise_flag(flag, "end");
+	}
+	printf("cost messages=%" PRIu32 " instructions=%.1f accesses=%" PRIu64
+	       " interrupts=%" PRIu64 " halts=%" PRIu64 " empty_polls=%" PRIu64
+	       " empty_poll_instructions=%.1f\n",
+	       lab->messages,
+	       (double)(end.instructions - begin.instructions) - empty * (double)lab->empty_polls,
+	       end.accesses - begin.accesses, end.interrupts - begin.interrupts,
+	       end.halts - begin.halts, lab->empty_polls, empty);
+	fflush(stdout);
+}
+
+static const struct cost_case *find_case(const char *name)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(cases[i].name, name))
+			return &cases[i];
+	die("no case is called %s", name);
+}
+
+int main(int argc, char **argv)
+{
+	struct lab lab = {};
+
+	if (argc < 7 || argc > 8 || strcmp(argv[5], "-p") != 0)
+		die("usage: pvr_cost CASE MESSAGES COUNTS FLAG -p PORT [SERVER]");
+	lab.test = find_case(argv[1]);
+	lab.messages = (uint32_t)strtoul(argv[2], NULL, 10);
+	lab.counts = open(argv[3], O_RDONLY | O_CLOEXEC);
+	if (lab.counts < 0)
+		die("%s:", argv[3]);
+	lab.oob = oob_open(argv[7], argv[6]);
+	connect_qp(&lab);
+	run(&lab, argv[4], argc == 8);
+	MUST(ibv_destroy_qp(lab.qp));
+	MUST(ibv_destroy_cq(lab.cq));
+	mr_destroy(lab.mr);
+	node_close(&lab.node);
+	return 0;
+}
