@@ -441,6 +441,29 @@ int pvr_adapter_load_finish(struct pvr_adapter *adapter);
 /* Get the reason for the last refusal, a line with record and field; "": there was none. */
 void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size);
 
+/*
+ * DOC: log of dirty pages
+ *
+ * - While it is on, the adapter records the pages of guest RAM that it writes.
+ * - A page that is written after a report is in the next one. A stopped adapter writes no page, so
+ *   a report that follows the stop is the last one.
+ * - RAM that is mapped later is in the log; RAM that is unmapped leaves it. A reset does not end
+ *   the log.
+ * - RDMA NICs do not write to guest RAM meanwhile: received payload is copied.
+ */
+
+/* Begin with no page. Return: 0, -EALREADY or -ENOMEM: there is none. */
+int pvr_adapter_start_dirty_log(struct pvr_adapter *adapter);
+void pvr_adapter_stop_dirty_log(struct pvr_adapter *adapter);
+bool pvr_adapter_has_dirty_log(struct pvr_adapter *adapter);
+/*
+ * Move the pages of [@gpa, @gpa + @len) from the log to @bitmap: one bit per 4 KiB from bit 0 on,
+ * of which the caller has cleared all. 1 GiB takes less than a millisecond. Return: 0, -EINVAL (no
+ * whole pages, or they wrap) or -ENOENT (the log is off).
+ */
+int pvr_adapter_take_dirty_log(struct pvr_adapter *adapter, uint64_t gpa, uint64_t len,
+			       uint64_t *bitmap);
+
 /* Set the link state. A change causes event PORT_ACTIVE or PORT_ERR. Initially up. */
 void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up);
 

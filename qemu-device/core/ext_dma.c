@@ -2,12 +2,19 @@
 /* Guest memory that an RDMA NIC may read or write at this moment. */
 #include "core/ext_dma.h"
 
+#include "core/dirty.h"
+
 /* Time without zero copy after a guest has broken a connection. */
 #define PENALTY_NS 60000000000ull
 
 bool pvr_ext_dma_is_allowed(const struct pvr_adapter *adapter)
 {
 	return pvr_now(adapter->engine) >= adapter->nic_not_before;
+}
+
+bool pvr_ext_dma_may_write(const struct pvr_adapter *adapter)
+{
+	return !pvr_dirty_is_on(adapter) && pvr_ext_dma_is_allowed(adapter);
 }
 
 /* ------------------------------------------------------------ beginning, ending */
@@ -178,6 +185,11 @@ static bool is_of_request(const struct match *match, const struct pvr_ext_dma *u
 	return use->qp == match->qp && use->kind == PVR_EXT_DMA_REQ_SRC && use->psn == match->psn;
 }
 
+static bool is_write(const struct match *match, const struct pvr_ext_dma *use)
+{
+	return use->kind == PVR_EXT_DMA_RESP_DST || use->kind == PVR_EXT_DMA_REQ_DST;
+}
+
 void pvr_ext_dma_revoke_mr(const struct pvr_mr *mr)
 {
 	revoke(mr->pd->uc->adapter, &(struct match){ .mr = mr, .is = is_of_mr });
@@ -195,6 +207,11 @@ void pvr_ext_dma_revoke_dst(const struct pvr_qp *qp, const struct pvr_ext_dma *b
 	 * before the other connection detects it.
 	 */
 	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = rdma_read_is_busy });
+}
+
+void pvr_ext_dma_revoke_writes(struct pvr_adapter *adapter)
+{
+	end_matching(adapter, &(struct match){ .is = is_write });
 }
 
 void pvr_ext_dma_revoke_all(struct pvr_adapter *adapter)

@@ -56,6 +56,8 @@ struct pvr_ext_dma {
  * Return: false if the guest has broken a connection lately. The adapter's lock is held.
  */
 bool pvr_ext_dma_is_allowed(const struct pvr_adapter *adapter);
+/* The same for writes to guest memory, which the log of dirty pages would not see. */
+bool pvr_ext_dma_may_write(const struct pvr_adapter *adapter);
 /*
  * Begin an external DMA of bytes [@offset, @offset + @len) of @sg. @use: qp, psn, kind
  * and stop are set. The adapter's lock is held. Return: false if the bytes lie in more
@@ -77,6 +79,8 @@ void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp);
  * by @but's connection.
  */
 void pvr_ext_dma_revoke_dst(const struct pvr_qp *qp, const struct pvr_ext_dma *but);
+/* Revoke those that write to memory of the adapter, without a penalty: not the guest caused it. */
+void pvr_ext_dma_revoke_writes(struct pvr_adapter *adapter);
 /* Revoke those of all memory of the adapter. */
 void pvr_ext_dma_revoke_all(struct pvr_adapter *adapter);
 /*

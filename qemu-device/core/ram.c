@@ -13,8 +13,49 @@ void pvr_ram_init(struct pvr_ram *ram)
 	*ram = (struct pvr_ram){ 0 };
 }
 
+static int alloc_dirty(struct pvr_ram_region *region)
+{
+	const uint64_t bits = 8 * sizeof(*region->dirty);
+	uint64_t pages = (region->size - 1) / PVR_PAGE_SIZE + 1;
+
+	region->dirty = calloc((pages - 1) / bits + 1, sizeof(*region->dirty));
+	return region->dirty ? 0 : -ENOMEM;
+}
+
+static void free_dirty(struct pvr_ram_region *region)
+{
+	free(region->dirty);
+	region->dirty = NULL;
+}
+
+int pvr_ram_start_dirty(struct pvr_ram *ram)
+{
+	unsigned int i;
+
+	if (ram->dirty_on)
+		return -EALREADY;
+	ram->dirty_on = true;
+	for (i = 0; i < ram->count; i++) {
+		if (!alloc_dirty(&ram->region[i]))
+			continue;
+		pvr_ram_stop_dirty(ram);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void pvr_ram_stop_dirty(struct pvr_ram *ram)
+{
+	unsigned int i;
+
+	ram->dirty_on = false;
+	for (i = 0; i < ram->count; i++)
+		free_dirty(&ram->region[i]);
+}
+
 void pvr_ram_exit(struct pvr_ram *ram)
 {
+	pvr_ram_stop_dirty(ram);
 	free(ram->region);
 	pvr_ram_init(ram);
 }
@@ -38,6 +79,7 @@ static unsigned int ram_find(const struct pvr_ram *ram, uint64_t gpa)
 
 int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable)
 {
+	struct pvr_ram_region new = { .gpa = gpa, .size = size, .va = va, .writable = writable };
 	struct pvr_ram_region *region;
 	unsigned int at;
 
@@ -52,9 +94,10 @@ int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool
 	if (!region)
 		return -ENOMEM;
 	ram->region = region;
+	if (ram->dirty_on && alloc_dirty(&new))
+		return -ENOMEM;
 	memmove(&region[at + 1], &region[at], (ram->count - at) * sizeof(*region));
-	region[at] =
-		(struct pvr_ram_region){ .gpa = gpa, .size = size, .va = va, .writable = writable };
+	region[at] = new;
 	ram->count++;
 	ram->last = at;
 	return 0;
@@ -76,6 +119,7 @@ int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram
 
 	if (at < 0)
 		return at;
+	free_dirty(&ram->region[at]);
 	*region = ram->region[at];
 	ram->count--;
 	memmove(&ram->region[at], &ram->region[at + 1],

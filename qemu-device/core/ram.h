@@ -14,12 +14,15 @@ struct pvr_ram_region {
 	uint8_t *va;
 	bool writable;
 	bool persistent; /* see pvr_adapter_persist_ram() */
+	uint64_t *dirty; /* a bit per page; NULL while the log is off, see core/dirty.h */
 };
 
 struct pvr_ram {
 	struct pvr_ram_region *region; /* sorted by gpa, disjoint */
 	unsigned int count;
 	unsigned int last; /* index of the region that was found last */
+	bool dirty_on;
+	unsigned int dirty_last; /* index of the region that was marked last */
 };
 
 void pvr_ram_init(struct pvr_ram *ram);
@@ -29,6 +32,10 @@ void pvr_ram_exit(struct pvr_ram *ram);
 int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable);
 /* Remove the region of exactly @gpa and @size to *region. Return: 0 or -ENOENT. */
 int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region);
+
+/* All regions get an empty log, also those that are added later. Return: 0, -EALREADY or -ENOMEM. */
+int pvr_ram_start_dirty(struct pvr_ram *ram);
+void pvr_ram_stop_dirty(struct pvr_ram *ram);
 
 /* The region of exactly @gpa and @size becomes persistent. Return: 0 or -ENOENT. */
 int pvr_ram_persist(struct pvr_ram *ram, uint64_t gpa, uint64_t size);

@@ -258,7 +258,7 @@ static pvr_noinline int copy_cold(const struct pvr_copy *copy, const struct pvr_
 	return 0;
 }
 
-int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+static int copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len)
 {
 	const struct pvr_copy *copy = &to->adapter->engine->copy;
@@ -287,6 +287,31 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 	return 0;
 }
 
+void pvr_sg_mark(const struct pvr_sg *sg, uint64_t offset, uint64_t len)
+{
+	struct sg_cursor cursor;
+	uint8_t *run;
+	uint64_t n;
+
+	for (cursor_init(&cursor, sg, offset); len; len -= n) {
+		run = cursor_run(&cursor, len, &n);
+		if (!run)
+			return;
+		pvr_dirty_mark(sg->adapter, run, n);
+		cursor_move(&cursor, n);
+	}
+}
+
+int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		     uint64_t from_offset, uint64_t len)
+{
+	int err = copy_runs(to, to_offset, from, from_offset, len);
+
+	if (pvr_dirty_is_on(to->adapter))
+		pvr_sg_mark(to, to_offset, len);
+	return err;
+}
+
 void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		      uint64_t from_offset, uint64_t len)
 {
@@ -307,6 +332,7 @@ int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
 		if (!dst)
 			return -EFAULT;
 		memcpy(dst, src, n);
+		pvr_dirty(to->adapter, dst, n);
 		cursor_move(&cursor, n);
 	}
 	return 0;

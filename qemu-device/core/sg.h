@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "core/compiler.h"
+#include "core/dirty.h"
 #include "core/mr.h"
 
 /* A checked list: every entry lies in a region that permits the access. */
@@ -116,7 +117,13 @@ static inline void pvr_move_short(void *to, const void *from, uint64_t len)
 	memcpy(to + len - sizeof(last), &last, sizeof(last));
 }
 
-/* pvr_sg_copy() of two flat lists. */
+/*
+ * While the log of dirty pages is on: mark @len bytes from @offset on, as far as they have
+ * memory.
+ */
+void pvr_sg_mark(const struct pvr_sg *sg, uint64_t offset, uint64_t len);
+
+/* pvr_sg_copy() of two flat lists, without a mark. */
 void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		      uint64_t from_offset, uint64_t len);
 /* pvr_sg_copy() of lists that are not both flat, run by run. */
@@ -136,6 +143,7 @@ static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 		pvr_move_short(to->flat + to_offset, from->flat + from_offset, len);
 	else
 		pvr_sg_copy_flat(to, to_offset, from, from_offset, len);
+	pvr_dirty(to->adapter, to->flat + to_offset, len);
 	return 0;
 }
 
@@ -144,13 +152,13 @@ int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len);
 
 /*
  * Get the runs of @len bytes from @offset on, at most @max runs. Return: the number of
- * runs, or -EFAULT if guest memory was removed.
+ * runs, or -EFAULT if guest memory was removed. After a store to them, call pvr_sg_mark().
  */
 int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max);
 
 /*
  * Return: the address of the 8 bytes of a list with one entry of 8 bytes, aligned to 8;
- * NULL if guest memory was removed.
+ * NULL if guest memory was removed. After a store to it, call pvr_dirty().
  */
 uint64_t *pvr_sg_word(const struct pvr_sg *sg);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "core/dirty.h"
 
 static uint32_t round_up_pow2(uint32_t n)
 {
@@ -80,13 +81,17 @@ int pvr_wq_move_begin(const struct pvr_wq *from, struct pvr_ring_move *move)
 }
 
 /* By a local buffer: the guest may have given both queues the same pages. */
-static void copy_recv(const struct pvr_wq *from, struct pvr_ring_move *move, struct pvr_wq *to)
+static void copy_recv(struct pvr_adapter *adapter, const struct pvr_wq *from,
+		      struct pvr_ring_move *move, struct pvr_wq *to)
 {
 	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) + from->max_sge * sizeof(struct pvrdma_sge);
 	struct pvr_recv_wqe wqe PVR_UNINITIALIZED;
+	void *to_shm;
 
 	pvr_copy_once(&wqe, pvr_wq_element(from, (uint32_t)move->first + move->copied), len);
-	memcpy(pvr_wq_element(to, move->copied++), &wqe, len);
+	to_shm = pvr_wq_element(to, move->copied++);
+	memcpy(to_shm, &wqe, len);
+	pvr_dirty(adapter, to_shm, len);
 }
 
 int pvr_wq_move_run(struct pvr_adapter *adapter, const struct pvr_wq *from,
@@ -100,11 +105,12 @@ int pvr_wq_move_run(struct pvr_adapter *adapter, const struct pvr_wq *from,
 	while (move->copied < move->n) {
 		if (!pvr_job_may_go_on(adapter))
 			return -EINPROGRESS;
-		copy_recv(from, move, to);
+		copy_recv(adapter, from, move, to);
 		pvr_job_spend(adapter, 1 + PVR_WORK_COPY * from->stride / PVR_PAGE_SIZE);
 	}
 	to->head = consumed;
 	__atomic_store_n(&to->shm->cons_head, consumed, __ATOMIC_RELAXED);
 	__atomic_store_n(&to->shm->prod_tail, move->n, __ATOMIC_RELEASE);
+	pvr_dirty(adapter, to->shm, sizeof(*to->shm));
 	return 0;
 }

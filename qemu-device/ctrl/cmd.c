@@ -18,6 +18,7 @@
 
 #include "ctrl/uar_poll.h"
 #include "core/mr.h"
+#include "core/dirty.h"
 #include "core/objects.h"
 #include "core/compiler.h"
 #include "ctrl/ctrl.h"
@@ -98,6 +99,7 @@ static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	resp->hdr.ack = PVR_CMD_RESP_ACK | req->hdr.cmd;
 	memcpy((uint8_t *)adapter->resp_shm + key, (uint8_t *)resp + key, sizeof(*resp) - key);
 	__atomic_store_n((uint64_t *)adapter->resp_shm, req->hdr.response, __ATOMIC_RELEASE);
+	pvr_dirty(adapter, adapter->resp_shm, sizeof(*resp));
 }
 
 /* An initializer may leave the bytes after the union's first member undefined (C11 6.7.9). */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/objects.h"
+#include "core/dirty.h"
 #include "core/compiler.h"
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
@@ -74,6 +75,7 @@ static void dsr_write_caps(struct pvr_adapter *adapter)
 
 	pvr_caps_fill(adapter, &caps);
 	memcpy(&adapter->dsr_shm->caps, &caps, sizeof(caps));
+	pvr_dirty(adapter, &adapter->dsr_shm->caps, sizeof(caps));
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "rdma/cq_lost_arm.h"
 #include "rdma/cq_moderation.h"
 #include "core/compiler.h"
+#include "core/dirty.h"
 #include "rdma/qp.h"
 #include "rdma/qp_sweep.h"
 #include "rdma/event.h"
@@ -32,11 +33,19 @@ static void set_arm_notified(struct pvr_cq *cq, bool notified)
 	__atomic_store_n(&cq->arm_dbrec->notified, notified, __ATOMIC_RELAXED);
 }
 
+/* While the log of dirty pages is on. The page also has the words that are set here. */
+static pvr_noinline void mark_header(struct pvr_adapter *adapter, const struct pvr_cq *cq)
+{
+	pvr_dirty_mark(adapter, cq->shm, sizeof(*cq->shm));
+}
+
 void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	cq->notified = cq->produced;
 	cq->late.doorbells = cq->uc->cq_doorbells;
 	set_arm_notified(cq, true);
+	if (pvr_dirty_is_on(adapter))
+		mark_header(adapter, cq);
 	pvr_event_cq(adapter, cq);
 }
 
@@ -59,7 +68,7 @@ void pvr_cq_notify_late(struct pvr_adapter *adapter, struct pvr_cq *cq)
 }
 
 /* The slot of completion number @n. */
-static struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
+static pvr_always_inline struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
 {
 	uint64_t offset = (n & (cq->cqe - 1)) * sizeof(struct pvrdma_cqe);
 
@@ -74,6 +83,15 @@ static void publish(struct pvr_cq *cq)
 	cq->published = cq->produced;
 	set_arm_notified(cq, false);
 	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
+}
+
+/* While the log of dirty pages is on: the header, and the completions from number @n on. */
+static pvr_noinline void mark_published(struct pvr_adapter *adapter, const struct pvr_cq *cq,
+					uint64_t n)
+{
+	mark_header(adapter, cq);
+	for (; n < cq->produced; n++)
+		pvr_dirty_mark(adapter, slot(cq, n), sizeof(struct pvrdma_cqe));
 }
 
 static void arm(struct pvr_cq *cq, enum pvr_cq_arm arm)
@@ -188,6 +206,8 @@ static void publish_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	cq->in_run = false;
 	cq->room = 0;
 	publish(cq);
+	if (pvr_dirty_is_on(adapter))
+		mark_published(adapter, cq, before);
 	take_arming(cq);
 	if (cq->armed == PVR_CQ_ARMED_ANY ||
 	    (cq->armed == PVR_CQ_ARMED_SOLICITED && cq->solicited > before))
@@ -209,6 +229,7 @@ void pvr_publish(struct pvr_adapter *adapter)
 		SLIST_REMOVE_HEAD(&adapter->consumed, run);
 		wq->in_run = false;
 		__atomic_store_n(&wq->shm->cons_head, wq->head, __ATOMIC_RELEASE);
+		pvr_dirty(adapter, wq->shm, sizeof(*wq->shm));
 	}
 	while ((cq = SLIST_FIRST(&adapter->completed))) {
 		SLIST_REMOVE_HEAD(&adapter->completed, run);
@@ -257,6 +278,7 @@ static void copy_some(const struct pvr_cq *cq, struct pvr_ring_move *move, uint3
 		pvr_copy_once(&cqe, slot(cq, move->first + move->copied), sizeof(cqe));
 		slot_shm = slot(&to, move->copied++);
 		*slot_shm = cqe;
+		pvr_dirty(cq->uc->adapter, slot_shm, sizeof(*slot_shm));
 	}
 }
 
@@ -299,6 +321,8 @@ static void switch_ring(struct pvr_adapter *adapter, struct pvr_cq *cq, struct p
 	cq->solicited = count_from(move->first, cq->solicited);
 	cq->late.watched = count_from(move->first, cq->late.watched);
 	publish(cq);
+	if (pvr_dirty_is_on(adapter))
+		mark_header(adapter, cq);
 }
 
 int pvr_cq_move_run(struct pvr_adapter *adapter, struct pvr_cq *cq, struct pvr_ring_move *move)

@@ -2,6 +2,7 @@
 /* Doorbell suppression, and polling of the send queues whose doorbells are suppressed. */
 #include "rdma/db_suppress.h"
 
+#include "core/dirty.h"
 #include "core/wq.h"
 #include "rdma/requester.h"
 #include "rdma/sched.h"
@@ -24,8 +25,8 @@ static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages 
 	return pvr_adapter_dma_ok(adapter) && !pages->broken;
 }
 
-/* @said: the private copy of the word, which the guest cannot change. */
-static void set_word(uint32_t *word_shm, bool *word, bool db_suppress)
+/* @word: the private copy of the word, which the guest cannot change. */
+static void set_word(struct pvr_adapter *adapter, uint32_t *word_shm, bool *word, bool db_suppress)
 {
 	if (*word == db_suppress)
 		return;
@@ -34,12 +35,13 @@ static void set_word(uint32_t *word_shm, bool *word, bool db_suppress)
 	 * After cons_head: a guest that sees the 0 sees the effect of its last doorbell.
 	 */
 	__atomic_store_n(word_shm, db_suppress, __ATOMIC_RELEASE);
+	pvr_dirty(adapter, word_shm, sizeof(*word_shm));
 }
 
 static void set_sq_word(struct pvr_qp *qp, bool db_suppress)
 {
 	if (may_write(qp->adapter, &qp->pages))
-		set_word(&qp->db_suppress_shm->sq, &qp->sq_db_suppressed, db_suppress);
+		set_word(qp->adapter, &qp->db_suppress_shm->sq, &qp->sq_db_suppressed, db_suppress);
 }
 
 void pvr_db_init_qp(struct pvr_qp *qp)
@@ -49,6 +51,7 @@ void pvr_db_init_qp(struct pvr_qp *qp)
 	qp->db_suppress_shm = words_shm(&qp->pages);
 	__atomic_store_n(&qp->db_suppress_shm->sq, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->db_suppress_shm->rq, 0, __ATOMIC_RELAXED);
+	pvr_dirty(qp->adapter, qp->db_suppress_shm, sizeof(*qp->db_suppress_shm));
 }
 
 void pvr_db_attach_qp(struct pvr_qp *qp)
@@ -80,7 +83,7 @@ void pvr_db_update_rq(struct pvr_qp *qp)
 	}
 	if (!may_write(qp->adapter, &qp->pages))
 		return;
-	set_word(&qp->db_suppress_shm->rq, &qp->rq_db_suppressed, !awaits_recv(qp));
+	set_word(qp->adapter, &qp->db_suppress_shm->rq, &qp->rq_db_suppressed, !awaits_recv(qp));
 	if (!qp->rq_db_suppressed)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -89,7 +92,7 @@ void pvr_db_update_srq(struct pvr_srq *srq)
 {
 	if (!srq->db_suppress_shm || !may_write(srq->adapter, &srq->pages))
 		return;
-	set_word(&srq->db_suppress_shm->rq, &srq->db_suppress,
+	set_word(srq->adapter, &srq->db_suppress_shm->rq, &srq->db_suppress,
 		 !srq->error && TAILQ_EMPTY(&srq->waiting));
 	if (!srq->db_suppress)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -102,6 +105,7 @@ void pvr_db_init_srq(struct pvr_srq *srq)
 	srq->db_suppress_shm = words_shm(&srq->pages);
 	srq->db_suppress = false;
 	__atomic_store_n(&srq->db_suppress_shm->rq, 0, __ATOMIC_RELAXED);
+	pvr_dirty(srq->adapter, srq->db_suppress_shm, sizeof(*srq->db_suppress_shm));
 	pvr_db_update_srq(srq);
 }
 

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "rdma/cq.h"
+#include "core/compiler.h"
+#include "core/dirty.h"
 #include "core/objects.h"
 #include "rdma/worker.h"
 
@@ -118,11 +120,20 @@ static bool ring_has_room(const struct pvr_event_ring *ring)
 	return ((ring->prod - cons) & (2 * ring->slots - 1)) < ring->slots;
 }
 
+/* While the log of dirty pages is on. */
+static pvr_noinline void mark_ring(struct pvr_adapter *adapter, const struct pvr_event_ring *ring)
+{
+	pvr_dirty_mark(adapter, ring->slots_shm, PVR_PAGE_SIZE);
+	pvr_dirty_mark(adapter, ring->shm, sizeof(*ring->shm));
+}
+
 /* Pairs with the guest's load of prod_tail: the slot becomes visible before the index. */
-static void ring_publish(struct pvr_event_ring *ring)
+static void ring_publish(struct pvr_adapter *adapter, struct pvr_event_ring *ring)
 {
 	ring->prod = (ring->prod + 1) & (2 * ring->slots - 1);
 	__atomic_store_n(&ring->shm->prod_tail, ring->prod, __ATOMIC_RELEASE);
+	if (pvr_dirty_is_on(adapter))
+		mark_ring(adapter, ring);
 }
 
 /* The bit of ICR and IMR. */
@@ -168,7 +179,7 @@ static void push_eqe(struct pvr_adapter *adapter, const struct pvr_eqe *eqe)
 	struct pvr_eqe *slots_shm = ring->slots_shm;
 
 	slots_shm[ring->prod & (ring->slots - 1)] = *eqe;
-	ring_publish(ring);
+	ring_publish(adapter, ring);
 	interrupt_later(adapter, PVR_VEC_ASYNC);
 }
 
@@ -178,7 +189,7 @@ static void push_cqne(struct pvr_adapter *adapter, const struct pvr_cq *cq)
 	struct pvr_cqne *slots_shm = ring->slots_shm;
 
 	slots_shm[ring->prod & (ring->slots - 1)].cq_handle = cq->handle;
-	ring_publish(ring);
+	ring_publish(adapter, ring);
 	interrupt_later(adapter, PVR_VEC_CQ + cq->comp_vector);
 }
 

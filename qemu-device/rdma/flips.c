@@ -45,7 +45,9 @@ void pvr_flips_apply(const struct pvr_flips *flips, const struct pvr_sg *to, uin
 
 	for (i = 0; i < flips->num; i++) {
 		at = flips->bits[i] / 8;
-		if (at >= offset && at < offset + len && pvr_sg_iov(to, at, 1, &byte, 1) == 1)
-			*(uint8_t *)byte.iov_base ^= mask_of(flips->bits[i]);
+		if (at < offset || at >= offset + len || pvr_sg_iov(to, at, 1, &byte, 1) != 1)
+			continue;
+		*(uint8_t *)byte.iov_base ^= mask_of(flips->bits[i]);
+		pvr_dirty(to->adapter, byte.iov_base, 1);
 	}
 }

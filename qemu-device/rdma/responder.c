@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/dirty.h"
 #include "core/persist.h"
 #include "rdma/rq.h"
 #include "rdma/qp.h"
@@ -344,6 +345,7 @@ respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_
 			return fault;
 	}
 	old = apply_atomic(word_shm, hdr);
+	pvr_dirty(to->adapter, word_shm, sizeof(*word_shm));
 	if (in) {
 		pvr_replay_record(to, request->from->psn, old);
 		in->ops->atomic_reply(in, old);
@@ -375,6 +377,7 @@ static pvr_noinline struct pvr_syndrome respond_atomic_write(struct pvr_qp *to,
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
 		return refuse_memory(to, request, &sg, false);
 	__atomic_store_n(word_shm, write.value, __ATOMIC_SEQ_CST);
+	pvr_dirty(to->adapter, word_shm, sizeof(*word_shm));
 	return ack();
 }
 

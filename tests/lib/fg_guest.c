@@ -29,6 +29,7 @@ static const struct pvr_adapter_ops adapter_ops = {
 
 uint32_t fg_default_ext;
 bool fg_default_uar_mapped;
+void (*fg_plug_hook)(struct fg_guest *guest);
 
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 {
@@ -86,11 +87,13 @@ bool fg_guest_plug(struct fg_guest *guest)
 		const struct fg_ram_region *region = &guest->ram.region[i];
 
 		if (region->size && pvr_adapter_map_ram(guest->adapter, region->gpa, region->size,
-							region->va, true)) {
+							region->device_va, true)) {
 			fg_guest_unplug(guest);
 			return false;
 		}
 	}
+	if (fg_plug_hook)
+		fg_plug_hook(guest);
 	pvr_adapter_set_bus_master(guest->adapter, true);
 	if (guest->config.uar_mapped)
 		map_uar(guest);

@@ -69,6 +69,8 @@ struct fg_guest {
 extern uint32_t fg_default_ext;
 /* Default of uar_mapped; FG_UAR_MAPPED in the environment sets it, too. */
 extern bool fg_default_uar_mapped;
+/* Called for each adapter that is plugged in, when it has its RAM. NULL: nothing is. */
+extern void (*fg_plug_hook)(struct fg_guest *guest);
 
 /* MAC 52:54:00:12:34:<number>, name "vm<number>". */
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fg_dirty.h"
 #include "fg_ram.h"
+#include "fg_trap.h"
 
 /* Not a power of two: records and reads end at different places. */
 #define READ_BYTES 999
@@ -18,6 +20,9 @@ void fg_migrate_init(void)
 
 	fg_migrate_every = every ? (uint32_t)strtoul(every, NULL, 10) : 0;
 	fg_migrate_hook = fg_migrate_all;
+	fg_traps_on = fg_migrate_every;
+	fg_plug_hook = fg_traps_on ? fg_dirty_start : NULL;
+	fg_trap_install();
 }
 
 static void finish(struct fg_guest *guest)
@@ -127,6 +132,7 @@ void fg_migrate(struct fg_guest *guest)
 	int err;
 
 	fg_stop(guest);
+	fg_dirty_check(guest);
 	err = fg_state_save(guest, &before);
 	if (err)
 		die(guest, "save", err);
@@ -154,6 +160,7 @@ void fg_move(struct fg_guest *guest, struct fg_host *host)
 	int err;
 
 	fg_stop(guest);
+	fg_dirty_check(guest);
 	err = fg_state_save(guest, &state);
 	if (err)
 		die(guest, "save", err);
@@ -172,12 +179,14 @@ void fg_move(struct fg_guest *guest, struct fg_host *host)
 		die(guest, "load", err);
 }
 
-/* Queue pairs on a segment cannot move. */
+/* Queue pairs on a segment cannot move, but what their adapter writes is in its log. */
 void fg_migrate_all(struct fg_host *host)
 {
 	struct fg_guest *guest;
 
 	LIST_FOREACH(guest, &host->guests, of_host)
-		if (guest->adapter && !host->port)
+		if (guest->adapter && host->port)
+			fg_dirty_check(guest);
+		else if (guest->adapter)
 			fg_migrate(guest);
 }

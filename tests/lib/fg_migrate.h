@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Guests whose adapter is saved, emptied and loaded again. With FG_MIGRATE=n in the environment
- * that happens to all guests of a host after each n-th fg_run() of it.
+ * that happens to all guests of a host after each n-th fg_run() of it. Each page that the
+ * adapter has written must then be in its log of dirty pages.
  */
 #ifndef FG_MIGRATE_H
 #define FG_MIGRATE_H

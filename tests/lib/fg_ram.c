@@ -3,6 +3,7 @@
 #include "fg_ram.h"
 
 #include "fg_buf.h"
+#include "fg_trap.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,6 +47,10 @@ static void piece_map(struct fg_ram *ram, struct fg_ram_region *region, uint32_t
 	if (region->va == MAP_FAILED)
 		fg_die("cannot map %zu bytes of RAM", size);
 	region->size = size;
+	if (fg_traps_on && size)
+		region->trap =
+			fg_trap_map(ram->fd, (uint64_t)region->page0 << PVR_PAGE_SHIFT, size);
+	region->device_va = region->trap ? fg_trap_va(region->trap) : region->va;
 	/* cppcheck-suppress memleak ; the guard pages stay at both ends of the region. */
 }
 
@@ -95,6 +100,8 @@ void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
 void fg_ram_exit(struct fg_ram *ram)
 {
 	fg_view_free_all(ram);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		fg_trap_unmap(ram->region[i].trap);
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		munmap(ram->region[i].va - PVR_PAGE_SIZE, ram->region[i].size + 2 * PVR_PAGE_SIZE);
 	free(ram->free);

@@ -21,6 +21,8 @@ struct fg_ram_region {
 	uint64_t gpa;
 	uint64_t size; /* bytes */
 	uint8_t *va; /* in this process; PROT_NONE pages on both sides */
+	uint8_t *device_va; /* the device's mapping: @va, or that of @trap */
+	struct fg_trap *trap; /* NULL: none, see fg_trap.h */
 	uint32_t page0; /* number of its first page */
 };
 

@@ -3,6 +3,7 @@
 #include "common.h"
 
 #include "fg_migrate.h"
+#include "fg_trap.h"
 
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@ static struct t_env *env_new(void **state)
 	if (!env)
 		fg_die("out of memory");
 	fg_migrate_init();
+	t_phase_hook = fg_trap_install;
 	*state = env;
 	return env;
 }

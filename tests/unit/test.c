@@ -8,12 +8,15 @@
 #define MAX_TESTS 256
 
 static struct CMUnitTest tests[MAX_TESTS];
+void (*t_phase_hook)(void);
+
 static struct {
-	t_fixture *setup;
+	void (*run)(void **state);
+	t_fixture *setup, *teardown;
 	const void *row;
 	char name[120];
 } entries[MAX_TESTS];
-static size_t count;
+static size_t count, current;
 static const char *file;
 static void **slot;
 static const void *current_row;
@@ -31,15 +34,30 @@ const void *t_row(void)
 /* cmocka passes the test's initial state, which is its entry of tests[]. */
 static int begin(void **state)
 {
-	size_t i = (const struct CMUnitTest *)*state - tests;
-
+	current = (const struct CMUnitTest *)*state - tests;
 	slot = state;
-	current_row = entries[i].row;
+	current_row = entries[current].row;
 	*state = NULL;
-	return entries[i].setup ? entries[i].setup(state) : 0;
+	if (t_phase_hook)
+		t_phase_hook();
+	return entries[current].setup ? entries[current].setup(state) : 0;
 }
 
-void t_register(const char *source, const char *name, void (*run)(void **state), t_fixture *setup,
+static void run(void **state)
+{
+	if (t_phase_hook)
+		t_phase_hook();
+	entries[current].run(state);
+}
+
+static int end(void **state)
+{
+	if (t_phase_hook)
+		t_phase_hook();
+	return entries[current].teardown ? entries[current].teardown(state) : 0;
+}
+
+void t_register(const char *source, const char *name, void (*test)(void **state), t_fixture *setup,
 		t_fixture *teardown, const char *label, const void *row)
 {
 	if (count == MAX_TESTS) {
@@ -47,14 +65,16 @@ void t_register(const char *source, const char *name, void (*run)(void **state),
 		abort();
 	}
 	file = source;
+	entries[count].run = test;
 	entries[count].setup = setup;
+	entries[count].teardown = teardown;
 	entries[count].row = row;
 	snprintf(entries[count].name, sizeof(entries[count].name), label ? "%s[%s]" : "%s", name,
 		 label);
 	tests[count] = (struct CMUnitTest){ .name = entries[count].name,
 					    .test_func = run,
 					    .setup_func = begin,
-					    .teardown_func = teardown,
+					    .teardown_func = end,
 					    .initial_state = &tests[count] };
 	count++;
 }

@@ -28,6 +28,8 @@ void t_register(const char *source, const char *name, void (*run)(void **state),
 		t_fixture *teardown, const char *label, const void *row);
 /* The slot of the running test: its fixture stores the environment there. */
 void **t_state(void);
+/* Called in each phase of a test: cmocka has set its signal handlers. NULL: nothing is. */
+extern void (*t_phase_hook)(void);
 /* The row of the running test, also in its fixture; NULL outside TEST_CASES(). */
 const void *t_row(void);
 

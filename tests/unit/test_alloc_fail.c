@@ -412,6 +412,26 @@ TEST_GUEST(guest, test_map_ram)
 	assert_true(n >= 2);
 }
 
+TEST_GUEST(guest, test_start_dirty_log)
+{
+	static uint8_t ram[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+	uint32_t n;
+	int err;
+
+	for (n = 1; failing(n, err = pvr_adapter_start_dirty_log(g->adapter)); n++) {
+		assert_int_equal(err, -ENOMEM);
+		assert_false(pvr_adapter_has_dirty_log(g->adapter));
+	}
+	assert_int_equal(err, 0);
+	assert_true(n > 3); /* a bitmap for each piece of RAM */
+	for (n = 1;
+	     failing(n, err = pvr_adapter_map_ram(g->adapter, 0xf0000000, sizeof(ram), ram, true));
+	     n++)
+		assert_int_equal(err, -ENOMEM);
+	assert_int_equal(err, 0);
+	assert_true(n >= 3);
+}
+
 TEST(host, test_create_engine)
 {
 	static const struct pvr_engine_ops ops = { 0 };

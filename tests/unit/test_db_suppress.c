@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_DB_SUPPRESS: the words that spare doorbells, state by state. */
 #include "db_suppress.h"
+#include "fg_dirty.h"
 
 TEST_EXT(PVR_ENGINE_EXT)
 
@@ -474,7 +475,7 @@ TEST(rc_connected, test_unplugged_memory_is_not_written_to)
 		const struct fg_ram_region *piece = &env->g[0]->ram.region[i];
 
 		if (piece->size)
-			pvr_adapter_unmap_ram(env->g[0]->adapter, piece->gpa, piece->size);
+			fg_dirty_unmap(env->g[0], piece);
 		*fg_qp_db_suppress(&env->a.qp) = poison;
 	}
 	poll(env);

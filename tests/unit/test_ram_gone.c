@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 
 #include "ends.h"
+#include "fg_dirty.h"
 #include "fg_gid.h"
+#include "fg_trap.h"
 
 #define SLOTS 128 /* pages that are a region of RAM each */
 #define RECVS 128 /* the shortest receive queue that is polled */
@@ -51,7 +53,7 @@ static void split_ram(struct fg_guest *g)
 	const struct fg_ram_region *last = &g->ram.region[FG_RAM_REGIONS - 1];
 	uint32_t first = first_slot(&g->ram), page;
 
-	pvr_adapter_unmap_ram(g->adapter, last->gpa, last->size);
+	fg_dirty_unmap(g, last);
 	map(g, last->page0, first - last->page0);
 	for (page = first; page < g->ram.linear0; page++)
 		map(g, page, 1);
@@ -122,6 +124,7 @@ static void pair_init(struct pair *p, struct t_env *env)
 {
 	/* A fault ends the program: after cmocka's handler an adapter would stay locked. */
 	signal(SIGSEGV, SIG_DFL);
+	fg_trap_install();
 	*p = (struct pair){ .env = env };
 	t_open_self(&p->other, env->g[2]);
 }

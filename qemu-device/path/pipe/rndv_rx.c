@@ -110,7 +110,7 @@ static int start_straight(struct pvr_rdma_read *rdma_read, const struct pvr_qp *
 	if (count < 0)
 		return count;
 	len = size_of(iov, count);
-	if ((len < left && len < STRAIGHT_MIN) || !pvr_ext_dma_is_allowed(to->adapter))
+	if ((len < left && len < STRAIGHT_MIN) || !pvr_ext_dma_may_write(to->adapter))
 		return -ENOMEM;
 	rdma_read->use.qp = qp;
 	rdma_read->use.stop = stop;

@@ -143,6 +143,9 @@ static int recv_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint6
 		size += READ_AHEAD_SHORT;
 	}
 	n = take(box, iov, count, size);
+	/* An error, too, may leave bytes anywhere in them. */
+	if (pvr_dirty_is_on(to->adapter))
+		pvr_sg_mark(to, offset + box->taken, missing(box));
 	box->tail = n > missing(box) ? n - missing(box) : 0;
 	box->taken += n - box->tail;
 	/*

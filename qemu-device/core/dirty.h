@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A log of the pages of guest RAM that the device has written.
+ *
+ * DOC: dirty pages
+ *
+ * - While the log is on, each region of RAM has a bitmap, one bit per page.
+ * - Each store to guest RAM is followed by pvr_dirty() or another mark, before the adapter's
+ *   lock is released or at the latest in pvr_publish(). All of them, and the report, run with
+ *   the lock held. So a page that is written after a report has its bit again.
+ * - RDMA NICs do not write to guest RAM while the log is on, see core/ext_dma.h.
+ * - Pages of removed RAM leave the log with their region.
+ */
+#ifndef PVR_DIRTY_H
+#define PVR_DIRTY_H
+
+#include "core/adapter.h"
+
+/* While the log is on: set the bits of @len bytes at @va. Memory that is no RAM is skipped. */
+void pvr_dirty_mark(struct pvr_adapter *adapter, const void *va, uint64_t len);
+
+/*
+ * While the log is on: move the bits of @len bytes of RAM from @gpa on to @bitmap, whose first
+ * bit is the page of @gpa. Bits of @bitmap that are set stay so.
+ */
+void pvr_dirty_take(struct pvr_ram *ram, uint64_t gpa, uint64_t len, uint64_t *bitmap);
+
+static inline bool pvr_dirty_is_on(const struct pvr_adapter *adapter)
+{
+	return __builtin_expect(adapter->ram.dirty_on, false);
+}
+
+/* @len bytes at @va were stored. */
+static inline void pvr_dirty(struct pvr_adapter *adapter, const void *va, uint64_t len)
+{
+	if (pvr_dirty_is_on(adapter))
+		pvr_dirty_mark(adapter, va, len);
+}
+
+#endif /* PVR_DIRTY_H */
