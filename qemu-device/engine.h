@@ -482,6 +482,8 @@ enum pvr_adapter_state {
 
 struct pvr_adapter_stats {
 	enum pvr_adapter_state state;
+	enum pvr_run_state run_state;
+	uint64_t stopped_ns; /* since the stop, for STOPPED and LOADED; else 0 */
 	bool link_up;
 	uint32_t driver_version; /* 0 without a driver */
 	uint32_t features; /* PVR_EXT_* in effect */

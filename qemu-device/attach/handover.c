@@ -23,11 +23,17 @@ static int check_client(const struct pvr_client *client, struct pvr_error *err)
 	return -EBUSY;
 }
 
+int pvr_handover_check(const struct pvr_attach *attach, struct pvr_error *err)
+{
+	const struct pvr_client *client = pvr_attach_client(attach);
+
+	return client ? check_client(client, err) : 0;
+}
+
 int pvr_handover_stop(struct pvr_attach *attach, struct pvr_error *err)
 {
-	struct pvr_client *client = pvr_attach_client(attach);
 	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
-	int ret = client ? check_client(client, err) : 0;
+	int ret = pvr_handover_check(attach, err);
 
 	if (ret)
 		return ret;

@@ -45,6 +45,12 @@ struct pvr_handover {
 };
 
 /*
+ * Whether the client lets the daemon stop and start its adapter. Return: 0, also without a client,
+ * or -errno as of pvr_handover_stop().
+ */
+int pvr_handover_check(const struct pvr_attach *attach, struct pvr_error *err);
+
+/*
  * Stops the adapter. Return: 0; -EAGAIN: the client or the adapter is busy for a moment; other
  * -errno, with @err filled: its client cannot be handed over now.
  */

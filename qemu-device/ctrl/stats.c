@@ -68,6 +68,9 @@ static void get_stats(const struct pvr_adapter *adapter, struct pvr_adapter_stat
 
 	*stats = adapter->stats;
 	stats->state = adapter->state;
+	stats->run_state = adapter->run_state;
+	if (pvr_adapter_is_stopped(adapter))
+		stats->stopped_ns = pvr_now(adapter->engine) - adapter->stopped_at;
 	stats->link_up = adapter->link_up;
 	stats->driver_version = adapter->driver_version;
 	stats->features = adapter->features;

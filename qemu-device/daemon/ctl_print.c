@@ -48,6 +48,14 @@ void pvr_print_table(size_t rows, size_t columns,
 	}
 }
 
+/* The state of the device, unless the adapter is stopped or more. */
+static const char *state_of(struct json_object *adapter)
+{
+	const char *run_state = text_of(adapter, "run_state");
+
+	return !*run_state || !strcmp(run_state, "running") ? text_of(adapter, "state") : run_state;
+}
+
 static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 {
 	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",   "HW",   "ROCE",
@@ -71,7 +79,7 @@ static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 	else if (column == 5)
 		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "uar"));
 	else if (column == 6)
-		snprintf(buf, PVR_TABLE_CELL, "%s", text_of(obj, "state"));
+		snprintf(buf, PVR_TABLE_CELL, "%s", state_of(obj));
 	else if (column == 7)
 		snprintf(buf, PVR_TABLE_CELL, "%s", truth_of(obj, "link_up") ? "up" : "down");
 	else if (column == 8 && !truth_of(obj, "attached"))

@@ -413,6 +413,8 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 	daemon->engine = pvr_engine_create(&engine_ops, daemon, num);
 	if (!daemon->engine)
 		return pvr_fail(err, "out of memory");
+	if (settings->hold)
+		pvr_engine_set_hold(daemon->engine, settings->hold * PVR_SEC);
 	for (i = 0; i < num; i++) {
 		equip(daemon, &daemon->pool.threads[i], settings);
 		pvr_worker_settings_cpus(&settings->workers, i, &daemon->pool.threads[i].cpus);

@@ -34,6 +34,7 @@ static const char help[] =
 	"  --faults allowed|refused\n"
 	"                     'pvrdmactl fault' may make messages fail, to test programs\n"
 	"                     (default: refused)\n"
+	"  --hold SECONDS     peers wait for an adapter whose VM is paused (default: 60)\n"
 	"  --metrics ADDRESS:PORT|unix:PATH\n"
 	"                     serve metrics for Prometheus by HTTP, without TLS (default: do not)\n"
 	"  --user NAME        drop root privileges and run as the user NAME\n"
@@ -102,6 +103,7 @@ static const struct option long_options[] = {
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
 	{ "seccomp", required_argument, NULL, OPT_SETTING },
 	{ "faults", required_argument, NULL, OPT_SETTING },
+	{ "hold", required_argument, NULL, OPT_SETTING },
 	{ "metrics", required_argument, NULL, OPT_SETTING },
 	{ "user", required_argument, NULL, OPT_SETTING },
 	{ "workers", required_argument, NULL, OPT_SETTING },

@@ -15,6 +15,7 @@
 #include "daemon/qos_requests.h"
 #include "daemon/qp_requests.h"
 #include "daemon/reload.h"
+#include "daemon/run_requests.h"
 #include "daemon/stats_requests.h"
 #include "daemon/upgrade.h"
 
@@ -152,6 +153,7 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_number(obj, "worker", pvr_adapter_worker(adapter));
 	put_text(obj, "socket", pvr_attach_path(attach));
 	put_text(obj, "state", pvr_adapter_state_name(stats.state));
+	pvr_put_run_state(obj, &stats);
 	put_bool(obj, "link_up", stats.link_up);
 	put_bool(obj, "attached", client.attached);
 	put_number(obj, "qemu_pid", client.attached ? (uint64_t)client.client : 0);
@@ -408,6 +410,14 @@ static bool run_remove_adapter(struct request *request)
 	return attach != NULL;
 }
 
+static bool run_adapter(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+	const char *action = attach ? need_arg(request, "action") : NULL;
+
+	return action && pvr_run_change(request->daemon, attach, action, &request->err);
+}
+
 static bool run_link(struct request *request)
 {
 	struct pvr_attach *attach = need_adapter(request);
@@ -554,6 +564,7 @@ static const struct {
 	{ "workers", run_workers, false },
 	{ "add-adapter", run_add_adapter, true },
 	{ "remove-adapter", run_remove_adapter, true },
+	{ "adapter", run_adapter, true },
 	{ "link", run_link, true },
 	{ "capture", run_capture, true },
 	{ "fault-add", run_fault_add, true },

@@ -102,6 +102,21 @@ static bool set_faults(struct pvr_settings *settings, const char *value, struct 
 	return true;
 }
 
+static bool set_hold(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	unsigned long seconds = 0;
+	char *end = NULL;
+
+	if (*value >= '0' && *value <= '9')
+		seconds = strtoul(value, &end, 10);
+	if (!end || *end || !seconds || seconds > PVR_HOLD_MAX_S)
+		return pvr_fail(err, "hold '%s' is no number of seconds from 1 to %u", value,
+				PVR_HOLD_MAX_S);
+	if (!settings->hold)
+		settings->hold = (uint32_t)seconds;
+	return true;
+}
+
 static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
 	return pvr_worker_settings_set(&settings->workers, "workers", value, err);
@@ -132,7 +147,7 @@ static const struct {
 	{ "workers", set_workers },	  { "worker-cpus", set_worker_cpus },
 	{ "seccomp", set_seccomp },	  { "numa-node", set_numa_node },
 	{ "faults", set_faults },	  { "metrics", set_metrics },
-	{ "log-format", set_log_format },
+	{ "log-format", set_log_format }, { "hold", set_hold },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -152,8 +167,8 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		err,
 		"unknown setting '%s': there are control, user, log-level, log-format, poll, seccomp, "
 		"workers, "
-		"worker-cpus, numa-node, faults, metrics, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
-		", and sections [adapter NAME] and [fabric NAME]",
+		"worker-cpus, numa-node, faults, hold, metrics, " PVR_NET_KEYS
+		", " PVR_DIRECTORY_KEYS ", and sections [adapter NAME] and [fabric NAME]",
 		key);
 }
 

@@ -20,6 +20,8 @@ struct pvr_fabric_settings {
 	struct pvr_qos qos;
 };
 
+#define PVR_HOLD_MAX_S 86400u
+
 struct pvr_settings {
 	struct pvr_adapter_settings *adapters;
 	size_t num_adapters;
@@ -35,6 +37,7 @@ struct pvr_settings {
 	enum pvr_seccomp_mode seccomp;
 	bool seccomp_set;
 	bool faults_allowed, faults_set;
+	uint32_t hold; /* seconds; 0: the default */
 	char metrics[PVR_PATH_MAX]; /* ADDRESS:PORT or unix:PATH; "": no metrics */
 	struct pvr_worker_settings workers;
 	struct pvr_net_settings net;
@@ -45,7 +48,7 @@ struct pvr_settings {
 
 /*
  * @key: "control", "user", "log-level", "poll", "seccomp", "workers", "worker-cpus",
- * "numa-node", "faults", "metrics", "log-format", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
+ * "numa-node", "faults", "hold", "metrics", "log-format", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
  * the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,

@@ -33,6 +33,7 @@ CHANGES = [
     ("fault clear 2", "1 cleared\n", "fault clear", {"cleared": 4}),
     ("qos set node1 weight=50", "", "qos set node1 weight=60", {}),
     ("link node1 down", "", "link node1 up", {}),
+    ("adapter stop node1", "", "adapter start node1", {}),
     ("log-level debug", "", "log-level info", {}),
     ("add-adapter name=more,socket=FOLDER/m1,mac=52:54:00:00:77:01", "", "add-adapter name=most,socket=FOLDER/m2,mac=52:54:00:00:77:02", {}),
     ("remove-adapter more", "", "remove-adapter most", {}),
