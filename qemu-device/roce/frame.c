@@ -131,11 +131,16 @@ size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame)
 	return (size_t)(build_ext(p, frame, pvr_roce_opcode(frame->opcode)->ext) - buf);
 }
 
-void pvr_roce_build_next(uint8_t *header, size_t headers, const struct pvr_roce_frame *frame)
+void pvr_roce_build_next(uint8_t *header, const struct pvr_roce_frame *frame)
 {
+	uint8_t *p = header + ETHERNET_BYTES + (frame->vlan ? VLAN_BYTES : 0);
+
 	if (frame->net == PVR_ROCE_IPV4)
-		put16(header + net_offset(header) + 4, frame->ip_id);
-	put32(header + headers - 4, (uint32_t)frame->ack_request << 31 | frame->psn);
+		put16(p + 4, frame->ip_id);
+	p += frame->net == PVR_ROCE_IPV4 ? IPV4_BYTES : IPV6_BYTES;
+	p += (has_udp(frame) ? UDP_BYTES : 0) + BTH_BYTES - 4;
+	p = put32(p, (uint32_t)frame->ack_request << 31 | frame->psn);
+	build_ext(p, frame, pvr_roce_opcode(frame->opcode)->ext);
 }
 
 size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame)
@@ -172,8 +177,10 @@ size_t pvr_roce_close(uint8_t *payload, uint32_t crc, uint32_t bytes)
 	uint32_t pad = padding(bytes);
 	int i;
 
-	memset(p, 0, pad);
-	crc = pvr_roce_crc(crc, p, pad);
+	if (pad) {
+		memset(p, 0, pad);
+		crc = pvr_roce_crc(crc, p, pad);
+	}
 	for (i = 0; i < PVR_ROCE_ICRC_BYTES; i++)
 		p[pad + i] = (uint8_t)(crc >> 8 * i);
 	return bytes + pad + PVR_ROCE_ICRC_BYTES;

@@ -87,10 +87,10 @@ enum pvr_roce_drop {
 size_t pvr_roce_build(uint8_t *buf, const struct pvr_roce_frame *frame);
 
 /*
- * Change the PSN, the acknowledge request and the IPv4 ID of @header. No header follows the BTH, and
- * the checksum of IPv4 stays that of the ID before.
+ * Build the headers from the PSN on again, and the IPv4 ID. The others at @header are those of
+ * @frame; the checksum of IPv4 stays that of the ID before.
  */
-void pvr_roce_build_next(uint8_t *header, size_t headers, const struct pvr_roce_frame *frame);
+void pvr_roce_build_next(uint8_t *header, const struct pvr_roce_frame *frame);
 
 /* Return: bytes of a frame with @headers bytes of headers. */
 size_t pvr_roce_frame_bytes(size_t headers, const struct pvr_roce_frame *frame);

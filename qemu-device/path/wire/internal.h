@@ -50,6 +50,8 @@
 #define PVR_ETH_ANSWER_PACKETS 64u
 /* Bytes that a batch may copy to members of groups, and one datagram more. */
 #define PVR_ETH_GROUP_BYTES (512u << 10)
+/* Bytes of frames in a batch before an ACK. */
+#define PVR_ETH_ACK_BYTES (48u << 10)
 /* What a copy costs beside its payload. */
 #define PVR_ETH_GROUP_COPY 64u
 /* Between CNPs of a queue pair, and between turns of a responder after a CNP. */
@@ -205,6 +207,7 @@ struct pvr_eth_batch {
 	struct pvr_eth_adapter *wire; /* locked; or NULL */
 	struct pvr_eth_rq *acks; /* has an ACK due; or NULL */
 	size_t copied; /* bytes to members of groups */
+	size_t unacked; /* bytes of frames since the last ACK */
 };
 
 /* A received frame. */
@@ -297,8 +300,8 @@ enum pvr_eth_sent {
 enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 			       const struct pvr_sg *sg, uint64_t offset);
 /*
- * Send a packet that differs from the last one by PSN and A at most, and has no headers behind the
- * BTH. The last one was sent with the same @frame, and the lock is held since then.
+ * Send a packet whose frame is like the last one's, up to the PSN, A and the values of the headers
+ * behind the BTH. The last one was sent with the same @frame, and the lock is held since then.
  */
 enum pvr_eth_sent pvr_eth_send_next(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 				    const struct pvr_sg *sg, uint64_t offset);

@@ -412,14 +412,27 @@ static void input_frame(struct pvr_port *port, struct pvr_eth_batch *batch,
 		input_one(port, batch, frame->data, frame->bytes, &last);
 }
 
+/* In a long batch the peer gets an ACK now and then: it sends more while the rest is handled. */
+static void ack_early(struct pvr_eth_batch *batch, uint32_t bytes)
+{
+	batch->unacked += bytes;
+	if (batch->unacked < PVR_ETH_ACK_BYTES || !batch->acks)
+		return;
+	batch->unacked = 0;
+	pvr_eth_flush_ack(batch);
+	pvr_eth_flush(batch->wire);
+}
+
 unsigned int pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *frames,
 			    unsigned int count)
 {
 	struct pvr_eth_batch batch = { 0 };
 	unsigned int i;
 
-	for (i = 0; i < count && batch.copied < PVR_ETH_GROUP_BYTES; i++)
+	for (i = 0; i < count && batch.copied < PVR_ETH_GROUP_BYTES; i++) {
 		input_frame(port, &batch, &frames[i]);
+		ack_early(&batch, frames[i].bytes);
+	}
 	end_batch(&batch);
 	return i;
 }

@@ -28,10 +28,18 @@
 /* Ask for an ACK at least once in so many packets. */
 #define ACK_INTERVAL 16u
 
+/* The last packet that was sent: the next one may be like it. */
+struct last_packet {
+	struct pvr_roce_frame frame;
+	bool is_sent;
+	bool is_middle; /* neither the first nor the last one of its message */
+};
+
 struct burst {
 	unsigned int left; /* requests that may still be fetched */
 	uint64_t bytes;
 	uint64_t payload, messages; /* sent, and read */
+	struct last_packet last;
 };
 
 enum burst_step {
@@ -230,36 +238,47 @@ static void measure(struct pvr_eth_sq *sq)
 	sq->timed_at = pvr_now(sq->qp->adapter->engine);
 }
 
-/* The last packet that was sent. */
-struct last_packet {
-	struct pvr_roce_frame frame;
-	bool is_middle; /* of a SEND or WRITE: the next one of its message may be like it */
-};
+/*
+ * Set the frame to packet @i of a SEND or WRITE, of which @left are not sent. Return: whether it
+ * differs from the last one only by what pvr_eth_send_next() changes.
+ */
+static bool fill_next(struct last_packet *last, const struct pvr_qp *qp,
+		      const struct message *message, uint32_t i, uint32_t left)
+{
+	struct pvr_roce_frame *frame = &last->frame;
+	uint32_t payload_bytes = frame->payload_bytes;
+	bool is_middle = i && left > 1, was_middle = last->is_middle;
+	bool was_solicited = frame->solicited;
+	uint8_t opcode = frame->opcode;
 
-/* Packet @i of a SEND or WRITE, of which @left are not sent. */
+	last->is_middle = is_middle;
+	if (!is_middle || !was_middle)
+		fill_packet(frame, qp, message, i);
+	return last->is_sent && frame->opcode == opcode && frame->payload_bytes == payload_bytes &&
+	       frame->solicited == was_solicited;
+}
+
 static enum pvr_eth_sent send_data(struct pvr_eth_sq *sq, const struct message *message, uint32_t i,
 				   uint32_t left, bool ask, struct last_packet *last)
 {
+	bool is_alike = fill_next(last, sq->qp, message, i, left);
 	uint64_t offset = (uint64_t)i * pvr_eth_mtu(sq->qp);
 	struct pvr_adapter *adapter = sq->qp->adapter;
-	bool is_middle = i && left > 1, is_alike = is_middle && last->is_middle;
+	struct pvr_roce_frame *frame = &last->frame;
+	enum pvr_eth_sent sent;
 
-	if (!is_alike) {
-		memset(&last->frame, 0, sizeof(last->frame));
-		fill_packet(&last->frame, sq->qp, message, i);
-		last->is_middle = is_middle;
-	}
-	last->frame.psn = sq->next;
-	last->frame.ack_request = ask || left == 1 || room(sq) == 1 ||
-				  sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
-	if (last->frame.ack_request)
+	frame->psn = sq->next;
+	frame->ack_request = ask || left == 1 || room(sq) == 1 ||
+			     sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
+	if (frame->ack_request)
 		measure(sq);
 	if (is_alike)
-		return pvr_eth_send_next(adapter, &last->frame, message->sg, offset);
-	if (pvr_eth_address(&last->frame, sq->qp))
-		return pvr_eth_send(adapter, &last->frame, message->sg, offset);
-	last->is_middle = false;
-	return PVR_ETH_SENT; /* its source GID is gone: as if lost */
+		return pvr_eth_send_next(adapter, frame, message->sg, offset);
+	if (!pvr_eth_address(frame, sq->qp))
+		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
+	sent = pvr_eth_send(adapter, frame, message->sg, offset);
+	last->is_sent = sent == PVR_ETH_SENT;
+	return sent;
 }
 
 /* A part of a READ from packet @i on, or an atomic. */
@@ -294,6 +313,8 @@ static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *m
 	} else if (message->op->kind != PVR_OP_ATOMIC) {
 		return send_data(sq, message, i, left, ask, last);
 	}
+	last->is_sent = false;
+	last->is_middle = false;
 	return send_request(sq, message, i, *psns);
 }
 
@@ -329,13 +350,11 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 				    struct burst *burst)
 {
 	uint32_t end = pvr_eth_psn_add(message->psn, message->psns), psns;
-	struct last_packet last PVR_UNINITIALIZED;
 
-	last.is_middle = false;
 	while (sq->next != end) {
 		if (!room(sq) || must_wait(sq, message))
 			return wait_for_acks(sq);
-		switch (send_one(sq, message, false, &psns, &last)) {
+		switch (send_one(sq, message, false, &psns, &burst->last)) {
 		case PVR_ETH_FULL:
 			return wait_for_room(sq);
 		case PVR_ETH_FAULT:
@@ -462,6 +481,7 @@ static enum burst_step begin_rc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
 	struct pvr_sg sg PVR_UNINITIALIZED;
 	enum pvrdma_wc_status status;
 	struct pvr_qp *qp = sq->qp;
+	struct message message;
 
 	if (!pvr_may_post(qp, op))
 		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
@@ -476,13 +496,21 @@ static enum burst_step begin_rc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
 	status = pvr_prepare(&sg, qp, wqe, op, 0);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));
+	message = (struct message){
+		.wqe = wqe,
+		.op = op,
+		.sg = &sg,
+		.psn = qp->sq_psn,
+		.psns = op->kind == PVR_OP_ATOMIC ? 1 : pvr_psns(qp, sg.total),
+	};
 	begin_inflight(sq, &(struct pvr_eth_inflight){
-				   .psn = qp->sq_psn,
-				   .psns = op->kind == PVR_OP_ATOMIC ? 1 : pvr_psns(qp, sg.total),
+				   .psn = message.psn,
+				   .psns = message.psns,
 				   .length = sg.total,
 				   .kind = op->kind,
 			   });
-	return STEP_NEXT;
+	burst->left--;
+	return send_packets(sq, &message, burst);
 }
 
 /* ----------------------------------------------------------------------- unreliable, UC */
@@ -607,7 +635,7 @@ void pvr_eth_probe(struct pvr_eth_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
-	struct last_packet last PVR_UNINITIALIZED;
+	struct last_packet last = { 0 };
 	uint32_t next = sq->next, i, psns;
 	struct message message;
 
@@ -619,7 +647,6 @@ void pvr_eth_probe(struct pvr_eth_sq *sq)
 	if (message.op->kind == PVR_OP_READ)
 		sq->next = pvr_eth_distance(message.psn, sq->una) < message.psns ? sq->una
 										 : message.psn;
-	last.is_middle = false;
 	send_one(sq, &message, true, &psns, &last);
 	pvr_eth_flush(sq->qp->adapter->wire);
 	sq->next = next;

@@ -174,7 +174,7 @@ static void place_next(struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 	}
 	if (joins)
 		frame->ip_id = (uint16_t)tx->packets;
-	pvr_roce_build_next(tx->place.header, last->headers, frame);
+	pvr_roce_build_next(tx->place.header, frame);
 	put_headers(tx, joins ? last->udp : 0);
 }
 
@@ -185,6 +185,10 @@ static bool copy_payload(uint8_t *to, const struct pvr_sg *sg, uint64_t offset, 
 	struct iovec runs[RUNS] PVR_UNINITIALIZED;
 	int n, i;
 
+	if (bytes && sg->flat) {
+		*crc = pvr_roce_crc_copy(*crc, to, sg->flat + offset, bytes);
+		return true;
+	}
 	while (bytes) {
 		n = pvr_sg_iov(sg, offset, bytes, runs, RUNS);
 		if (n <= 0)
