@@ -8,7 +8,7 @@
 
 #include "guests.h"
 
-#define DEPTH 64
+#define DEPTH 256
 #define MAX_QPS 64
 #define PATIENT_NAPS 32
 #define PATIENCE 10 /* s, for what is still in flight at the end */
@@ -195,7 +195,7 @@ static const char help[] =
 	"  --size B     of the messages (default 1048576; write_lat: 8)\n"
 	"  --seconds S  how long (default 3)\n"
 	"  --qps N      connections at the same time (default 1, at most 64)\n"
-	"  --depth N    messages in flight on each (default 8, at most 64)\n"
+	"  --depth N    messages in flight on each (default 8, at most 256)\n"
 	"  --mtu B      path MTU of the connections (default 1024)\n" GUESTS_HELP
 	"               (write_bw and read_bw only)\n\n"
 	"The result is one line of JSON. A program with --serve prints none.\n";
