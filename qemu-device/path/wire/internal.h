@@ -52,6 +52,9 @@
 #define PVR_ETH_GROUP_BYTES (512u << 10)
 /* Bytes of frames in a batch before an ACK. */
 #define PVR_ETH_ACK_BYTES (48u << 10)
+/* An ACK waits so long for an answer of the guest, if it is for a few bytes. */
+#define PVR_ETH_HOLD_NS 10000u
+#define PVR_ETH_HOLD_BYTES (4u << 10)
 /* What a copy costs beside its payload. */
 #define PVR_ETH_GROUP_COPY 64u
 /* Between CNPs of a queue pair, and between turns of a responder after a CNP. */
@@ -122,6 +125,8 @@ struct pvr_eth_rq {
 	TAILQ_ENTRY(pvr_eth_rq) link; /* of answering or pausing, if the flag is set */
 	bool is_answering, is_pausing;
 	bool ack_due, nak_due; /* behind the answers; a NAK is also an ACK */
+	bool expects_answer; /* of the guest, soon after an ACK, see held_ack.c */
+	uint64_t acked; /* time of the last ACK, ns; 0: the guest has answered */
 	uint8_t nak; /* its syndrome */
 	uint32_t nak_psn;
 	bool is_open; /* a message is in progress */
@@ -178,6 +183,8 @@ struct pvr_eth_adapter {
 	struct pvr_timer timer; /* while answers wait */
 	TAILQ_HEAD(, pvr_eth_rq) pausing; /* after a CNP, until the next turn */
 	struct pvr_timer pause;
+	struct pvr_eth_rq *held; /* its ACK waits for the guest's answer; or NULL */
+	struct pvr_timer hold; /* until it is sent without an answer */
 	struct pvr_gid_quota lookups; /* of sources of frames */
 	struct pvr_eth_copy copies[PVR_ETH_COPIES]; /* a ring; copies_seen of all times */
 	uint32_t copies_seen;
@@ -347,6 +354,16 @@ void pvr_eth_ack_behind(struct pvr_eth_rq *rq);
 /* An ACK of all before, a NAK or an RNR NAK for @psn. */
 void pvr_eth_send_ack(struct pvr_eth_rq *rq, uint8_t syndrome, uint32_t psn);
 void pvr_eth_rq_free(struct pvr_qp *qp);
+
+/* Instead of pvr_eth_flush_ack(). Return: false if the ACK is not held. */
+bool pvr_eth_hold_ack(struct pvr_eth_batch *batch);
+/* Send the ACK that the adapter holds, if there is one. */
+void pvr_eth_send_held(struct pvr_eth_adapter *wire);
+/* The queue pair has sent packets at @now. An ACK leaves with them. */
+void pvr_eth_answered(struct pvr_qp *qp, uint64_t now);
+/* The responder's queue pair is reset. */
+void pvr_eth_forget_held(struct pvr_eth_rq *rq);
+void pvr_eth_hold_timer(struct pvr_timer *timer);
 
 /* Answers of READs and atomics. */
 bool pvr_eth_answer_add(struct pvr_eth_rq *rq, const struct pvr_eth_answer *answer);

@@ -17,17 +17,27 @@ static uint8_t active_mtu(uint32_t mtu)
 	return path_mtu;
 }
 
+static void timer_exit(struct pvr_adapter *adapter, struct pvr_timer *timer)
+{
+	pvr_timer_cancel(&adapter->timers, timer);
+	pvr_timer_exit(&adapter->timers, timer);
+}
+
 /* Return: 0 or -ENOMEM. */
 static int timers_init(struct pvr_adapter *adapter, struct pvr_eth_adapter *wire)
 {
-	int err = pvr_timer_init(&adapter->timers, &wire->timer, pvr_eth_answer_timer);
-
-	if (err)
-		return err;
-	err = pvr_timer_init(&adapter->timers, &wire->pause, pvr_eth_pause_timer);
-	if (err)
-		pvr_timer_exit(&adapter->timers, &wire->timer);
-	return err;
+	if (pvr_timer_init(&adapter->timers, &wire->timer, pvr_eth_answer_timer))
+		return -ENOMEM;
+	if (pvr_timer_init(&adapter->timers, &wire->pause, pvr_eth_pause_timer)) {
+		timer_exit(adapter, &wire->timer);
+		return -ENOMEM;
+	}
+	if (pvr_timer_init(&adapter->timers, &wire->hold, pvr_eth_hold_timer)) {
+		timer_exit(adapter, &wire->timer);
+		timer_exit(adapter, &wire->pause);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 /* Without memory the adapter does without its port: its peers there stay unreachable. */
@@ -61,10 +71,9 @@ static void adapter_exit(struct pvr_adapter *adapter)
 	if (!wire)
 		return;
 	LIST_REMOVE(wire, link);
-	pvr_timer_cancel(&adapter->timers, &wire->timer);
-	pvr_timer_exit(&adapter->timers, &wire->timer);
-	pvr_timer_cancel(&adapter->timers, &wire->pause);
-	pvr_timer_exit(&adapter->timers, &wire->pause);
+	timer_exit(adapter, &wire->timer);
+	timer_exit(adapter, &wire->pause);
+	timer_exit(adapter, &wire->hold);
 	adapter->wire = NULL;
 	free(wire);
 }

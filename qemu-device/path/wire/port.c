@@ -162,7 +162,10 @@ static void end_batch(struct pvr_eth_batch *batch)
 
 	if (!wire)
 		return;
-	pvr_eth_flush_ack(batch);
+	if (!pvr_eth_hold_ack(batch)) {
+		pvr_eth_send_held(wire);
+		pvr_eth_flush_ack(batch);
+	}
 	pvr_eth_flush(wire);
 	pvr_publish(wire->adapter);
 	pvr_adapter_unlock(wire->adapter);

@@ -686,6 +686,8 @@ enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max)
 		return PVR_QUANTUM_MORE;
 	sq->is_full = false;
 	result = send_some(sq, &burst);
+	if (burst.bytes)
+		pvr_eth_answered(qp, now);
 	pvr_eth_flush(qp->adapter->wire);
 	if (qp->adapter->shaper)
 		pvr_shaper_sent(qp->adapter->shaper, burst.payload, burst.messages);

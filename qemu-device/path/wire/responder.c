@@ -78,6 +78,7 @@ void pvr_eth_rq_free(struct pvr_qp *qp)
 	if (!rq)
 		return;
 	pvr_eth_answer_stop(rq);
+	pvr_eth_forget_held(rq);
 	pvr_charge_free(qp->adapter, rq, rq_bytes(rq->size));
 	qp->adapter->wire->qps[qp->handle].rq = NULL;
 }
@@ -114,8 +115,11 @@ void pvr_eth_flush_ack(struct pvr_eth_batch *batch)
 
 	batch->acks = NULL;
 	/* pvr_eth_answer() sends it behind the answers. */
-	if (rq && !rq->count)
-		pvr_eth_ack_behind(rq);
+	if (!rq || rq->count)
+		return;
+	if (rq->ack_due)
+		rq->acked = pvr_now(rq->qp->adapter->engine);
+	pvr_eth_ack_behind(rq);
 }
 
 static void ack_later(struct pvr_eth_batch *batch, struct pvr_eth_rq *rq)
