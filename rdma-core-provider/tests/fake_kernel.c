@@ -54,11 +54,16 @@ void __verbs_log(struct verbs_context *ctx, uint32_t level, const char *fmt, ...
 
 int ibv_dontfork_range(void *base, size_t size)
 {
+	if (fake.fail_dontfork)
+		return fake.fail_dontfork;
+	fake.dontfork_calls++;
+	fake.not_inherited += size;
 	return 0;
 }
 
 int ibv_dofork_range(void *base, size_t size)
 {
+	fake.not_inherited -= size;
 	return 0;
 }
 

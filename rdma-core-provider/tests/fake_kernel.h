@@ -64,6 +64,9 @@ struct fake {
 	uint32_t rereg_flags;
 	void (*in_create_qp)(void), (*in_destroy_qp)(void); /* called by these commands, or NULL */
 	uint32_t destroyed_qps; /* number of destroyed QPs in the kernel */
+	int fail_dontfork; /* errno of ibv_dontfork_range() */
+	unsigned int dontfork_calls; /* of it that succeeded */
+	size_t not_inherited; /* bytes that children of fork() do not get */
 	void (*end)(void); /* fake_teardown() calls it first, unless NULL */
 	/* The mark of ibv_qp_to_qp_ex() in struct verbs_qp. Older libraries have it farther in front. */
 	size_t qp_ex_mark;

@@ -8,59 +8,12 @@
 
 #include <util/util.h>
 
+#include "pool.h"
 #include "pvrdma.h"
-
-/* A mapping of its own takes two system calls, which cost more than a small queue. */
-#define HEAP_MAX ((size_t)64 << 10)
 
 size_t pvr_page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-static int alloc_default(struct pvr_buf *buf, size_t size)
-{
-	buf->parent = NULL;
-	if (size <= HEAP_MAX)
-		return posix_memalign(&buf->addr, pvr_page_size(), size);
-	buf->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return buf->addr == MAP_FAILED ? errno : 0;
-}
-
-static void free_default(void *addr, size_t size)
-{
-	if (size <= HEAP_MAX)
-		free(addr);
-	else
-		munmap(addr, size);
-}
-
-/* The application's allocator may return IBV_ALLOCATOR_USE_DEFAULT. */
-static int alloc_from(struct pvr_buf *buf, size_t size, struct pvr_parent_domain *parent,
-		      uint64_t resource_type)
-{
-	buf->addr = parent->alloc(&parent->pd.ibv_pd, parent->pd_context, size, pvr_page_size(),
-				  resource_type);
-	if (buf->addr == IBV_ALLOCATOR_USE_DEFAULT)
-		return alloc_default(buf, size);
-	if (!buf->addr)
-		return ENOMEM;
-	buf->parent = parent;
-	buf->resource_type = resource_type;
-	atomic_fetch_add(&parent->pd.users, 1);
-	return 0;
-}
-
-static void give_back(struct pvr_buf *buf, size_t size)
-{
-	struct pvr_parent_domain *parent = buf->parent;
-
-	if (!parent) {
-		free_default(buf->addr, size);
-		return;
-	}
-	parent->free(&parent->pd.ibv_pd, parent->pd_context, buf->addr, buf->resource_type);
-	atomic_fetch_sub(&parent->pd.users, 1);
 }
 
 /* The kernel pins whole pages, and MADV_DONTFORK applies to whole pages. */
@@ -69,6 +22,72 @@ static int keep_from_children(const struct pvr_buf *buf, size_t size)
 	if ((uintptr_t)buf->addr % pvr_page_size())
 		return EINVAL;
 	return ibv_dontfork_range(buf->addr, size);
+}
+
+static int map_pages(struct pvr_buf *buf, size_t size)
+{
+	int err;
+
+	buf->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (buf->addr == MAP_FAILED)
+		return errno;
+	err = keep_from_children(buf, size);
+	if (err)
+		munmap(buf->addr, size);
+	return err;
+}
+
+static int alloc_default(struct pvr_buf *buf, size_t size, struct pvr_pool *pool)
+{
+	size_t pages = size / pvr_page_size();
+
+	buf->parent = NULL;
+	buf->pool = pages <= PVR_POOL_MAX_PAGES ? pool : NULL;
+	if (!buf->pool)
+		return map_pages(buf, size);
+	return pvr_pool_take(pool, pages, &buf->addr, &buf->slab);
+}
+
+static void free_default(struct pvr_buf *buf)
+{
+	if (buf->pool) {
+		pvr_pool_put(buf->pool, buf->slab, buf->addr, buf->size / pvr_page_size());
+		return;
+	}
+	ibv_dofork_range(buf->addr, buf->size);
+	munmap(buf->addr, buf->size);
+}
+
+/* The application's allocator may return IBV_ALLOCATOR_USE_DEFAULT. */
+static int alloc_from(struct pvr_buf *buf, size_t size, struct pvr_parent_domain *parent,
+		      uint64_t resource_type, struct pvr_pool *pool)
+{
+	struct ibv_pd *ibpd = &parent->pd.ibv_pd;
+	int err;
+
+	buf->addr = parent->alloc(ibpd, parent->pd_context, size, pvr_page_size(), resource_type);
+	if (buf->addr == IBV_ALLOCATOR_USE_DEFAULT)
+		return alloc_default(buf, size, pool);
+	if (!buf->addr)
+		return ENOMEM;
+	err = keep_from_children(buf, size);
+	if (err) {
+		parent->free(ibpd, parent->pd_context, buf->addr, resource_type);
+		return err;
+	}
+	buf->parent = parent;
+	buf->resource_type = resource_type;
+	atomic_fetch_add(&parent->pd.users, 1);
+	return 0;
+}
+
+static void give_back(struct pvr_buf *buf)
+{
+	struct pvr_parent_domain *parent = buf->parent;
+
+	ibv_dofork_range(buf->addr, buf->size);
+	parent->free(&parent->pd.ibv_pd, parent->pd_context, buf->addr, buf->resource_type);
+	atomic_fetch_sub(&parent->pd.users, 1);
 }
 
 /*
@@ -86,21 +105,17 @@ static void prepare_pages(uint8_t *addr, size_t size)
 		*(volatile uint8_t *)(addr + at) = 0;
 }
 
-int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type)
+int pvr_buf_alloc(const struct pvr_context *ctx, struct pvr_buf *buf, size_t size,
+		  struct ibv_pd *ibpd, uint64_t resource_type)
 {
 	struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);
 	int err;
 
 	size = align(size, pvr_page_size());
-	err = parent && parent->alloc ? alloc_from(buf, size, parent, resource_type)
-				      : alloc_default(buf, size);
+	err = parent && parent->alloc ? alloc_from(buf, size, parent, resource_type, ctx->pool)
+				      : alloc_default(buf, size, ctx->pool);
 	if (err)
 		return err;
-	err = keep_from_children(buf, size);
-	if (err) {
-		give_back(buf, size);
-		return err;
-	}
 	prepare_pages(buf->addr, size);
 	buf->size = size;
 	return 0;
@@ -110,8 +125,10 @@ void pvr_buf_free(struct pvr_buf *buf)
 {
 	if (!buf->size)
 		return;
-	ibv_dofork_range(buf->addr, buf->size);
-	give_back(buf, buf->size);
+	if (buf->parent)
+		give_back(buf);
+	else
+		free_default(buf);
 	buf->size = 0;
 }
 

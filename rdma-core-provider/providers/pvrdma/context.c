@@ -9,6 +9,7 @@
 #include <infiniband/cmd_ioctl.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 
+#include "pool.h"
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
@@ -128,13 +129,15 @@ static int alloc_tables(struct pvr_context *ctx)
 	if (ctx->features & PVR_EXT_XRC)
 		ctx->num_entries += ctx->limits.srq;
 	ctx->qp_entries = calloc(ctx->num_entries, sizeof(*ctx->qp_entries));
-	return ctx->qp_tbl && ctx->qp_entries ? 0 : ENOMEM;
+	ctx->pool = pvr_pool_new();
+	return ctx->qp_tbl && ctx->qp_entries && ctx->pool ? 0 : ENOMEM;
 }
 
 static void free_tables(struct pvr_context *ctx)
 {
 	free(ctx->qp_tbl);
 	free(ctx->qp_entries);
+	pvr_pool_free(ctx->pool);
 }
 
 static void free_context(struct ibv_context *ibctx)

@@ -150,10 +150,11 @@ static uint32_t elements_for(uint32_t cqe)
 	return num;
 }
 
-static int alloc_ring(const struct pvr_cq *cq, struct pvr_buf *buf, uint32_t num)
+static int alloc_ring(const struct pvr_cq *cq, const struct pvr_context *ctx, struct pvr_buf *buf,
+		      uint32_t num)
 {
-	return pvr_buf_alloc(buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvr_cqe), cq->parent,
-			     PVR_RES_CQ);
+	return pvr_buf_alloc(ctx, buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvr_cqe),
+			     cq->parent, PVR_RES_CQ);
 }
 
 /* Switches to an empty ring that is not armed. */
@@ -182,7 +183,7 @@ static int init_ring(struct pvr_cq *cq, const struct pvr_context *ctx, uint32_t 
 	struct pvr_buf buf = {};
 	int err;
 
-	err = alloc_ring(cq, &buf, num);
+	err = alloc_ring(cq, ctx, &buf, num);
 	if (err)
 		return err;
 	use_ring(cq, ctx, &buf, num);
@@ -416,7 +417,7 @@ int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 	num = elements_for(cqe);
 	if (num == (uint32_t)ibcq->cqe)
 		return 0;
-	err = alloc_ring(cq, &buf, num);
+	err = alloc_ring(cq, ctx, &buf, num);
 	if (err)
 		return err;
 	pvr_cq_lock(cq);

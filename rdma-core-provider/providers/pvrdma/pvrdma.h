@@ -52,6 +52,8 @@ struct pvr_device {
 	struct verbs_device ibv_dev;
 };
 
+struct pvr_pool;
+struct pvr_slab;
 struct pvr_qp;
 struct pvr_cq;
 
@@ -99,6 +101,7 @@ struct pvr_context {
 	struct pvr_qp_entry *qp_entries;
 	uint32_t num_entries;
 	pthread_mutex_t qp_mutex; /* taken inside the lock of a CQ; nothing waits inside it */
+	struct pvr_pool *pool; /* memory of small queues; NULL: each has a mapping of its own */
 };
 
 struct pvr_pd {
@@ -146,6 +149,8 @@ struct pvr_buf {
 	size_t size; /* bytes, a multiple of the page size; 0: not allocated */
 	struct pvr_parent_domain *parent; /* parent domain whose allocator it is from, or NULL */
 	uint64_t resource_type; /* PVR_RES_*, if parent is set */
+	struct pvr_pool *pool; /* pool that it is from, or NULL: a mapping of its own */
+	struct pvr_slab *slab; /* of the pool */
 };
 
 /* A ring that the device does not know, for the CQEs of a dead device's requests. */
@@ -301,7 +306,8 @@ size_t pvr_page_size(void);
  * They come from the allocator of ibpd if it is a parent domain that has one; ibpd may be
  * NULL.
  */
-int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type);
+int pvr_buf_alloc(const struct pvr_context *ctx, struct pvr_buf *buf, size_t size,
+		  struct ibv_pd *ibpd, uint64_t resource_type);
 /* buf may be zeroed. */
 void pvr_buf_free(struct pvr_buf *buf);
 /*

@@ -153,7 +153,7 @@ static int alloc_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *att
 	qp->send_size = align(layout_send_queue(qp, ctx, &attr->cap), pvr_page_size());
 	if (has_rq(attr))
 		recv_size = align(layout_recv_queue(qp, &attr->cap), pvr_page_size());
-	err = pvr_buf_alloc(&qp->buf, qp->send_size + recv_size, attr->pd, PVR_RES_QP);
+	err = pvr_buf_alloc(ctx, &qp->buf, qp->send_size + recv_size, attr->pd, PVR_RES_QP);
 	if (err)
 		return err;
 	use_buf(qp, ctx);

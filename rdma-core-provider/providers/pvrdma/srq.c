@@ -11,6 +11,7 @@
 static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ibpd, uint32_t max_wr,
 		       uint32_t max_sge)
 {
+	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
 	const struct pvr_db_suppress_shm *db_suppress_shm;
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
@@ -18,12 +19,12 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ib
 
 	size = pvr_wq_layout(wq, max_wr, max_sge ? max_sge : 1, sizeof(struct pvr_rq_wqe),
 			     PVR_RQ_STRIDE_MIN);
-	err = pvr_buf_alloc(buf, PVR_PAGE_SIZE + size, ibpd, PVR_RES_SRQ);
+	err = pvr_buf_alloc(ctx, buf, PVR_PAGE_SIZE + size, ibpd, PVR_RES_SRQ);
 	if (err)
 		return err;
 	state_shm = buf->addr;
 	wq->ring_shm = &state_shm->rx;
-	db_suppress_shm = pvr_db_suppress_at(state_shm, to_pvr_context(ibpd->context)->features);
+	db_suppress_shm = pvr_db_suppress_at(state_shm, ctx->features);
 	wq->db_suppress_shm = db_suppress_shm ? &db_suppress_shm->rq : NULL;
 	wq->wqes = (uint8_t *)buf->addr + PVR_PAGE_SIZE;
 	wq->is_shared = true;
