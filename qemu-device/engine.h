@@ -510,6 +510,11 @@ const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter);
 const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter);
 uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter);
 unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter);
+/*
+ * Lets another worker execute the queues of the adapter, in the same order. Called only while no
+ * worker runs, as pvr_adapter_create() is.
+ */
+void pvr_adapter_set_worker(struct pvr_adapter *adapter, unsigned int worker);
 bool pvr_adapter_is_uar_mapped(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats);

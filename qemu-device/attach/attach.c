@@ -358,6 +358,25 @@ static void stop_listening(struct pvr_attach *attach)
 	attach->listener.fd = -1;
 }
 
+bool pvr_attach_move(struct pvr_attach *attach, const struct pvr_attach_env *env,
+		     unsigned int worker, struct pvr_error *err)
+{
+	struct pvr_loop *from = attach->env->loop;
+	int ret = pvr_loop_move(&attach->listener, env->loop);
+
+	if (!ret && attach->client)
+		ret = pvr_client_move(attach->client, env->loop);
+	if (ret) {
+		pvr_loop_move(&attach->listener, from);
+		return pvr_fail(err, "cannot watch its sockets in worker %u: %s", worker,
+				strerror(-ret));
+	}
+	pvr_loop_timer_move(&attach->pause, env->loop);
+	attach->env = env;
+	pvr_adapter_set_worker(attach->adapter, worker);
+	return true;
+}
+
 void pvr_attach_leave(struct pvr_attach *attach)
 {
 	stop_listening(attach);

@@ -80,6 +80,13 @@ void pvr_attach_destroy(struct pvr_attach *attach);
  */
 void pvr_attach_check(struct pvr_attach *attach);
 
+/*
+ * Passes the adapter with its socket and its VM to the worker @worker, whose environment is @env.
+ * Context: no worker runs. Return: false with @err filled, and nothing has changed.
+ */
+bool pvr_attach_move(struct pvr_attach *attach, const struct pvr_attach_env *env,
+		     unsigned int worker, struct pvr_error *err);
+
 struct pvr_adapter *pvr_attach_adapter(const struct pvr_attach *attach);
 const char *pvr_attach_path(const struct pvr_attach *attach);
 

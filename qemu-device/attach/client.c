@@ -19,6 +19,7 @@
 
 #include "attach/client.h"
 #include "attach/message.h"
+#include "attach/sigbus.h"
 #include "base/closer.h"
 #include "base/unix_socket.h"
 
@@ -718,6 +719,19 @@ bool pvr_client_leave(struct pvr_client *client)
 	}
 	pvr_client_destroy(client);
 	return true;
+}
+
+int pvr_client_move(struct pvr_client *client, struct pvr_loop *to)
+{
+	int err = pvr_loop_move(&client->source, to);
+
+	if (err)
+		return err;
+	pvr_loop_timer_move(&client->patience, to);
+	pvr_loop_timer_move(&client->retry, to);
+	client->ram.loop = to;
+	pvr_sigbus_set_wakes(client->ram.guards, to);
+	return 0;
 }
 
 void pvr_client_destroy(struct pvr_client *client)

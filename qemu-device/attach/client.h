@@ -59,6 +59,9 @@ void pvr_client_destroy(struct pvr_client *client);
 /* Keeps a copy of the client's VERSION message. Return: false without memory. */
 bool pvr_client_set_version(struct pvr_client *client, const void *version, size_t len);
 
+/* Passes the client to another loop. Neither loop's thread runs. Return: 0 or -errno. */
+int pvr_client_move(struct pvr_client *client, struct pvr_loop *to);
+
 /* Return: whether the peer has closed the connection. */
 bool pvr_client_is_gone(const struct pvr_client *client);
 /* Destroys the client if its memory or interrupts have failed. */

@@ -130,6 +130,19 @@ int pvr_sigbus_guard(struct pvr_sigbus_set *set, void *start, size_t size, bool 
 	return i;
 }
 
+void pvr_sigbus_set_wakes(struct pvr_sigbus_set *set, struct pvr_loop *wakes)
+{
+	struct guard guard;
+	int i;
+
+	for (i = 0; set && i < PVR_SIGBUS_GUARDS; i++) {
+		guard = set->slots[i].guard;
+		guard.wakes = wakes;
+		if (guard.end)
+			set_slot(&set->slots[i], &guard);
+	}
+}
+
 void pvr_sigbus_unguard(struct pvr_sigbus_set *set, int handle)
 {
 	static const struct guard none;

@@ -27,6 +27,8 @@ void pvr_sigbus_close(struct pvr_sigbus_set *set);
  */
 int pvr_sigbus_guard(struct pvr_sigbus_set *set, void *start, size_t size, bool *broken,
 		     struct pvr_loop *wakes);
+/* Changes @wakes of all guards of @set, which can be NULL. */
+void pvr_sigbus_set_wakes(struct pvr_sigbus_set *set, struct pvr_loop *wakes);
 /* Call after the last access to the mapping. */
 void pvr_sigbus_unguard(struct pvr_sigbus_set *set, int handle);
 

@@ -93,6 +93,7 @@ int pvr_loop_add(struct pvr_loop *loop, struct pvr_source *source, uint32_t even
 	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0)
 		return -errno;
 	source->loop = loop;
+	source->events = events;
 	return 0;
 }
 
@@ -102,6 +103,7 @@ int pvr_loop_modify(struct pvr_source *source, uint32_t events)
 
 	if (epoll_ctl(source->loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &event) < 0)
 		return -errno;
+	source->events = events;
 	return 0;
 }
 
@@ -127,6 +129,23 @@ void pvr_loop_remove(struct pvr_source *source)
 	}
 	forget_again(source);
 	source->loop = NULL;
+}
+
+/* The new epoll instance reports what is ready, also to a source that waits for edges. */
+int pvr_loop_move(struct pvr_source *source, struct pvr_loop *to)
+{
+	struct epoll_event event = { .events = source->events, .data.ptr = source };
+	bool again = source->again;
+
+	if (!source->loop || source->loop == to)
+		return 0;
+	if (epoll_ctl(to->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) < 0)
+		return -errno;
+	pvr_loop_remove(source);
+	source->loop = to;
+	if (again)
+		pvr_loop_again(source);
+	return 0;
 }
 
 void pvr_loop_again(struct pvr_source *source)
@@ -164,6 +183,15 @@ void pvr_loop_timer_disarm(struct pvr_loop_timer *timer)
 		return;
 	LIST_REMOVE(timer, link);
 	timer->loop = NULL;
+}
+
+void pvr_loop_timer_move(struct pvr_loop_timer *timer, struct pvr_loop *to)
+{
+	if (!timer->loop)
+		return;
+	LIST_REMOVE(timer, link);
+	timer->loop = to;
+	LIST_INSERT_HEAD(&to->timers, timer, link);
 }
 
 static uint64_t earliest(const struct pvr_loop *loop, uint64_t deadline)

@@ -32,6 +32,7 @@ struct pvr_source {
 	void (*ready)(struct pvr_source *source, uint32_t events);
 	/* private */
 	struct pvr_loop *loop;
+	uint32_t events;
 	bool again;
 	TAILQ_ENTRY(pvr_source) link;
 };
@@ -61,6 +62,13 @@ int pvr_loop_modify(struct pvr_source *source, uint32_t events);
  * Stops watching; does not close the descriptor. @source may be one that was never added.
  */
 void pvr_loop_remove(struct pvr_source *source);
+/*
+ * Let the loop @to watch the source, which may be one that was never added, or call the timer,
+ * at the same time. Neither loop's thread runs, and no event is lost. Return: 0, or -errno: the
+ * source is where it was.
+ */
+int pvr_loop_move(struct pvr_source *source, struct pvr_loop *to);
+void pvr_loop_timer_move(struct pvr_loop_timer *timer, struct pvr_loop *to);
 /* Calls ready() again in the next iteration, also without an event. */
 void pvr_loop_again(struct pvr_source *source);
 /* ready() has moved data; polling for more is likely to pay off. */

@@ -328,6 +328,11 @@ unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter)
 	return adapter->worker->index;
 }
 
+void pvr_adapter_set_worker(struct pvr_adapter *adapter, unsigned int worker)
+{
+	pvr_worker_move(adapter, &adapter->engine->workers[worker]);
+}
+
 const char *pvr_adapter_state_name(enum pvr_adapter_state state)
 {
 	static const char *const names[] = {

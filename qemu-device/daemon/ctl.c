@@ -45,6 +45,8 @@ static const char help[] =
 	"  remove-adapter NAME    remove an adapter: the device of its VM is unplugged\n"
 	"  adapter stop|start NAME\n"
 	"                         stop an adapter, for which its peers wait; start it\n"
+	"  move-adapter NAME WORKER\n"
+	"                         let another worker execute the requests of an adapter\n"
 	"  link NAME up|down      set the port state that its VM sees\n"
 	"  fault add [--fabric F] [--from A] [--to B] [--qp N] [--seed S] KIND...\n"
 	"                         drop=PERCENT, delay=TIME[+-TIME], reorder=PERCENT,\n"
@@ -192,6 +194,7 @@ static const struct ctl_command commands[] = {
 	{ "add-adapter", 1, 1, { NULL }, NULL, NULL, false },
 	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL, false },
 	{ "adapter", 2, 2, { "action", "name" }, NULL, NULL, false },
+	{ "move-adapter", 2, 2, { "name", "worker" }, NULL, NULL, false },
 	{ "link", 2, 2, { "name", "state" }, NULL, NULL, false },
 	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL, false },
 	{ "domain-xml", 1, 1, { NULL }, NULL, run_domain_xml, false },

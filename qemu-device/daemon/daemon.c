@@ -12,6 +12,7 @@
 
 #include "attach/ram_use.h"
 #include "base/closer.h"
+#include "daemon/balance.h"
 #include "daemon/confine.h"
 #include "daemon/capture.h"
 #include "daemon/control.h"
@@ -227,6 +228,23 @@ struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char
 		return daemon->adapters[i];
 	pvr_fail(err, "there is no adapter '%s': see 'pvrdmactl adapters'", name);
 	return NULL;
+}
+
+bool pvr_daemon_move_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach,
+			     unsigned int worker, struct pvr_error *err)
+{
+	size_t i = index_of(daemon, pvr_adapter_name(pvr_attach_adapter(attach)));
+	bool ok;
+
+	if (worker >= daemon->pool.num)
+		return pvr_fail(err, "there is no worker %u: pvrdmad has %u, numbered from 0",
+				worker, daemon->pool.num);
+	if (daemon->segments[i])
+		return pvr_fail(err, "it has a wire, whose socket belongs to its worker");
+	pvr_worker_pool_pause(&daemon->pool);
+	ok = pvr_attach_move(attach, &daemon->pool.threads[worker].env, worker, err);
+	pvr_worker_pool_resume(&daemon->pool);
+	return ok;
 }
 
 /*
@@ -450,6 +468,8 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	    !pvr_qos_start(daemon, settings, err) || !add_adapters(daemon, settings, err) ||
 	    !pvr_metrics_start(daemon, settings, err))
 		return false;
+	if (settings->workers.balanced && !(daemon->balance = pvr_balance_start(daemon)))
+		return pvr_fail(err, "out of memory");
 	pvr_engine_measure_copy(daemon->engine);
 	return pvr_confine_syscalls(settings->seccomp, err) && start_workers(daemon, takeover, err);
 }
@@ -457,6 +477,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
 	pvr_upgrade_cancel(daemon->upgrade);
+	pvr_balance_stop(daemon->balance);
 	pvr_metrics_stop(daemon);
 	pvr_captures_end(daemon, NULL);
 	pvr_worker_pool_stop(&daemon->pool);

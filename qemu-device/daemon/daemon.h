@@ -7,6 +7,7 @@
 #include "daemon/settings.h"
 #include "daemon/worker_pool.h"
 
+struct pvr_balance;
 struct pvr_control;
 struct pvr_metrics_source;
 struct pvr_network;
@@ -29,6 +30,7 @@ struct pvr_daemon {
 	struct pvr_control *control;
 	struct pvr_network *network; /* NULL: no other hosts */
 	struct pvr_metrics_source *metrics; /* NULL: not configured */
+	struct pvr_balance *balance; /* NULL: adapters stay with their workers */
 	LIST_HEAD(, pvr_capture_session) captures;
 	struct pvr_upgrade *upgrade; /* NULL: none is in progress */
 	struct pvr_source signals;
@@ -52,6 +54,12 @@ bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_
 /* Return: the adapter, or NULL with @err filled. */
 struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char *name,
 					   struct pvr_error *err);
+/*
+ * Lets another worker execute the adapter. Its VM notices nothing. Return: false with @err filled:
+ * there is no such worker, or the adapter has a wire.
+ */
+bool pvr_daemon_move_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach,
+			     unsigned int worker, struct pvr_error *err);
 void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach);
 void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level level);
 

@@ -2,6 +2,7 @@
 /* The commands of the control socket. */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/capture.h"
@@ -418,6 +419,23 @@ static bool run_adapter(struct request *request)
 	return action && pvr_run_change(request->daemon, attach, action, &request->err);
 }
 
+static bool run_move_adapter(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+	const char *text = attach ? need_arg(request, "worker") : NULL;
+	unsigned long worker;
+	char *end;
+
+	if (!text)
+		return false;
+	worker = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || worker >= PVR_MAX_WORKERS)
+		return pvr_fail(&request->err, "worker '%.64s' is not a number from 0 to %d", text,
+				PVR_MAX_WORKERS - 1);
+	return pvr_daemon_move_adapter(request->daemon, attach, (unsigned int)worker,
+				       &request->err);
+}
+
 static bool run_link(struct request *request)
 {
 	struct pvr_attach *attach = need_adapter(request);
@@ -565,6 +583,7 @@ static const struct {
 	{ "add-adapter", run_add_adapter, true },
 	{ "remove-adapter", run_remove_adapter, true },
 	{ "adapter", run_adapter, true },
+	{ "move-adapter", run_move_adapter, true },
 	{ "link", run_link, true },
 	{ "capture", run_capture, true },
 	{ "fault-add", run_fault_add, true },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Settings of the workers: their number and CPUs. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +14,14 @@ static bool set_num(struct pvr_worker_settings *settings, const char *value, str
 	char *end;
 	unsigned long num = strtoul(value, &end, 10);
 
+	if (!strcmp(value, "auto")) {
+		settings->balanced |= !settings->num;
+		return true;
+	}
 	if (*value < '0' || *value > '9' || *end || !num || num > PVR_MAX_WORKERS)
-		return pvr_fail(err, "workers '%.64s' is not a number from 1 to %d", value,
+		return pvr_fail(err, "workers '%.64s' is not a number from 1 to %d, or auto", value,
 				PVR_MAX_WORKERS);
-	if (!settings->num)
+	if (!settings->num && !settings->balanced)
 		settings->num = (unsigned int)num;
 	return true;
 }
@@ -55,11 +60,23 @@ bool pvr_worker_settings_set(struct pvr_worker_settings *settings, const char *k
 	return set_node(settings, value, err);
 }
 
+static unsigned int usable_cpus(void)
+{
+	int num = 1;
+	cpu_set_t set;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		num = CPU_COUNT(&set);
+	return num < PVR_MAX_WORKERS ? (unsigned int)num : PVR_MAX_WORKERS;
+}
+
 unsigned int pvr_worker_settings_num(const struct pvr_worker_settings *settings)
 {
 	if (settings->num)
 		return settings->num;
-	return settings->cpus.num ? (unsigned int)settings->cpus.num : 1;
+	if (settings->cpus.num)
+		return (unsigned int)settings->cpus.num;
+	return settings->balanced ? usable_cpus() : 1;
 }
 
 static bool check_cpus(const struct pvr_worker_settings *settings, struct pvr_error *err)

@@ -7,6 +7,7 @@
 
 struct pvr_worker_settings {
 	unsigned int num; /* 0: one per CPU of the list, or one without a list */
+	bool balanced; /* "auto": one per CPU, and adapters move between them, see balance.h */
 	struct pvr_cpu_list cpus; /* one per worker; empty: anywhere */
 	bool has_node;
 	unsigned int node; /* NUMA node for all workers and all memory */

@@ -3,6 +3,7 @@
 #include "rdma/worker.h"
 
 #include "core/adapter.h"
+#include "rdma/db_suppress.h"
 
 #define TIMERS_PER_RUN 64 /* of each adapter */
 
@@ -36,17 +37,49 @@ static void take_in(struct pvr_worker *worker)
 	}
 }
 
-void pvr_worker_remove(struct pvr_adapter *adapter)
+/* The adapter is on no list of incoming adapters. */
+static void leave(struct pvr_adapter *adapter)
 {
 	struct pvr_worker *worker = adapter->worker;
 
-	take_in(worker);
 	if (adapter->queued)
 		TAILQ_REMOVE(&worker->active, adapter, busy);
 	if (adapter->is_interrupting)
 		SLIST_REMOVE(&worker->interrupting, adapter, pvr_adapter, interrupting);
 	LIST_REMOVE(adapter, of_worker);
 	worker->num_uar_polled -= adapter->uar_poll.on;
+}
+
+void pvr_worker_remove(struct pvr_adapter *adapter)
+{
+	take_in(adapter->worker);
+	leave(adapter);
+}
+
+/*
+ * The old worker may have polled the rings of the adapter. The new one may sleep: the guest must
+ * ring again, and what it posted without a doorbell is work.
+ */
+void pvr_worker_move(struct pvr_adapter *adapter, struct pvr_worker *to)
+{
+	bool queued;
+
+	pvr_adapter_lock(adapter);
+	pvr_db_enable_all(adapter);
+	pvr_lock(&adapter->worker->lock);
+	take_in(adapter->worker);
+	pvr_unlock(&adapter->worker->lock);
+	leave(adapter);
+	pvr_worker_add(to, adapter);
+	queued = adapter->queued;
+	adapter->queued = false;
+	if (queued)
+		pvr_worker_queue(adapter);
+	if (adapter->is_interrupting)
+		SLIST_INSERT_HEAD(&to->interrupting, adapter, interrupting);
+	__atomic_store_n(&adapter->deadline, UINT64_MAX, __ATOMIC_RELAXED);
+	pvr_worker_set_deadline(adapter);
+	pvr_adapter_leave(adapter, to);
 }
 
 /* ---------------------------------------------------------- any thread's part */

@@ -82,6 +82,8 @@ void pvr_worker_init(struct pvr_worker *worker, struct pvr_engine *engine, unsig
 /* Context: no worker runs. */
 void pvr_worker_add(struct pvr_worker *worker, struct pvr_adapter *adapter);
 void pvr_worker_remove(struct pvr_adapter *adapter);
+/* Gives the adapter and its queued work to another worker. Other threads may use the adapter. */
+void pvr_worker_move(struct pvr_adapter *adapter, struct pvr_worker *to);
 
 /* Queue the adapter, whose lock is held: it has work. Cheap. */
 void pvr_worker_queue(struct pvr_adapter *adapter);

@@ -36,6 +36,7 @@ CHANGES = [
     ("adapter stop node1", "", "adapter start node1", {}),
     ("log-level debug", "", "log-level info", {}),
     ("add-adapter name=more,socket=FOLDER/m1,mac=52:54:00:00:77:01", "", "add-adapter name=most,socket=FOLDER/m2,mac=52:54:00:00:77:02", {}),
+    ("move-adapter more 0", "", "move-adapter most 0", {}),
     ("remove-adapter more", "", "remove-adapter most", {}),
 ]
 # capture writes packets, libvirt-hook prints nothing; test_top.py, test_domain_xml.py and test_upgrade.py have the others.

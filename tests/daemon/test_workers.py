@@ -86,7 +86,7 @@ def test_on_a_numa_node(start_daemon):
 
 
 @pytest.mark.parametrize("args, pattern", [
-    (["--workers", "0"], "workers '0' is not a number from 1 to 64"),
+    (["--workers", "0"], "workers '0' is not a number from 1 to 64, or auto"),
     (["--workers", "65"], "workers '65' is not a number from 1 to 64"),
     (["--workers", "-1"], "workers '-1' is not a number"),
     (["--workers", "2x"], "workers '2x' is not a number"),
@@ -111,6 +111,40 @@ def test_mistakes(refuse, args, pattern):
 ], ids=["absent CPU", "too few CPUs", "absent NUMA node"])
 def test_machine_lacks_what_is_set(refuse, args, pattern):
     refuse(1, pattern, *args)
+
+
+def test_auto_has_a_worker_for_each_cpu(start_daemon):
+    daemon = start_daemon(args=("--workers", "auto"))
+    assert len(workers(daemon, "worker")) == min(len(HAVE), 64)
+
+
+def test_auto_has_a_worker_for_each_listed_cpu(start_daemon):
+    daemon = start_daemon(args=("--workers", "auto", "--worker-cpus", HAVE[0]))
+    assert workers(daemon, "cpus") == [str(HAVE[0])]
+
+
+def test_adapter_moves_with_its_client(start_daemon):
+    daemon = start_daemon(adapters=2, args=("--workers", "2"))
+    with attach(daemon.socket(1)) as client:
+        for worker in (1, 0, 0, 1):
+            daemon.must("move-adapter", "node1", str(worker))
+            assert placed(daemon) == {"node1": worker, "node2": 1}
+            assert client.read_reg(0)
+    daemon.must("move-adapter", "node1", "0")
+    with attach(daemon.socket(1)) as client:
+        assert client.read_reg(0)
+
+
+@pytest.mark.parametrize("worker, pattern", [
+    ("2", "there is no worker 2: pvrdmad has 2, numbered from 0"),
+    ("64", "worker '64' is not a number from 0 to 63"),
+    ("first", "worker 'first' is not a number from 0 to 63"),
+])
+def test_move_to_a_worker_that_is_not_there(start_daemon, worker, pattern):
+    daemon = start_daemon(adapters=1, args=("--workers", "2"))
+    done = daemon.ctl("move-adapter", "node1", worker)
+    assert done.returncode == 1 and pattern in done.stderr
+    assert placed(daemon)["node1"] == 0
 
 
 def test_worker_that_is_not_there(refuse, tmp_path):

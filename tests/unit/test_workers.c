@@ -204,6 +204,95 @@ TEST_POOL(test_both_ways_at_once)
 	converse(&a, &b);
 }
 
+/* The test sets no limit for the scheduling of a thread, but a hang ends it. */
+#define wait_until(condition)                                                    \
+	do {                                                                     \
+		uint64_t hang_at = fg_worker_pool_now() + HANG_SECONDS * FG_SEC; \
+		while (!(condition) && fg_worker_pool_now() < hang_at)           \
+			sched_yield();                                           \
+		assert_true(condition);                                          \
+	} while (0)
+
+/* ------------------------------------------------------------------ other workers */
+
+/* Moves the adapters to the other worker again and again, until @done. */
+struct mover {
+	struct t_env *env;
+	bool done;
+	uint32_t moves;
+};
+
+static void *move_adapters(void *opaque)
+{
+	struct mover *mover = opaque;
+	struct fg_worker_pool *pool = pool_of(mover->env);
+
+	while (!__atomic_load_n(&mover->done, __ATOMIC_RELAXED)) {
+		struct pvr_adapter *adapter = mover->env->g[mover->moves % 2]->adapter;
+
+		fg_worker_pool_pause(pool);
+		pvr_adapter_set_worker(adapter, !pvr_adapter_worker(adapter));
+		fg_worker_pool_resume(pool);
+		mover->moves++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void converse_while_adapters_move(struct t_env *env)
+{
+	struct talker a = { .end = &env->a, .side = 0 };
+	struct talker b = { .end = &env->b, .side = 1 };
+	struct mover mover = { .env = env };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, move_adapters, &mover), 0);
+	converse(&a, &b);
+	__atomic_store_n(&mover.done, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_true(mover.moves > 1);
+}
+
+TEST_POOL(test_adapters_move_between_workers_in_a_conversation)
+{
+	connect(env, NULL);
+	go(env);
+	converse_while_adapters_move(env);
+}
+
+/* Without doorbells: the new worker must not wait for one that the guest does not ring. */
+TEST_POOL(test_adapters_without_doorbells_move)
+{
+	const struct fg_conn conn = t_conn_rnr(T_RNR_FOREVER, 1);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		env->g[i]->config.ext = PVR_ENGINE_EXT;
+		expect_ok(fg_guest_boot(env->g[i]));
+	}
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	expect_ok(fg_bind_gid(env->g[0], 0, env->a.gid));
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	fg_end_connect(&env->a, &env->b, &conn);
+	go(env);
+	converse_while_adapters_move(env);
+}
+
+TEST_POOL(test_waiting_sender_moves_with_its_timer)
+{
+	const struct fg_conn conn = t_conn_rnr(T_RNR_FOREVER, 1);
+
+	connect(env, &conn);
+	go(env);
+	t_send(&env->a, 1, 0, 64);
+	wait_until(fg_stats(env->g[1]).rnr_naks >= 1);
+	fg_worker_pool_pause(pool_of(env));
+	pvr_adapter_set_worker(env->g[0]->adapter, 1);
+	fg_worker_pool_resume(pool_of(env));
+	t_recv(&env->b, 1, 0, 64);
+	await_each(&env->a.scq, &env->b.rcq);
+}
+
 /* Messages larger than a quantum: each fragment locks both adapters again. */
 TEST_POOL(test_large_messages_both_ways_at_once)
 {
@@ -244,15 +333,6 @@ static struct fg_conn patient(void)
 {
 	return t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST);
 }
-
-/* The test sets no limit for the scheduling of a thread, but a hang ends it. */
-#define wait_until(condition)                                                    \
-	do {                                                                     \
-		uint64_t hang_at = fg_worker_pool_now() + HANG_SECONDS * FG_SEC; \
-		while (!(condition) && fg_worker_pool_now() < hang_at)           \
-			sched_yield();                                           \
-		assert_true(condition);                                          \
-	} while (0)
 
 /* Sends 500 messages; the receive comes some time after each. @write: while b writes, too. */
 static void send_before_receive(struct t_env *env, bool write)
