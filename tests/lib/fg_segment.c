@@ -179,6 +179,28 @@ static void send_cut(struct node *from, const struct pvr_port_frame *frame)
 	free(copy);
 }
 
+/* A frame of several packets, as the rules want it. */
+static void send_whole(struct node *from, const struct pvr_port_frame *frame)
+{
+	struct fg_segment *segment = from->segment;
+	struct node *to = &segment->node[!from->number];
+	uint8_t *copy;
+
+	if (is_lost(segment))
+		return;
+	copy = malloc(frame->bytes);
+	if (!copy)
+		fg_die("no memory for a frame");
+	memcpy(copy, frame->data, frame->bytes);
+	if (hit(segment, segment->rules.damage))
+		copy[next_random(segment) % frame->bytes] ^=
+			(uint8_t)(1u << next_random(segment) % 8);
+	put(to, copy, frame->bytes, frame->segment, hit(segment, segment->rules.swap));
+	if (hit(segment, segment->rules.repeat))
+		put(to, copy, frame->bytes, frame->segment, false);
+	free(copy);
+}
+
 static unsigned int send_frames(void *opaque, const struct pvr_port_frame *frames,
 				unsigned int count)
 {
@@ -193,8 +215,8 @@ static unsigned int send_frames(void *opaque, const struct pvr_port_frame *frame
 			send_packet(from, frames[i].data, frames[i].bytes);
 		else if (!rules->whole)
 			send_cut(from, &frames[i]);
-		else if (!is_lost(from->segment))
-			put(to, frames[i].data, frames[i].bytes, frames[i].segment, false);
+		else
+			send_whole(from, &frames[i]);
 	}
 	return count;
 }

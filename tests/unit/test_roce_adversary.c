@@ -56,6 +56,9 @@ static const struct adversary {
 		     .jitter = 2000 },
 	  .gso = true },
 	{ "GSO, whole frames", .rules = { .seed = 12, .lose = 20, .whole = true }, .gso = true },
+	{ "GSO, damaged whole frames",
+	  .rules = { .seed = 13, .repeat = 50, .swap = 50, .damage = 200, .whole = true },
+	  .gso = true },
 };
 
 struct request {
