@@ -320,6 +320,35 @@ bool pvr_eth_flush(struct pvr_eth_adapter *wire);
 /* A frame to the peer of a connected queue pair. Return: false if its source GID is gone. */
 bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp);
 
+/* ------------------------------------------------------------- packets of the requester */
+
+/* A message of which packets are sent. */
+struct pvr_eth_message {
+	const struct pvr_send_wqe *wqe;
+	const struct pvr_opcode *op;
+	const struct pvr_sg *sg;
+	uint32_t psn, psns;
+};
+
+/* The last packet that was sent: the next one may be like it. */
+struct pvr_eth_last {
+	struct pvr_roce_frame frame;
+	bool is_sent;
+	bool is_middle; /* neither the first nor the last one of its message */
+};
+
+/* Packets that the window has room for. */
+uint32_t pvr_eth_room(const struct pvr_eth_sq *sq);
+/* Packet @i of a SEND or WRITE. */
+void pvr_eth_fill_packet(struct pvr_roce_frame *frame, const struct pvr_qp *qp,
+			 const struct pvr_eth_message *message, uint32_t i);
+/*
+ * Send a packet of the message that has @next. @ask: for an ACK; @psns: set to those that it covers;
+ * @last: of this run of the queue pair, at first all zero
+ */
+enum pvr_eth_sent pvr_eth_send_one(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
+				   bool ask, uint32_t *psns, struct pvr_eth_last *last);
+
 /* --------------------------------------------------------------------------- requester */
 
 enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max);

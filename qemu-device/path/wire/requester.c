@@ -25,21 +25,11 @@
 #include "rdma/sched.h"
 #include "rdma/shaper.h"
 
-/* Ask for an ACK at least once in so many packets. */
-#define ACK_INTERVAL 16u
-
-/* The last packet that was sent: the next one may be like it. */
-struct last_packet {
-	struct pvr_roce_frame frame;
-	bool is_sent;
-	bool is_middle; /* neither the first nor the last one of its message */
-};
-
 struct burst {
 	unsigned int left; /* requests that may still be fetched */
 	uint64_t bytes;
 	uint64_t payload, messages; /* sent, and read */
-	struct last_packet last;
+	struct pvr_eth_last last;
 };
 
 enum burst_step {
@@ -153,171 +143,6 @@ static enum burst_step no_memory_at(struct pvr_eth_sq *sq, uint32_t i,
 	return STEP_STOP;
 }
 
-/* ------------------------------------------------------------------------------ packets */
-
-/* A message of which packets are sent. */
-struct message {
-	const struct pvr_send_wqe *wqe;
-	const struct pvr_opcode *op;
-	const struct pvr_sg *sg;
-	uint32_t psn, psns;
-};
-
-static uint16_t last_ext(const struct message *message)
-{
-	if (message->op->imm)
-		return PVR_ROCE_IMM;
-	return message->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV ? PVR_ROCE_IETH : 0;
-}
-
-static void fill_rdma(struct pvr_roce_frame *frame, const struct message *message)
-{
-	frame->addr = message->wqe->hdr.wr.rdma.remote_addr;
-	frame->rkey = message->wqe->hdr.wr.rdma.rkey;
-	frame->length = (uint32_t)message->sg->total;
-}
-
-/* Packet @i of a SEND or WRITE. */
-static void fill_packet(struct pvr_roce_frame *frame, const struct pvr_qp *qp,
-			const struct message *message, uint32_t i)
-{
-	bool write = message->op->kind == PVR_OP_WRITE, ends = i + 1 == message->psns;
-	uint64_t offset = (uint64_t)i * pvr_eth_mtu(qp);
-	const struct pvrdma_sq_wqe_hdr *hdr = &message->wqe->hdr;
-
-	frame->opcode = (uint8_t)pvr_roce_opcode_of(
-		qp->type == PVR_QPT_UC ? PVR_ROCE_UC : PVR_ROCE_RC,
-		write ? PVR_ROCE_WRITE : PVR_ROCE_SEND, !i, ends, ends ? last_ext(message) : 0);
-	frame->payload_bytes = ends ? (uint32_t)(message->sg->total - offset) : pvr_eth_mtu(qp);
-	frame->solicited = ends && (hdr->send_flags & PVR_SEND_SOLICITED);
-	frame->inv_rkey = hdr->ex.invalidate_rkey;
-	memcpy(frame->imm, &hdr->ex.imm_data, sizeof(frame->imm));
-	if (write && !i)
-		fill_rdma(frame, message);
-}
-
-static void fill_atomic(struct pvr_roce_frame *frame, const struct message *message)
-{
-	const struct pvrdma_sq_wqe_hdr *hdr = &message->wqe->hdr;
-	bool swap = hdr->opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP;
-
-	frame->opcode = (uint8_t)pvr_roce_opcode_of(
-		PVR_ROCE_RC, swap ? PVR_ROCE_CMP_SWAP : PVR_ROCE_FETCH_ADD, true, true, 0);
-	frame->addr = hdr->wr.atomic.remote_addr;
-	frame->rkey = hdr->wr.atomic.rkey;
-	frame->swap_add = swap ? hdr->wr.atomic.swap : hdr->wr.atomic.compare_add;
-	frame->compare = swap ? hdr->wr.atomic.compare_add : 0;
-}
-
-/* A part of a READ from packet @i on, of @packets. */
-static void fill_read(struct pvr_roce_frame *frame, const struct pvr_qp *qp,
-		      const struct message *message, uint32_t i, uint32_t packets)
-{
-	uint64_t offset = (uint64_t)i * pvr_eth_mtu(qp);
-	uint64_t part = (uint64_t)packets * pvr_eth_mtu(qp), left = message->sg->total - offset;
-
-	frame->opcode = PVR_ROCE_OP_READ_REQUEST;
-	fill_rdma(frame, message);
-	frame->addr += offset;
-	frame->length = (uint32_t)(left < part ? left : part);
-}
-
-static uint32_t room(const struct pvr_eth_sq *sq)
-{
-	uint32_t used = pvr_eth_distance(sq->una, sq->next);
-
-	return used < sq->window ? sq->window - used : 0;
-}
-
-/* Measure one answer at a time, and no repeated packet, whose answer is ambiguous. */
-static void measure(struct pvr_eth_sq *sq)
-{
-	if (sq->timed_at || sq->next != sq->high)
-		return;
-	sq->timed_psn = sq->next;
-	sq->timed_at = pvr_now(sq->qp->adapter->engine);
-}
-
-/*
- * Set the frame to packet @i of a SEND or WRITE, of which @left are not sent. Return: whether it
- * differs from the last one only by what pvr_eth_send_next() changes.
- */
-static bool fill_next(struct last_packet *last, const struct pvr_qp *qp,
-		      const struct message *message, uint32_t i, uint32_t left)
-{
-	struct pvr_roce_frame *frame = &last->frame;
-	uint32_t payload_bytes = frame->payload_bytes;
-	bool is_middle = i && left > 1, was_middle = last->is_middle;
-	bool was_solicited = frame->solicited;
-	uint8_t opcode = frame->opcode;
-
-	last->is_middle = is_middle;
-	if (!is_middle || !was_middle)
-		fill_packet(frame, qp, message, i);
-	return last->is_sent && frame->opcode == opcode && frame->payload_bytes == payload_bytes &&
-	       frame->solicited == was_solicited;
-}
-
-static enum pvr_eth_sent send_data(struct pvr_eth_sq *sq, const struct message *message, uint32_t i,
-				   uint32_t left, bool ask, struct last_packet *last)
-{
-	bool is_alike = fill_next(last, sq->qp, message, i, left);
-	uint64_t offset = (uint64_t)i * pvr_eth_mtu(sq->qp);
-	struct pvr_adapter *adapter = sq->qp->adapter;
-	struct pvr_roce_frame *frame = &last->frame;
-	enum pvr_eth_sent sent;
-
-	frame->psn = sq->next;
-	frame->ack_request = ask || left == 1 || room(sq) == 1 ||
-			     sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
-	if (frame->ack_request)
-		measure(sq);
-	if (is_alike)
-		return pvr_eth_send_next(adapter, frame, message->sg, offset);
-	if (!pvr_eth_address(frame, sq->qp))
-		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
-	sent = pvr_eth_send(adapter, frame, message->sg, offset);
-	last->is_sent = sent == PVR_ETH_SENT;
-	return sent;
-}
-
-/* A part of a READ from packet @i on, or an atomic. */
-static enum pvr_eth_sent send_request(struct pvr_eth_sq *sq, const struct message *message,
-				      uint32_t i, uint32_t psns)
-{
-	struct pvr_roce_frame frame = { .psn = sq->next, .ack_request = true };
-
-	if (message->op->kind == PVR_OP_READ)
-		fill_read(&frame, sq->qp, message, i, psns);
-	else
-		fill_atomic(&frame, message);
-	measure(sq);
-	if (!pvr_eth_address(&frame, sq->qp))
-		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
-	return pvr_eth_send(sq->qp->adapter, &frame, NULL, 0);
-}
-
-/*
- * Sends a packet of the message that has @next. @ask: for an ACK; @psns: set to those that it
- * covers.
- */
-static enum pvr_eth_sent send_one(struct pvr_eth_sq *sq, const struct message *message, bool ask,
-				  uint32_t *psns, struct last_packet *last)
-{
-	uint32_t i = pvr_eth_distance(message->psn, sq->next), left = message->psns - i;
-
-	*psns = 1;
-	if (message->op->kind == PVR_OP_READ) {
-		*psns = PVR_ETH_READ_PACKETS - i % PVR_ETH_READ_PACKETS;
-		*psns = left < *psns ? left : *psns;
-	} else if (message->op->kind != PVR_OP_ATOMIC) {
-		return send_data(sq, message, i, left, ask, last);
-	}
-	last->is_sent = false;
-	last->is_middle = false;
-	return send_request(sq, message, i, *psns);
-}
-
 /* ------------------------------------------------------------------------- reliable, RC */
 
 static void sent(struct pvr_eth_sq *sq, uint32_t psns)
@@ -328,7 +153,7 @@ static void sent(struct pvr_eth_sq *sq, uint32_t psns)
 }
 
 /* A further part of a READ waits until the part before it has come. */
-static bool must_wait(const struct pvr_eth_sq *sq, const struct message *message)
+static bool must_wait(const struct pvr_eth_sq *sq, const struct pvr_eth_message *message)
 {
 	uint32_t begun = pvr_eth_distance(message->psn, sq->next);
 
@@ -336,7 +161,7 @@ static bool must_wait(const struct pvr_eth_sq *sq, const struct message *message
 }
 
 /* Bytes of @psns packets of the message from @next on. */
-static uint64_t payload_of(const struct pvr_eth_sq *sq, const struct message *message,
+static uint64_t payload_of(const struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
 			   uint32_t psns)
 {
 	uint64_t mtu = pvr_eth_mtu(sq->qp);
@@ -346,15 +171,15 @@ static uint64_t payload_of(const struct pvr_eth_sq *sq, const struct message *me
 }
 
 /* Sends packets of a message until it is sent or the window is full. */
-static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message *message,
+static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
 				    struct burst *burst)
 {
 	uint32_t end = pvr_eth_psn_add(message->psn, message->psns), psns;
 
 	while (sq->next != end) {
-		if (!room(sq) || must_wait(sq, message))
+		if (!pvr_eth_room(sq) || must_wait(sq, message))
 			return wait_for_acks(sq);
-		switch (send_one(sq, message, false, &psns, &burst->last)) {
+		switch (pvr_eth_send_one(sq, message, false, &psns, &burst->last)) {
 		case PVR_ETH_FULL:
 			return wait_for_room(sq);
 		case PVR_ETH_FAULT:
@@ -375,14 +200,14 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct message 
 
 /* Fetches request in flight @i again: the guest may have changed it. @message: refers to the others. */
 static enum pvrdma_wc_status load(struct pvr_eth_sq *sq, uint32_t i, struct pvr_send_wqe *wqe,
-				  struct pvr_sg *sg, struct message *message)
+				  struct pvr_sg *sg, struct pvr_eth_message *message)
 {
 	const struct pvr_eth_inflight *inflight = pvr_eth_inflight(sq, i);
 	enum pvrdma_wc_status status;
 	struct pvr_qp *qp = sq->qp;
 
 	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + i, wqe);
-	*message = (struct message){
+	*message = (struct pvr_eth_message){
 		.wqe = wqe,
 		.op = pvr_opcode(wqe->hdr.opcode),
 		.sg = sg,
@@ -403,7 +228,7 @@ static enum burst_step go_on(struct pvr_eth_sq *sq, struct burst *burst)
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
 	enum pvrdma_wc_status status;
-	struct message message;
+	struct pvr_eth_message message;
 
 	if (pvr_eth_inflight(sq, sq->cursor)->kind == PVR_OP_LOCAL) {
 		sq->cursor++;
@@ -481,7 +306,7 @@ static enum burst_step begin_rc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
 	struct pvr_sg sg PVR_UNINITIALIZED;
 	enum pvrdma_wc_status status;
 	struct pvr_qp *qp = sq->qp;
-	struct message message;
+	struct pvr_eth_message message;
 
 	if (!pvr_may_post(qp, op))
 		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
@@ -496,7 +321,7 @@ static enum burst_step begin_rc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
 	status = pvr_prepare(&sg, qp, wqe, op, 0);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));
-	message = (struct message){
+	message = (struct pvr_eth_message){
 		.wqe = wqe,
 		.op = op,
 		.sg = &sg,
@@ -515,7 +340,7 @@ static enum burst_step begin_rc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
 
 /* ----------------------------------------------------------------------- unreliable, UC */
 
-static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct message *message,
+static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
 				       struct burst *burst)
 {
 	uint32_t mtu = pvr_eth_mtu(sq->qp), i = (uint32_t)(sq->qp->sq_offset / mtu);
@@ -524,7 +349,7 @@ static enum burst_step send_unreliable(struct pvr_eth_sq *sq, const struct messa
 	for (; i < message->psns && burst->bytes < qp->adapter->quantum_bytes; i++) {
 		struct pvr_roce_frame frame = { .psn = pvr_eth_psn_add(message->psn, i) };
 
-		fill_packet(&frame, qp, message, i);
+		pvr_eth_fill_packet(&frame, qp, message, i);
 		if (pvr_eth_address(&frame, qp)) {
 			switch (pvr_eth_send(qp->adapter, &frame, message->sg, (uint64_t)i * mtu)) {
 			case PVR_ETH_FULL:
@@ -567,11 +392,11 @@ static enum burst_step begin_uc(struct pvr_eth_sq *sq, struct pvr_send_wqe *wqe,
 		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
 	burst->left--;
 	return send_unreliable(sq,
-			       &(struct message){ .wqe = wqe,
-						  .op = op,
-						  .sg = &sg,
-						  .psn = qp->sq_psn,
-						  .psns = pvr_psns(qp, sg.total) },
+			       &(struct pvr_eth_message){ .wqe = wqe,
+							  .op = op,
+							  .sg = &sg,
+							  .psn = qp->sq_psn,
+							  .psns = pvr_psns(qp, sg.total) },
 			       burst);
 }
 
@@ -635,9 +460,9 @@ void pvr_eth_probe(struct pvr_eth_sq *sq)
 {
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
-	struct last_packet last = { 0 };
+	struct pvr_eth_last last = { 0 };
 	uint32_t next = sq->next, i, psns;
-	struct message message;
+	struct pvr_eth_message message;
 
 	sq->probes++;
 	sq->all_probes++;
@@ -647,7 +472,7 @@ void pvr_eth_probe(struct pvr_eth_sq *sq)
 	if (message.op->kind == PVR_OP_READ)
 		sq->next = pvr_eth_distance(message.psn, sq->una) < message.psns ? sq->una
 										 : message.psn;
-	send_one(sq, &message, true, &psns, &last);
+	pvr_eth_send_one(sq, &message, true, &psns, &last);
 	pvr_eth_flush(sq->qp->adapter->wire);
 	sq->next = next;
 }
