@@ -22,6 +22,7 @@
 #include "gid/resolve.h"
 #include "path/pipe/host.h"
 #include "path/pipe/internal.h"
+#include "path/pipe/move.h"
 
 /* In order of preference. */
 static const struct pvr_path_ops *const paths[] = {
@@ -46,6 +47,23 @@ static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int
 	return workers;
 }
 
+/* The GIDs of an adapter that is given are not here any more. */
+static enum pvr_take give(struct pvr_engine *engine, const struct pvr_taker *taker)
+{
+	enum pvr_take answer = pvr_move_give(engine, taker);
+
+	if (answer == PVR_TAKE_DONE)
+		pvr_host_resume_fabric(engine, taker->fabric);
+	return answer;
+}
+
+static const struct pvr_move_ops move_ops = {
+	.ask = pvr_pipe_ask,
+	.tell = pvr_pipe_tell_moved,
+	.give = give,
+	.taken = pvr_move_taken,
+};
+
 struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
 				     unsigned int workers)
 {
@@ -57,6 +75,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->opaque = opaque;
 	engine->num_workers = workers;
 	engine->hold_ns = PVR_HOLD_NS;
+	engine->move_ops = &move_ops;
 	memcpy(engine->paths, paths, sizeof(paths));
 	engine->paths[PVR_PATH_FAULT] = &pvr_fault_path_ops;
 	pvr_copy_init(&engine->copy);
@@ -70,6 +89,11 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 		return NULL;
 	}
 	return engine;
+}
+
+void pvr_engine_set_name(struct pvr_engine *engine, const char *name)
+{
+	snprintf(engine->name, sizeof(engine->name), "%s", name);
 }
 
 void pvr_engine_set_hold(struct pvr_engine *engine, uint64_t ns)
@@ -373,6 +397,18 @@ int pvr_adapter_start(struct pvr_adapter *adapter)
 		pvr_fabric_changed(adapter->engine, fabric);
 		pvr_host_resume_fabric(adapter->engine, fabric);
 	}
+	return err;
+}
+
+int pvr_adapter_reclaim(struct pvr_adapter *adapter)
+{
+	int err;
+
+	pvr_adapter_lock(adapter);
+	err = pvr_move_reclaim(adapter);
+	pvr_adapter_unlock(adapter);
+	if (!err)
+		pvr_host_resume_fabric(adapter->engine, adapter->fabric->name);
 	return err;
 }
 

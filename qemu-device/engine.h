@@ -110,6 +110,12 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 				     unsigned int workers);
 
 /*
+ * Set the name of this host, for states that go to other hosts. Call this before the first adapter
+ * is created. Without a name, a loaded state is not asked for at its source.
+ */
+void pvr_engine_set_name(struct pvr_engine *engine, const char *name);
+
+/*
  * For how long requests to a stopped adapter wait, see "stopped adapters". Initially PVR_HOLD_NS.
  * Call this before the first adapter is created.
  */
@@ -374,6 +380,7 @@ enum pvr_run_state {
 	PVR_RUN_STOPPED,
 	PVR_RUN_LOADING, /* bytes of a state were pushed */
 	PVR_RUN_LOADED, /* stopped, with all objects of the state */
+	PVR_RUN_MOVED, /* another host has it, see core/move.h; a reset ends this state */
 };
 
 #define PVR_HOLD_NS 60000000000ull
@@ -387,11 +394,18 @@ int pvr_adapter_stop(struct pvr_adapter *adapter);
 /*
  * Start an adapter that is STOPPED or LOADED. A reset ends both states, too. Return: 0, also if it
  * runs; -EINPROGRESS: as above, also if RAM was unmapped from a LOADED adapter: its state is loaded
- * again; -EINVAL: it is LOADING. Another value: the adapter refuses its loaded state, see
+ * again, or while the host of the state is asked for the adapter: call again in some ms; -EINVAL: it
+ * is LOADING; -EPERM: another host has the adapter; its VM must not run. Another value: the adapter refuses its loaded state, see
  * pvr_adapter_load_error(). If RAM of the state is missing, it has no driver then; if another
  * adapter has one of its GIDs, it is FAILED.
  */
 int pvr_adapter_start(struct pvr_adapter *adapter);
+
+/*
+ * An operator knows that the host which has the adapter is dead: it is STOPPED again. Return: 0,
+ * -EINVAL (it is not MOVED), or why its GIDs cannot be bound.
+ */
+int pvr_adapter_reclaim(struct pvr_adapter *adapter);
 
 enum pvr_run_state pvr_adapter_run_state(const struct pvr_adapter *adapter);
 const char *pvr_run_state_name(enum pvr_run_state state);
@@ -697,6 +711,9 @@ struct pvr_gid_ops {
 	 */
 	void (*announce)(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
 			 const uint8_t mac[6], bool present);
+	/* Return: whether the rules let @host have @gid. Any thread. NULL: each host may. */
+	bool (*may_have)(void *opaque, struct pvr_host *host, const char *fabric,
+			 const uint8_t gid[16]);
 	/* @host no longer has @gid, which pvr_engine_set_gid() had located there. */
 	void (*moved)(void *opaque, struct pvr_host *host, const char *fabric,
 		      const uint8_t gid[16]);

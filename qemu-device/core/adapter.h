@@ -14,6 +14,7 @@
 #include "core/table.h"
 #include "core/timer.h"
 #include "core/lock.h"
+#include "core/move.h"
 
 struct pvr_mr;
 struct pvr_qp;
@@ -91,6 +92,8 @@ struct pvr_engine {
 		uint64_t observed; /* not 0: datagrams take the way that checks both */
 	};
 	uint32_t epoch; /* of the queue pair that was connected last */
+	char name[PVR_MOVE_NAME_MAX]; /* of this host; "": it has none */
+	const struct pvr_move_ops *move_ops;
 	uint64_t hold_ns; /* requests to a stopped adapter wait for this time */
 };
 
@@ -358,6 +361,7 @@ struct pvr_adapter {
 	uint64_t stopped_at; /* ns, unless it runs */
 	uint64_t stops; /* number of this stop; changes at its end, too */
 	struct pvr_load *load; /* ctrl/migrate.c; NULL: no bytes of a state are kept */
+	struct pvr_move move;
 	int load_err; /* of the last load, until a reset; 0: it succeeded, or there was none */
 	char load_why[200];
 
@@ -439,7 +443,9 @@ static inline bool pvr_adapter_is_stopped(const struct pvr_adapter *adapter)
 /* Return: whether requests to this adapter wait for its start. */
 static inline bool pvr_adapter_is_held(const struct pvr_adapter *adapter)
 {
-	return pvr_adapter_is_stopped(adapter) &&
+	bool is_moving = adapter->run_state == PVR_RUN_MOVED && !adapter->move.released;
+
+	return (is_moving || pvr_adapter_is_stopped(adapter)) &&
 	       adapter->engine->ops->now(adapter->engine->opaque) - adapter->stopped_at <
 		       adapter->engine->hold_ns;
 }

@@ -94,9 +94,32 @@ void pvr_adapter_set_run_state(struct pvr_adapter *adapter, enum pvr_run_state s
 void pvr_load_begin(struct pvr_adapter *adapter);
 /* RAM was unmapped from a LOADED adapter. */
 void pvr_load_ram_gone(struct pvr_adapter *adapter);
-/* The start of a LOADED adapter. Return: 0, -EINPROGRESS, or why its GIDs cannot be bound. */
-int pvr_load_start(struct pvr_adapter *adapter);
+/* Give its GIDs to the fabric, once. Return: 0, or why one cannot be bound. */
+int pvr_load_bind(struct pvr_adapter *adapter);
+/* The start of a LOADED adapter. Return: 0, or -EINPROGRESS: it is loaded again. */
+int pvr_load_prepare(struct pvr_adapter *adapter);
+/* It starts: the state is not needed any more. */
+void pvr_load_done(struct pvr_adapter *adapter);
 void pvr_load_free(struct pvr_adapter *adapter);
+
+/* ctrl/move.c. The state is read from now on. */
+void pvr_move_new_token(struct pvr_adapter *adapter);
+/* Part of the record HEAD. */
+struct pvr_codec;
+void pvr_move_state(struct pvr_codec *codec);
+/* Ask the source of the state for the LOADED adapter. Return: 0, -EINPROGRESS or -EPERM. */
+int pvr_move_take(struct pvr_adapter *adapter);
+/* The source has refused: fail the adapter. */
+void pvr_move_refused(struct pvr_adapter *adapter);
+/* The adapter has started with a state older than those of its peers. */
+void pvr_move_end_connections(struct pvr_adapter *adapter);
+int pvr_move_reclaim(struct pvr_adapter *adapter);
+struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *fabric,
+				  const uint8_t mac[6]);
+/* As in struct pvr_move_ops. */
+enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *taker);
+void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
+		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
 
 /*
  * ctrl/reset.c: destroy objects of context @uc, or of all contexts if NULL, as many as

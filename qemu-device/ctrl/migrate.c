@@ -221,6 +221,8 @@ int pvr_adapter_save_begin(struct pvr_adapter *adapter, struct pvr_save **save)
 	(*save)->adapter = adapter;
 	(*save)->codec.adapter = adapter;
 	(*save)->stop = adapter->stops;
+	if (!err)
+		pvr_move_new_token(adapter);
 	pvr_adapter_unlock(adapter);
 	if (err) {
 		free(*save);
@@ -414,6 +416,10 @@ void pvr_load_begin(struct pvr_adapter *adapter)
 	load->ended = false;
 	load->codec = (struct pvr_codec){ .adapter = adapter, .loads = true };
 	load->mr = (struct pvr_mr_load){ 0 };
+	adapter->move.bound = false;
+	adapter->move.answer = PVR_TAKE_NONE;
+	adapter->move.asked_at = 0;
+	adapter->move.ask_next = 0;
 	adapter->load_err = 0;
 	adapter->load_why[0] = '\0';
 	adapter->stopped_at = pvr_now(adapter->engine);
@@ -528,13 +534,14 @@ void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size)
 
 /* ----------------------------------------------------------------------- start */
 
-/* Give its GIDs to the fabric. Return: 0 or -errno. */
-static int bind_gids(struct pvr_adapter *adapter)
+int pvr_load_bind(struct pvr_adapter *adapter)
 {
 	struct pvr_adapter *loser;
 	uint32_t i;
 	int err = 0;
 
+	if (adapter->move.bound)
+		return 0;
 	for (i = 0; i < PVR_GID_TABLE_LEN && !err; i++) {
 		if (!adapter->gids[i].bound)
 			continue;
@@ -547,24 +554,25 @@ static int bind_gids(struct pvr_adapter *adapter)
 				 err == -ENOMEM ? "out of memory"
 						: "another adapter of the fabric has it");
 	}
+	adapter->move.bound = !err;
 	return err;
 }
 
-int pvr_load_start(struct pvr_adapter *adapter)
+int pvr_load_prepare(struct pvr_adapter *adapter)
+{
+	if (!adapter->load->stale)
+		return 0;
+	pvr_adapter_empty(adapter, true);
+	return -EINPROGRESS;
+}
+
+void pvr_load_done(struct pvr_adapter *adapter)
 {
 	struct pvr_qp *qp;
 	uint32_t i;
-	int err;
 
-	if (adapter->load->stale) {
-		pvr_adapter_empty(adapter, true);
-		return -EINPROGRESS;
-	}
 	pvr_load_free(adapter);
-	err = bind_gids(adapter);
-	if (err)
-		return err;
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		pvr_peer_gone_watch_again(qp);
-	return 0;
+	if (adapter->move.bound)
+		PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+			pvr_peer_gone_watch_again(qp);
 }

@@ -63,6 +63,7 @@ void pvr_head_state(struct pvr_codec *codec)
 	pvr_codec_u64(codec, "clock", &clock);
 	if (codec->loads && !codec->err)
 		adapter->clock_start = adapter->stopped_at - clock;
+	pvr_move_state(codec);
 }
 
 /* ------------------------------------------------------------------------- REGS */

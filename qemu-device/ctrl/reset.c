@@ -6,6 +6,7 @@
 #include "core/adapter.h"
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"
+#include "rdma/peer_gone.h"
 #include "rdma/ud.h"
 #include "core/objects.h"
 #include "core/ext_dma.h"
@@ -241,17 +242,27 @@ static void begin_steps(struct pvr_adapter *adapter)
 		pvr_worker_queue(adapter);
 }
 
+/* Its queue pairs go on at another host, or were loaded here and have never run. */
+static bool lives_elsewhere(const struct pvr_adapter *adapter)
+{
+	return adapter->run_state == PVR_RUN_MOVED || adapter->run_state == PVR_RUN_LOADED ||
+	       adapter->move.refused;
+}
+
 static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 {
+	bool is_silent = lives_elsewhere(adapter);
+
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	halt(adapter);
 	pvr_load_free(adapter);
 	adapter->load_err = 0;
-	if (pvr_fabric_new_incarnation(adapter))
+	if (!is_silent && pvr_fabric_new_incarnation(adapter))
 		pvr_workers_check(adapter->engine);
 	adapter->job.keeps_regs = keeps_regs;
-	adapter->job.is_silent = false;
+	adapter->job.is_silent = is_silent;
+	adapter->move.refused = false;
 	adapter->job.reloads = false;
 	begin_steps(adapter);
 }
@@ -272,11 +283,14 @@ int pvr_adapter_drop(struct pvr_adapter *adapter)
 	int err = 0;
 
 	pvr_adapter_lock(adapter);
-	if (pvr_adapter_is_stopped(adapter) && !adapter->job.step)
+	if ((pvr_adapter_is_stopped(adapter) || adapter->run_state == PVR_RUN_MOVED) &&
+	    !adapter->job.step)
 		pvr_adapter_empty(adapter, false);
 	else
 		err = -EINVAL;
 	pvr_adapter_unlock(adapter);
+	if (!err)
+		pvr_peer_gone_forget(adapter);
 	return err;
 }
 

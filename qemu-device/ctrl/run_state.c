@@ -17,10 +17,9 @@
 const char *pvr_run_state_name(enum pvr_run_state state)
 {
 	static const char *const names[] = {
-		[PVR_RUN_RUNNING] = "running",
-		[PVR_RUN_STOPPED] = "stopped",
-		[PVR_RUN_LOADING] = "loading",
-		[PVR_RUN_LOADED] = "loaded",
+		[PVR_RUN_RUNNING] = "running", [PVR_RUN_STOPPED] = "stopped",
+		[PVR_RUN_LOADING] = "loading", [PVR_RUN_LOADED] = "loaded",
+		[PVR_RUN_MOVED] = "moved",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
@@ -116,6 +115,7 @@ static void go_on(struct pvr_adapter *adapter)
 
 	pvr_timers_shift(&adapter->timers, pause);
 	adapter->stops++;
+	adapter->move.ran = true;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
 	start_objects(adapter, pause);
 	pvr_events_push_backlog(adapter);
@@ -127,16 +127,25 @@ static void go_on(struct pvr_adapter *adapter)
 
 static int start_loaded(struct pvr_adapter *adapter)
 {
-	int err = pvr_load_start(adapter);
+	int err = pvr_load_prepare(adapter);
 
+	if (!err)
+		err = pvr_move_take(adapter);
+	if (!err)
+		err = pvr_load_bind(adapter);
 	if (err == -EINPROGRESS)
 		return err;
+	pvr_load_done(adapter);
 	/* The interrupt of an unread entry may have got lost on the way here. */
 	pvr_event_raise_unread(adapter);
 	pvr_interrupt_flush(adapter);
 	go_on(adapter);
-	if (err)
+	if (err == -EPERM)
+		pvr_move_refused(adapter);
+	else if (err)
 		pvr_adapter_do_fail(adapter, adapter->load_why);
+	else if (adapter->move.answer == PVR_TAKE_STALE)
+		pvr_move_end_connections(adapter);
 	return err;
 }
 
@@ -152,6 +161,8 @@ int pvr_adapter_do_start(struct pvr_adapter *adapter)
 		return 0;
 	case PVR_RUN_LOADED:
 		return start_loaded(adapter);
+	case PVR_RUN_MOVED:
+		return -EPERM;
 	default:
 		return -EINVAL;
 	}

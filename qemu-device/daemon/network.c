@@ -45,6 +45,14 @@ static void located(void *opaque, struct pvr_host *peer, const char *fabric, con
 				      gid_type);
 }
 
+static bool may_have(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16])
+{
+	struct pvr_network *network = opaque;
+
+	return network->directory &&
+	       pvr_directory_may_have(network->directory, pvr_host_name(peer), fabric, gid);
+}
+
 static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16])
 {
 	struct pvr_network *network = opaque;
@@ -66,6 +74,7 @@ static void request_host(void *opaque, struct pvr_host *peer, uint8_t dscp)
 static const struct pvr_gid_ops gid_ops = {
 	.resolve = resolve,
 	.announce = announce,
+	.may_have = may_have,
 	.moved = moved,
 };
 
@@ -100,7 +109,10 @@ static bool check_peer(void *opaque, const char *host, const char *address, stru
 
 static bool set_peer(void *opaque, const char *host, const char *address, struct pvr_error *err)
 {
-	return pvr_peers_set(peers_of(opaque), host, address, err);
+	/* An adapter that comes from it asks it, before there was a connection. */
+	return pvr_peers_set(peers_of(opaque), host, address, err) &&
+	       (pvr_peers_host_of(peers_of(opaque), host) ||
+		pvr_fail(err, "out of memory, or too many hosts"));
 }
 
 static void forget_peer(void *opaque, const char *host)
@@ -188,6 +200,7 @@ static bool add_hosts(struct pvr_network *network, const struct pvr_net_settings
 	for (i = 0; i < settings->num_peers; i++) {
 		if (!pvr_directory_add_host(network->directory, settings->peers[i].name, err))
 			return false;
+		pvr_peers_host_of(peers_of(network), settings->peers[i].name);
 	}
 	return true;
 }
@@ -236,6 +249,7 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 	    !make_directory(daemon->network, settings, err))
 		return false;
 	/* Adapters are created after this, and call the ops. */
+	pvr_engine_set_name(daemon->engine, pvr_net_name(daemon->network->net));
 	pvr_engine_set_pipe(daemon->engine, &gid_ops, &host_ops, daemon->network);
 	return true;
 }

@@ -22,12 +22,18 @@ static int start(struct pvr_attach *attach, struct pvr_error *err)
 	return ret ? ret : pvr_handover_start(attach);
 }
 
+static int reclaim(struct pvr_attach *attach, struct pvr_error *err)
+{
+	return pvr_adapter_reclaim(pvr_attach_adapter(attach));
+}
+
 static const struct {
 	const char *name;
 	int (*run)(struct pvr_attach *attach, struct pvr_error *err);
 } actions[] = {
 	{ "stop", pvr_handover_stop },
 	{ "start", start },
+	{ "reclaim", reclaim },
 };
 
 static bool report(int ret, const struct pvr_error *why, const char *name, const char *action,
@@ -57,6 +63,6 @@ bool pvr_run_change(struct pvr_daemon *daemon, struct pvr_attach *attach, const 
 		pvr_worker_pool_resume(&daemon->pool);
 		return report(ret, &why, pvr_adapter_name(pvr_attach_adapter(attach)), action, err);
 	}
-	return pvr_fail(err, "'adapter %.64s' is neither 'adapter stop' nor 'adapter start'",
+	return pvr_fail(err, "'adapter %.64s' is none of 'adapter stop', 'start', 'reclaim'",
 			action);
 }

@@ -10,7 +10,7 @@
 /* Add "run_state" and, for an adapter that is stopped, "stopped_ms" to @obj. */
 void pvr_put_run_state(struct json_object *obj, const struct pvr_adapter_stats *stats);
 
-/* @action: "stop" or "start". Return: false with @err filled. */
+/* @action: "stop", "start" or "reclaim". Return: false with @err filled. */
 bool pvr_run_change(struct pvr_daemon *daemon, struct pvr_attach *attach, const char *action,
 		    struct pvr_error *err);
 

@@ -3,6 +3,8 @@
 #ifndef PVR_DIRECTORY_BACKEND_H
 #define PVR_DIRECTORY_BACKEND_H
 
+#include <pthread.h>
+
 #include "base/address.h"
 #include "base/ratelimit.h"
 #include "directory/directory.h"
@@ -45,6 +47,9 @@ struct pvr_directory_ops {
 	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*own_changed)(struct pvr_directory *directory);
+	/* As pvr_directory_may_have(), without the policy; rules_lock is held. */
+	bool (*may_have)(struct pvr_directory *directory, const char *host,
+			 const struct pvr_key *key);
 	/* As pvr_directory_reload(). */
 	bool (*reload)(struct pvr_directory *directory, struct pvr_directory_files *files,
 		       struct pvr_error *err);
@@ -61,6 +66,7 @@ struct pvr_directory {
 	struct pvr_own_gids own;
 	struct pvr_entries entries;
 	struct pvr_dir_hosts hosts;
+	pthread_mutex_t rules_lock; /* held to change the policy and the peers file */
 	char *policy_path; /* NULL: no policy */
 	struct pvr_peers_file policy;
 	struct pvr_loop_timer timer; /* for due entries and waiting queries */

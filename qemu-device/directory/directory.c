@@ -351,15 +351,33 @@ static bool is_allowed(struct pvr_directory *directory, const struct pvr_entry *
 
 static void use_policy(struct pvr_directory *directory, struct pvr_peers_file *policy)
 {
+	struct pvr_peers_file before = directory->policy;
 	struct pvr_entry *entry, *next;
 
-	pvr_peers_file_free(&directory->policy);
+	pthread_mutex_lock(&directory->rules_lock);
 	directory->policy = *policy;
+	pthread_mutex_unlock(&directory->rules_lock);
+	pvr_peers_file_free(&before);
 	for (entry = TAILQ_FIRST(&directory->entries.used); entry; entry = next) {
 		next = TAILQ_NEXT(entry, used);
 		if (!is_allowed(directory, entry))
 			pvr_entry_forget(directory, entry);
 	}
+}
+
+bool pvr_directory_may_have(struct pvr_directory *directory, const char *host, const char *fabric,
+			    const uint8_t gid[16])
+{
+	struct pvr_key key;
+	bool may;
+
+	if (!pvr_key_init(&key, fabric, gid))
+		return false;
+	pthread_mutex_lock(&directory->rules_lock);
+	may = pvr_directory_allows(directory, host, &key) &&
+	      (!directory->ops->may_have || directory->ops->may_have(directory, host, &key));
+	pthread_mutex_unlock(&directory->rules_lock);
+	return may;
 }
 
 bool pvr_directory_reload(struct pvr_directory *directory, struct pvr_directory_files *files,
@@ -444,6 +462,7 @@ struct pvr_directory *pvr_directory_create(const struct pvr_directory_env *env,
 		pvr_fail(err, "out of memory");
 		return NULL;
 	}
+	pthread_mutex_init(&directory->rules_lock, NULL);
 	directory->env = *env;
 	snprintf(directory->name, sizeof(directory->name), "%s", env->name);
 	snprintf(directory->address, sizeof(directory->address), "%s", env->address);
@@ -469,5 +488,6 @@ void pvr_directory_destroy(struct pvr_directory *directory)
 	pvr_dir_queue_exit(&directory->queue);
 	pvr_peers_file_free(&directory->policy);
 	free(directory->policy_path);
+	pthread_mutex_destroy(&directory->rules_lock);
 	free(directory);
 }

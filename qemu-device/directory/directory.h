@@ -99,6 +99,10 @@ void pvr_directory_moved(struct pvr_directory *directory, const char *host, cons
 			 const uint8_t gid[16]);
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host);
 
+/* Return: whether the rules let the host have the GID. Any thread, also with locks held. */
+bool pvr_directory_may_have(struct pvr_directory *directory, const char *host, const char *fabric,
+			    const uint8_t gid[16]);
+
 /* The connection to a host went up or down. Context: the loop's thread. */
 void pvr_directory_changed(struct pvr_directory *directory, const char *host, bool up);
 /* Adds a host whose address the daemon has already. Only for `static`. */

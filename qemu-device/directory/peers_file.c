@@ -257,6 +257,14 @@ static const struct pvr_peers_host *find_host(const struct pvr_peers_file *file,
 	return file->num ? bsearch(&key, file->hosts, file->num, sizeof(key), by_name) : NULL;
 }
 
+bool pvr_peers_file_allows(const struct pvr_peers_file *file, const char *host,
+			   const struct pvr_key *key)
+{
+	const struct pvr_peers_host *rules = find_host(file, host);
+
+	return !rules || pvr_peers_host_may_have(rules, key);
+}
+
 bool pvr_policy_allows(const struct pvr_peers_file *file, const char *host,
 		       const struct pvr_key *key)
 {

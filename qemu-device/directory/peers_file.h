@@ -45,6 +45,9 @@ void pvr_peers_file_free(struct pvr_peers_file *file);
 
 /* Return: whether the host may have the GID, or be a member of the group. */
 bool pvr_peers_host_may_have(const struct pvr_peers_host *host, const struct pvr_key *key);
+/* The same by the peers file @file. A host that is not in it may have any. */
+bool pvr_peers_file_allows(const struct pvr_peers_file *file, const char *host,
+			   const struct pvr_key *key);
 /* The same by the policy @file. A host that is not in it may have nothing. */
 bool pvr_policy_allows(const struct pvr_peers_file *file, const char *host,
 		       const struct pvr_key *key);

@@ -93,6 +93,14 @@ static void set_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 	entry_part(entry)->answered[i / 64] |= 1ull << (i % 64);
 }
 
+static bool static_may_have(struct pvr_directory *directory, const char *host,
+			    const struct pvr_key *key)
+{
+	const struct static_directory *all = directory->backend;
+
+	return pvr_peers_file_allows(&all->file, host, key);
+}
+
 /* ------------------------------------------------------------------ queries */
 
 static void query(struct pvr_directory *directory, struct pvr_entry *entry,
@@ -475,7 +483,9 @@ static void take_file(struct pvr_directory *directory, const struct pvr_peers_fi
 		host_part(all->hosts[i])->listed = false;
 		host_part(all->hosts[i])->rules = NULL;
 	}
+	pthread_mutex_lock(&directory->rules_lock);
 	all->file = *file;
+	pthread_mutex_unlock(&directory->rules_lock);
 	if (!for_hosts(directory, &all->file, list_host, &err))
 		pvr_directory_log(directory, PVR_LOG_ERR, "%s; hosts from here on are left out",
 				  err.text);
@@ -544,5 +554,6 @@ const struct pvr_directory_ops pvr_directory_static = {
 	.moved = static_moved,
 	.host_changed = static_host_changed,
 	.host_wanted = static_host_wanted,
+	.may_have = static_may_have,
 	.reload = static_reload,
 };

@@ -11,6 +11,7 @@
 #include "core/adapter.h"
 #include "rdma/qp.h"
 #include "rdma/qp_sweep.h"
+#include "rdma/worker.h"
 
 /* Delay before the check; shorter than common ACK timeouts. */
 #define LOOK_NS 5000000ull
@@ -63,6 +64,28 @@ void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter)
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
 		if (!qp->peer_incarnation)
 			pvr_peer_gone_watch_again(qp);
+}
+
+static void forget(struct pvr_adapter *adapter, uint64_t incarnation)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (!qp->peer_is_far && qp->peer_incarnation == incarnation)
+			qp->peer_incarnation = 0;
+}
+
+void pvr_peer_gone_forget(const struct pvr_adapter *moved)
+{
+	struct pvr_adapter *adapter;
+
+	LIST_FOREACH(adapter, &moved->fabric->adapters, fabric_link) {
+		pvr_adapter_lock(adapter);
+		if (adapter->features & PVR_EXT_PEER_GONE)
+			forget(adapter, moved->incarnation);
+		pvr_adapter_unlock(adapter);
+	}
 }
 
 void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living)

@@ -41,6 +41,11 @@ void pvr_peer_gone_watch_again(struct pvr_qp *qp);
  */
 void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter);
 /*
+ * The queue pairs of @moved go on elsewhere: others of this process do not watch them here any
+ * more. No lock is held.
+ */
+void pvr_peer_gone_forget(const struct pvr_adapter *moved);
+/*
  * Its adapter is stopped: note whether its peer is gone, as incarnations have a meaning in this
  * process only. *@living: one that exists, or 0.
  */

@@ -37,7 +37,7 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
     (["--"], ["--control", "--json", "--help", "--version"]),
     (["qps", ""], ["vm1", "vm2"]),
     (["link", "vm1", ""], ["up", "down"]),
-    (["adapter", ""], ["stop", "start"]),
+    (["adapter", ""], ["stop", "start", "reclaim"]),
     (["top", "-n", "3", ""], ["vm1", "vm2"]),
     (["top", "--b"], ["--batch"]),
     (["top", "--sort", "tx_b"], ["tx_bytes_rate"]),

@@ -19,6 +19,7 @@ STRUCTS = {
     "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "QP_GONE": "pvr_frame_qp_gone", "ACK": "pvr_frame_ack",
     "ATOMIC_ACK": "pvr_frame_atomic_ack", "READ_DATA": "pvr_frame_read_data",
     "RNDV_DONE": "pvr_frame_rndv_done", "FAULT": "pvr_frame_request",
+    "MOVED": "pvr_frame_moved", "TAKE": "pvr_frame_take", "TAKEN": "pvr_frame_take",
 }
 
 
@@ -69,7 +70,7 @@ def frames_of(heading):
 
 def test_layouts_have_no_padding(header):
     asserted = re.findall(r"^PVR_FRAME_SIZE\((\w+), \d+\);", header.text, re.M)
-    assert len(asserted) == 15
+    assert len(asserted) == 17
     for struct in asserted:
         size, fields = header.structs[f"struct {struct}"]
         assert size == sum(field[1] for field in fields), struct
@@ -103,6 +104,11 @@ def test_syndromes_and_refusals(header, doc):
     first, second = sections(doc)["ACK (17)"].split("With NAK")
     assert named(first) == values(header, "pvr_frame_syndrome", "PVR_FRAME_SYN_")
     assert named(second) == values(header, "pvr_frame_nak", "PVR_FRAME_NAK_")
+
+
+def test_answers_of_taken(header, doc):
+    second = sections(doc)["TAKE (15), TAKEN (20)"].split("| number |")[1]
+    assert named(second) == values(header, "pvr_frame_take_answer", "PVR_FRAME_TAKE_")
 
 
 def test_faults(header, doc):

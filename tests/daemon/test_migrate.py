@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """A client migrates its device: version 2 of VFIO's protocol, in messages of vfio-user."""
 
+import contextlib
 import errno
 import itertools
 import struct
@@ -8,6 +9,7 @@ import struct
 import pytest
 
 import vfio_user as v
+from daemon_net import start_pair
 from guest import RAM_SIZE, Guest
 from pipe_peer import Closed
 from vfio_user import attach
@@ -274,6 +276,86 @@ def test_flipped_bit_is_refused_with_a_reason(daemon, start_daemon):
         state[len(state) // 2] ^= 0x10
         assert refused(target.load, bytes(state)) == errno.EINVAL
         other.wait_for_log("migration state STOP (1) was not reached, the device is in ERROR: ")
+
+
+# ---------------------------------------------------------------------- hosts
+
+@pytest.fixture
+def hosts(start):
+    """h1 and h2, each with the adapter of the VM."""
+    pair = start_pair(start)
+    for daemon in pair:
+        daemon.add_adapter("vm", 1)
+    return pair
+
+
+def run_state(daemon):
+    return daemon.query("adapters")["adapters"][0]["run_state"]
+
+
+@contextlib.contextmanager
+def moving(one, two):
+    """A started guest at `one`, whose state is loaded at `two`: the clients, and the guest there."""
+    with attach(one.folder / "vm") as source, attach(two.folder / "vm") as target:
+        guest = Guest(source)
+        guest.start()
+        state = source.save()
+        moved = adopt(guest, target)
+        target.load(state)
+        yield source, target, moved
+
+
+def test_source_gives_the_adapter(hosts):
+    one, two = hosts
+    with moving(one, two) as (source, target, moved):
+        target.set_state(v.RUNNING)
+        assert (run_state(one), run_state(two)) == ("moved", "running")
+        one.wait_for_log("moved to host h2")
+        assert moved.query_port()[0] == 0
+        assert refused(source.set_state, v.RUNNING) == errno.EPERM
+        assert run_state(one) == "moved"
+
+
+def test_source_that_runs_again_keeps_the_adapter(hosts):
+    one, two = hosts
+    with moving(one, two) as (source, target, _):
+        source.set_state(v.RUNNING)
+        assert refused(target.set_state, v.RUNNING) == errno.EPERM
+        assert run_state(one) == "running"
+        two.wait_for_log("its VM runs at the host that its state is from")
+
+
+def test_destination_of_a_dead_source_starts(hosts):
+    one, two = hosts
+    with moving(one, two) as (_, target, moved):
+        one.kill()
+        target.set_state(v.RUNNING)
+        two.wait_for_log("host h1 does not respond: the adapter starts without it")
+        assert moved.query_port()[0] == 0
+
+
+def test_source_that_has_ended_its_client_gives_the_adapter(hosts):
+    one, two = hosts
+    with attach(two.folder / "vm") as target:
+        with attach(one.folder / "vm") as source:
+            guest = Guest(source)
+            guest.start()
+            state = source.save()
+            moved = adopt(guest, target)
+        target.load(state)
+        target.set_state(v.RUNNING)
+        assert moved.query_port()[0] == 0
+
+
+def test_operator_reclaims_the_adapter(hosts):
+    one, two = hosts
+    with moving(one, two) as (source, target, _):
+        target.set_state(v.RUNNING)
+        two.kill()
+        one.must("adapter", "reclaim", "vm")
+        assert run_state(one) == "stopped"
+        source.call(v.RESET)
+        assert run_state(one) == "running"
 
 
 # ---------------------------------------------------------------------------- log

@@ -26,9 +26,10 @@ def test_operator_stops_and_starts_an_adapter(daemon):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    (("adapter", "halt", "node1"), "neither 'adapter stop' nor 'adapter start'"),
+    (("adapter", "halt", "node1"), "none of 'adapter stop', 'start', 'reclaim'"),
     (("adapter", "stop", "node9"), "node9"),
     (("adapter", "stop"), "1 arguments"),
+    (("adapter", "reclaim", "node1"), "does not reclaim"),
 ])
 def test_wrong_request_is_refused(daemon, arguments, text):
     assert text in daemon.ctl(*arguments).stderr

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/adapter.h"
 #include "fake_guest.h"
 #include "fuzz_nic.h"
 #include "pipe.h"
@@ -29,6 +30,7 @@
 #define FEED_HEAD 4 /* bytes before the stream */
 #define SPLIT_UNIT 8u
 #define EPOCH 0xfee1deadu
+#define TOKEN 0x7c /* each byte */
 #define CHUNK 65536u
 #define PEER_QPN 0x123u
 #define CANARY 0x5a
@@ -377,6 +379,28 @@ static void feed_both(struct feed *requests, struct feed *answers, size_t split)
 	pvr_rsp_conn_destroy(in);
 }
 
+/* A state with the token TOKEN has been read. */
+static void stop_adapter(void)
+{
+	struct pvr_adapter *adapter = w.guest->adapter;
+
+	if (pvr_adapter_stop(adapter))
+		fg_die("the adapter does not stop");
+	memset(adapter->move.token, TOKEN, sizeof(adapter->move.token));
+	adapter->move.ran = false;
+}
+
+/* The peer may have taken it. */
+static void start_adapter(void)
+{
+	struct pvr_adapter *adapter = w.guest->adapter;
+
+	if (pvr_adapter_run_state(adapter) == PVR_RUN_MOVED && pvr_adapter_reclaim(adapter))
+		fg_die("the adapter cannot be reclaimed");
+	if (pvr_adapter_start(adapter))
+		fg_die("the adapter does not start");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct feed feed, answers;
@@ -400,16 +424,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (copy[2])
 		feed.room = copy[2] * 64u;
 	prepare(copy[0] & FEED_SRQ);
-	if (copy[0] & FEED_STOPPED && pvr_adapter_stop(w.guest->adapter))
-		fg_die("the adapter does not stop");
+	if (copy[0] & FEED_STOPPED)
+		stop_adapter();
 	if (copy[0] & FEED_BOTH)
 		feed_both(&feed, &answers, copy[3] * SPLIT_UNIT);
 	else if (copy[0] & FEED_ANSWERS)
 		feed_answers(&feed, copy + FEED_HEAD);
 	else
 		feed_requests(&feed);
-	if (copy[0] & FEED_STOPPED && pvr_adapter_start(w.guest->adapter))
-		fg_die("the adapter does not start");
+	if (copy[0] & FEED_STOPPED)
+		start_adapter();
 	if (copy[0] & FEED_TIME)
 		fg_settle(w.host, FG_SEC);
 	fg_run(w.host);
@@ -698,6 +722,36 @@ static void seed_of_qp_gone(void)
 	save("left", NULL);
 }
 
+/* The peer gives away what it has, and takes what it asks for. */
+static void seeds_of_moves(void)
+{
+	struct pvr_frame_moved moved = {
+		FABRIC_HEAD(moved, MOVED),
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+	};
+	struct pvr_frame_take take = { FABRIC_HEAD(take, TAKE) };
+
+	memcpy(moved.gid, w.peer, 16);
+	seed_begin(0);
+	ADD(moved);
+	save("moved", NULL);
+	memcpy(take.mac, w.guest->config.mac, sizeof(take.mac));
+	memset(take.token, TOKEN, sizeof(take.token));
+	seed_begin(FEED_STOPPED);
+	ADD(take);
+	take.bound = 1;
+	ADD(take);
+	take.token[0] ^= 1;
+	ADD(take);
+	save("take", NULL);
+	take.frame.type = PVR_FRAME_TAKEN;
+	take.bound = 0;
+	take.answer = PVR_FRAME_TAKE_YES;
+	seed_begin(FEED_ANSWERS);
+	ADD(take);
+	save("answer", "taken");
+}
+
 /* Of frames to the RC queue pair: the same members, in three types. */
 #define TO_RC(frame_, type_, psn_) \
 	FABRIC_HEAD(frame_, type_), .epoch = EPOCH, .qpn = w.rc.qp.qpn, .psn = (psn_)
@@ -798,6 +852,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seeds_of_questions();
 	seeds_of_queue_pairs();
 	seed_of_qp_gone();
+	seeds_of_moves();
 	seeds_of_syndromes(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
 	seeds_of_rndvs(attr.rq_psn);

@@ -174,6 +174,11 @@ class Lab:
         """With one guest, in the namespace of host 1, where all ports are free: another process has the other one."""
         return self.begin_with(program, (guest,), *args, prefix=self.hosts.enter(1))
 
+    def begin_alone_with(self, program, args, **kwargs):
+        """With these arguments only."""
+        self.runs.append(Run(self, program, *args, **kwargs))
+        return self.runs[-1]
+
     @contextlib.contextmanager
     def neighbours(self):
         """Each host has one more VM, which fails the test at the end if it was not served in time."""

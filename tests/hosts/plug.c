@@ -19,6 +19,20 @@ enum {
 	CMD_DMA_MAP = 2,
 	CMD_REGION_READ = 9,
 	CMD_REGION_WRITE = 10,
+	CMD_DEVICE_FEATURE = 16,
+	CMD_MIG_DATA_READ = 17,
+	CMD_MIG_DATA_WRITE = 18,
+};
+
+#define SET_STATE (1u << 17 | 2)
+#define MIG_DATA_BYTES 32768u
+#define REPLY_BYTES (MIG_DATA_BYTES + 64)
+
+enum mig_state {
+	MIG_STOP = 1,
+	MIG_RUNNING,
+	MIG_STOP_COPY,
+	MIG_RESUMING,
 };
 
 enum {
@@ -56,6 +70,8 @@ struct dma_map {
 struct pvr_adapter {
 	struct fg_guest *guest;
 	int fd;
+	int next; /* the connection to the device that the guest moves to; -1: none */
+	uint32_t refused; /* error of the last reply of a state; 0: none */
 	bool gone; /* the daemon has closed the connection */
 	uint16_t id;
 	uint32_t ext; /* features that the driver has acknowledged */
@@ -142,7 +158,7 @@ static bool tell(struct pvr_adapter *adapter, uint16_t command, uint32_t flags, 
 static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t size)
 {
 	struct header header;
-	char body[4096];
+	static char body[REPLY_BYTES];
 	size_t len;
 
 	if (!get(adapter, &header, sizeof(header)))
@@ -151,6 +167,10 @@ static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t siz
 	if ((header.flags & FLAG_TYPE) != FLAG_REPLY || len > sizeof(body))
 		fg_die("%s: a reply of %zu bytes, flags 0x%x", adapter->guest->name, len,
 		       header.flags);
+	if (header.flags & FLAG_ERROR && header.command == CMD_DEVICE_FEATURE) {
+		adapter->refused = header.error;
+		return get(adapter, body, len);
+	}
 	if (header.flags & FLAG_ERROR)
 		fg_die("%s: command %u is refused: error %u", adapter->guest->name, header.command,
 		       header.error);
@@ -161,6 +181,21 @@ static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t siz
 	if (size)
 		memcpy(to, body + skip, size);
 	return true;
+}
+
+/* The whole reply, at most @size bytes of it. */
+static bool reply_up_to(struct pvr_adapter *adapter, void *to, size_t size)
+{
+	struct header header;
+
+	if (!get(adapter, &header, sizeof(header)))
+		return false;
+	if ((header.flags & FLAG_TYPE) != FLAG_REPLY || header.flags & FLAG_ERROR ||
+	    header.size - sizeof(header) > size)
+		fg_die("%s: command %u: a reply of %u bytes, flags 0x%x, error %u",
+		       adapter->guest->name, header.command, header.size, header.flags,
+		       header.error);
+	return get(adapter, to, header.size - sizeof(header));
 }
 
 /* As in a VM: no access reaches the device outside of its BARs. */
@@ -240,6 +275,7 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 	if (!adapter)
 		return NULL;
 	adapter->guest = host;
+	adapter->next = -1;
 	adapter->fd = connect_to(next_socket);
 	if (adapter->fd < 0)
 		fg_die("adapter %s: cannot connect to %s: %s", config->name, next_socket,
@@ -313,6 +349,121 @@ void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats
 	region_read(adapter, REGION_REGS, PVR_REG_EXT_FEATURES, &offered, sizeof(offered));
 	memset(stats, 0, sizeof(*stats));
 	stats->features = offered & adapter->ext;
+}
+
+/* ------------------------------------------------------------------ migration */
+
+static bool set_state(struct pvr_adapter *adapter, enum mig_state state)
+{
+	const struct {
+		uint32_t argsz, flags, state;
+		int32_t fd;
+	} body = { sizeof(body), SET_STATE, state, -1 };
+
+	adapter->refused = 0;
+	return tell(adapter, CMD_DEVICE_FEATURE, 0, &body, sizeof(body), NULL, 0, -1) &&
+	       reply(adapter, 0, NULL, 0) && !adapter->refused;
+}
+
+/* Return: bytes of @to that are state; less than all is the end. */
+static size_t read_state(struct pvr_adapter *adapter, void *to)
+{
+	const struct {
+		uint32_t argsz, size;
+	} body = { 8 + MIG_DATA_BYTES, MIG_DATA_BYTES };
+	static char all[8 + MIG_DATA_BYTES];
+	uint32_t size = 0;
+
+	memset(all, 0, sizeof(all));
+	if (!tell(adapter, CMD_MIG_DATA_READ, 0, &body, sizeof(body), NULL, 0, -1) ||
+	    !reply_up_to(adapter, all, sizeof(all)))
+		return 0;
+	memcpy(&size, all + 4, sizeof(size));
+	memcpy(to, all + 8, size <= MIG_DATA_BYTES ? size : 0);
+	return size;
+}
+
+static bool write_state(struct pvr_adapter *adapter, const void *from, size_t size)
+{
+	const uint32_t body[2] = { 8, (uint32_t)size };
+
+	return tell(adapter, CMD_MIG_DATA_WRITE, 0, body, sizeof(body), from, size, -1) &&
+	       reply(adapter, 0, NULL, 0);
+}
+
+bool plug_save(struct pvr_adapter *adapter, struct plug_state *state)
+{
+	size_t n;
+
+	state->size = 0;
+	if (!set_state(adapter, MIG_STOP_COPY))
+		return false;
+	do {
+		if (state->size + MIG_DATA_BYTES > sizeof(state->data))
+			fg_die("%s: a state above %zu bytes", adapter->guest->name,
+			       sizeof(state->data));
+		n = read_state(adapter, state->data + state->size);
+		state->size += n;
+	} while (n == MIG_DATA_BYTES);
+	return set_state(adapter, MIG_STOP);
+}
+
+static void map_all(struct pvr_adapter *adapter)
+{
+	const struct fg_ram *ram = &adapter->guest->ram;
+
+	for (unsigned int i = 0; i < FG_RAM_REGIONS; i++)
+		if (ram->region[i].size)
+			pvr_adapter_map_ram(adapter, ram->region[i].gpa, ram->region[i].size,
+					    ram->region[i].va, true);
+}
+
+/* The other connection is that of the adapter. */
+static void swap(struct pvr_adapter *adapter)
+{
+	int fd = adapter->fd;
+
+	adapter->fd = adapter->next;
+	adapter->next = fd;
+}
+
+bool plug_load(struct pvr_adapter *adapter, const char *path, const struct plug_state *state)
+{
+	size_t at, n;
+
+	adapter->next = connect_to(path);
+	if (adapter->next < 0)
+		fg_die("%s: cannot connect to %s", adapter->guest->name, path);
+	swap(adapter);
+	negotiate(adapter);
+	map_all(adapter);
+	pvr_adapter_set_bus_master(adapter, true);
+	if (!set_state(adapter, MIG_RESUMING))
+		return false;
+	for (at = 0; at < state->size; at += n) {
+		n = state->size - at < MIG_DATA_BYTES ? state->size - at : MIG_DATA_BYTES;
+		if (!write_state(adapter, state->data + at, n))
+			return false;
+	}
+	return set_state(adapter, MIG_STOP);
+}
+
+bool plug_start(struct pvr_adapter *adapter)
+{
+	return set_state(adapter, MIG_RUNNING);
+}
+
+void plug_leave(struct pvr_adapter *adapter)
+{
+	close(adapter->next);
+	adapter->next = -1;
+}
+
+bool plug_cancel(struct pvr_adapter *adapter)
+{
+	swap(adapter);
+	plug_leave(adapter);
+	return set_state(adapter, MIG_RUNNING);
 }
 
 /* ------------------------------------------------- an engine that is elsewhere */

@@ -19,6 +19,7 @@
 
 #include "guests.h"
 #include "plug.h"
+#include "travel.h"
 
 #define SLOTS 8u /* steps in flight */
 #define MAX_STREAMS 64
@@ -64,6 +65,7 @@ struct run {
 	struct fg_conn conn;
 	uint64_t wrong, bytes, steps;
 	const char *until; /* a file; NULL: time only */
+	struct travel travel;
 };
 
 static struct layout layout_of(size_t max_write)
@@ -359,8 +361,10 @@ static void report(const struct run *run, double seconds)
 	const char *comma = "";
 
 	printf("{\"steps\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"seconds\": %.3f, \"wrong\": %" PRIu64 ", \"streams\": %u, \"failed\": [",
-	       run->steps, run->bytes, seconds, run->wrong, run->streams);
+	       ", \"seconds\": %.3f, \"wrong\": %" PRIu64 ", \"streams\": %u, \"moves\": %u, "
+	       "\"cancelled\": %u, \"both\": %u, \"failed\": [",
+	       run->steps, run->bytes, seconds, run->wrong, run->streams, run->travel.done,
+	       run->travel.cancelled, run->travel.both);
 	for (unsigned int i = 0; i < run->streams; i++) {
 		if (!run->stream[i].failed)
 			continue;
@@ -381,7 +385,10 @@ static bool all_failed(const struct run *run)
 
 static bool is_over(const struct run *run, double deadline)
 {
-	return now() >= deadline || (run->until && !access(run->until, F_OK)) || all_failed(run);
+	bool moved = run->travel.moves && run->travel.done >= run->travel.moves;
+
+	return moved || now() >= deadline || (run->until && !access(run->until, F_OK)) ||
+	       all_failed(run);
 }
 
 static void verify(struct run *run, double seconds)
@@ -391,6 +398,8 @@ static void verify(struct run *run, double seconds)
 
 	while (!is_over(run, deadline)) {
 		go_round(run, true);
+		if (run->travel.moves && run->steps)
+			travel_go(&run->travel, &run->guests);
 		if (!told && run->steps) {
 			fprintf(stderr, "begun\n");
 			told = true;
@@ -417,6 +426,9 @@ static const char help[] =
 	"  --timeout T    the queue pairs' local ACK timeout (default 20: 4 s)\n"
 	"  --retries R    their retry count (default 7)\n"
 	"  --ipv4         GIDs of IPv4 addresses instead of the default ones\n"
+	"  --moves N      with NUMBER=SOCKET,SOCKET...: move guests among these sockets, until\n"
+	"                 there were N moves; some moves are cancelled\n"
+	"  --seed S       which moves\n"
 	"  --may-fail     a stream that fails is reported, and no error\n" GUESTS_HELP "\n"
 	"One line of JSON is the result. Exit status 0: nothing was wrong.\n";
 
@@ -435,6 +447,8 @@ int main(int argc, char **argv)
 		{ "ipv4", GUESTS_FLAG, &ipv4 },
 		{ "may-fail", GUESTS_FLAG, &may_fail },
 		{ "until", GUESTS_TEXT, &run.until },
+		{ "moves", GUESTS_NUMBER, &run.travel.moves },
+		{ "seed", GUESTS_NUMBER, &run.travel.seed },
 		{ 0 },
 	};
 
@@ -447,6 +461,9 @@ int main(int argc, char **argv)
 	run.conn.retry_cnt = (uint8_t)retries;
 	run.conn.sgid_index = ipv4;
 	run.at = layout_of(run.max_write);
+	for (int i = optind; run.travel.moves && i < argc; i++)
+		argv[i] = travel_parse(&run.travel.places[i - optind], argv[i]);
+	run.travel.gap = 0.05;
 	guests_open(&run.guests, (const char *const *)argv + optind,
 		    (uint32_t)(run.streams * (run.at.end >> 20) * 5 / 4 + 64));
 	for (unsigned int i = 0; i < run.streams; i++)

@@ -71,6 +71,10 @@ static const struct sample samples[] = {
 	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
 	SAMPLE("left", PVR_FRAME_QP_GONE, PVR_FRAME_RESPONDER, qp_gone, 56, 0, 0, 1, .gid_type = 2,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
+	SAMPLE("moved", PVR_FRAME_MOVED, PVR_FRAME_RESPONDER, moved, 32, 0, 0, 1, .gid_type = 1),
+	SAMPLE("take", PVR_FRAME_TAKE, PVR_FRAME_RESPONDER, take, 32, 0, 0, 1, .token = { 1 }),
+	SAMPLE("taken", PVR_FRAME_TAKEN, PVR_FRAME_REQUESTER, take, 32, 0, 0, 1,
+	       .answer = PVR_FRAME_TAKE_STALE),
 	SAMPLE("fault", PVR_FRAME_FAULT, PVR_FRAME_RESPONDER, request, 120, 0, 0, 1,
 	       .op = PVR_FRAME_OP_WRITE_IMM, .gid_type = 2, .fault = PVR_FRAME_FAULT_RECV_FATAL,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff, .psn = 0xffffff, .psns = 1u << 23),
@@ -530,6 +534,18 @@ TEST_PLAIN(test_fault_that_the_queue_pair_cannot_have_is_refused)
 		 f.frame.flags = PVR_REQUEST_F_XRC; f.request.srqn = 5);
 	ACCEPTED("fault", f.request.fault = PVR_FRAME_FAULT_INVALID_REQUEST;
 		 f.request.op = PVR_FRAME_OP_FLUSH);
+}
+
+TEST_PLAIN(test_frames_of_a_move_with_a_wrong_field_are_refused)
+{
+	REFUSED("moved", f.moved.gid_type = 0, "GID type");
+	REFUSED("moved", f.moved.gid_type = 3, "GID type");
+	REFUSED("moved", f.moved.reserved[6] = 1, "reserved");
+	REFUSED("take", f.take.answer = PVR_FRAME_TAKE_YES, "reserved");
+	REFUSED("take", f.take.bound = 2, "neither 0 nor 1");
+	ACCEPTED("take", f.take.bound = 1);
+	REFUSED("taken", f.take.answer = PVR_FRAME_TAKE_NUM, "answer");
+	REFUSED("taken", f.take.bound = 1, "reserved");
 }
 
 TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)

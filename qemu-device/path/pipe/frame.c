@@ -368,7 +368,33 @@ static const char *check_qp_gone(const union pvr_any_frame *any, size_t payload)
 	return NULL;
 }
 
+static const char *check_moved(const union pvr_any_frame *any, size_t payload)
+{
+	(void)payload;
+	if (!is_gid_type(any->moved.gid_type))
+		return "unknown GID type";
+	if (!is_zero(any->moved.reserved, sizeof(any->moved.reserved)))
+		return "reserved fields are not zero";
+	return NULL;
+}
+
+static const char *check_take(const union pvr_any_frame *any, size_t payload)
+{
+	(void)payload;
+	if (any->take.answer)
+		return "reserved fields are not zero";
+	return any->take.bound > 1 ? "bound is neither 0 nor 1" : NULL;
+}
+
 /* --------------------------------------------------------- from responders */
+
+static const char *check_taken(const union pvr_any_frame *any, size_t payload)
+{
+	(void)payload;
+	if (any->take.bound)
+		return "reserved fields are not zero";
+	return any->take.answer >= PVR_FRAME_TAKE_NUM ? "unknown answer" : NULL;
+}
 
 static const char *check_gid_reply(const union pvr_any_frame *any, size_t payload)
 {
@@ -506,6 +532,18 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 			      .has_fabric = true,
 			      .flags = FAULT_FLAGS,
 			      .check = check_fault },
+	[PVR_FRAME_MOVED] = { .header = sizeof(struct pvr_frame_moved),
+			      .receivers = BY_RESPONDER,
+			      .has_fabric = true,
+			      .check = check_moved },
+	[PVR_FRAME_TAKE] = { .header = sizeof(struct pvr_frame_take),
+			     .receivers = BY_RESPONDER,
+			     .has_fabric = true,
+			     .check = check_take },
+	[PVR_FRAME_TAKEN] = { .header = sizeof(struct pvr_frame_take),
+			      .receivers = BY_REQUESTER,
+			      .has_fabric = true,
+			      .check = check_taken },
 	[PVR_FRAME_GID_REPLY] = { .header = sizeof(struct pvr_frame_gid_query),
 				  .receivers = BY_REQUESTER,
 				  .has_fabric = true,

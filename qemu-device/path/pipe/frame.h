@@ -53,11 +53,14 @@ enum pvr_frame_type {
 	PVR_FRAME_DATAGRAM,
 	PVR_FRAME_QP_GONE,
 	PVR_FRAME_FAULT,
+	PVR_FRAME_MOVED,
+	PVR_FRAME_TAKE,
 	/* From responder to requester. */
 	PVR_FRAME_GID_REPLY = 16,
 	PVR_FRAME_ACK,
 	PVR_FRAME_ATOMIC_ACK,
 	PVR_FRAME_READ_DATA,
+	PVR_FRAME_TAKEN,
 	PVR_FRAME_NUM,
 };
 
@@ -83,7 +86,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_XRC 0x40u /* accepts requests with PVR_REQUEST_F_XRC */
 #define PVR_HELLO_F_PAGE 0x80u /* accepts PVR_FRAME_SYN_PAGE */
 #define PVR_HELLO_F_FAULT 0x100u /* the operator allows faults: may send and accepts FAULT frames */
-#define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD */
+#define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD, MOVED and TAKE */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
@@ -259,6 +262,34 @@ struct pvr_frame_qp_gone {
 	__u8 reserved[7];
 };
 
+/* The sender has given the adapter with @gid to another host. */
+struct pvr_frame_moved {
+	struct pvr_frame frame;
+	__u8 gid[16];
+	__u8 gid_type;
+	__u8 reserved[7];
+};
+
+enum pvr_frame_take_answer {
+	PVR_FRAME_TAKE_NO, /* its VM runs here, or was given to another host */
+	PVR_FRAME_TAKE_YES,
+	PVR_FRAME_TAKE_STALE, /* there is no such state */
+	PVR_FRAME_TAKE_DONE, /* to BOUND: the receiver alone has the GIDs */
+	PVR_FRAME_TAKE_NUM,
+};
+
+/*
+ * TAKE: the sender has loaded the state with this token, of the adapter with this MAC, and asks for
+ * the adapter. TAKEN: the response repeats it.
+ */
+struct pvr_frame_take {
+	struct pvr_frame frame;
+	__u8 token[16];
+	__u8 mac[6];
+	__u8 answer; /* TAKEN: enum pvr_frame_take_answer; TAKE: 0 */
+	__u8 bound; /* TAKE: 1 if the sender has bound the GIDs, after YES; TAKEN: 0 */
+};
+
 enum pvr_frame_syndrome {
 	PVR_FRAME_SYN_ACK, /* executed up to psn and offset */
 	PVR_FRAME_SYN_RNR, /* no receive request: resend after rnr_ns */
@@ -329,6 +360,8 @@ PVR_FRAME_SIZE(pvr_frame_gid_query, 32);
 PVR_FRAME_SIZE(pvr_frame_request, 120);
 PVR_FRAME_SIZE(pvr_frame_datagram, 64);
 PVR_FRAME_SIZE(pvr_frame_qp_gone, 56);
+PVR_FRAME_SIZE(pvr_frame_moved, 32);
+PVR_FRAME_SIZE(pvr_frame_take, 32);
 PVR_FRAME_SIZE(pvr_frame_ack, 56);
 PVR_FRAME_SIZE(pvr_frame_atomic_ack, 48);
 PVR_FRAME_SIZE(pvr_frame_read_data, 48);
@@ -345,6 +378,8 @@ union pvr_any_frame {
 	struct pvr_frame_request request;
 	struct pvr_frame_datagram datagram;
 	struct pvr_frame_qp_gone qp_gone;
+	struct pvr_frame_moved moved;
+	struct pvr_frame_take take;
 	struct pvr_frame_ack ack;
 	struct pvr_frame_atomic_ack atomic_ack;
 	struct pvr_frame_read_data read_data;

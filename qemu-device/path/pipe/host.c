@@ -53,15 +53,24 @@ static unsigned int bucket_of(const char *name)
 	return hash % PVR_PIPE_BUCKETS;
 }
 
-/* The net's lock is held. */
+/* The net's lock is held, also for host_get(). */
+static struct pvr_host *find(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_host *host;
+
+	LIST_FOREACH(host, &engine->pipe->hosts[bucket_of(name)], link)
+		if (!strcmp(host->name, name))
+			return host;
+	return NULL;
+}
+
 static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
 {
 	unsigned int bucket = bucket_of(name);
-	struct pvr_host *host;
+	struct pvr_host *host = find(engine, name);
 
-	LIST_FOREACH(host, &engine->pipe->hosts[bucket], link)
-		if (!strcmp(host->name, name))
-			return host;
+	if (host)
+		return host;
 	host = engine->pipe->num_hosts < PVR_HOSTS_MAX ? calloc(1, sizeof(*host)) : NULL;
 	if (!host)
 		return NULL;
@@ -81,6 +90,16 @@ struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name)
 		return NULL;
 	pvr_lock(&engine->pipe->lock);
 	host = host_get(engine, name);
+	pvr_unlock(&engine->pipe->lock);
+	return host;
+}
+
+struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_host *host;
+
+	pvr_lock(&engine->pipe->lock);
+	host = find(engine, name);
 	pvr_unlock(&engine->pipe->lock);
 	return host;
 }

@@ -72,6 +72,8 @@ struct pvr_pipe *pvr_pipe_create(void);
 /* Called without adapters and rsp_conns. */
 void pvr_pipe_destroy(struct pvr_pipe *pipe); /* NULL is allowed */
 
+/* Return: the host of this name, if it exists. */
+struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name);
 struct pvr_pipe *pvr_host_pipe(const struct pvr_host *host);
 /* Records that bytes have arrived from the host. */
 void pvr_host_heard(struct pvr_host *host);

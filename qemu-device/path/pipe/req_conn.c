@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* req_conns: slots, routes, requests sent and responses received. */
 #include "path/pipe/req_conn.h"
+#include "path/pipe/move.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -138,6 +139,8 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		out->piggyback_ack = limits->piggyback_ack;
 		set_class(out, limits->dscp);
 		out->qp_gone_agreed = limits->qp_gone;
+		out->move_agreed = limits->move;
+		out->takes = 0;
 		__atomic_store_n(&out->atomic_write_agreed, limits->atomic_write, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->xrc_agreed, limits->xrc, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->fault_agreed, limits->fault, __ATOMIC_RELAXED);
@@ -326,19 +329,32 @@ static enum pvr_sent refuse(struct pvr_req_conn *out)
 	return PVR_SENT_BLOCKED;
 }
 
+static bool is_lossy(uint8_t type)
+{
+	return type == PVR_FRAME_QP_GONE || type == PVR_FRAME_DATAGRAM || type == PVR_FRAME_MOVED ||
+	       type == PVR_FRAME_TAKE;
+}
+
+static bool is_agreed(const struct pvr_req_conn *out, uint8_t type)
+{
+	if (type == PVR_FRAME_QP_GONE)
+		return out->qp_gone_agreed;
+	return type == PVR_FRAME_DATAGRAM || out->move_agreed;
+}
+
 /*
- * Called with the lock held. A DATAGRAM or QP_GONE uses the reserved space while the
+ * Called with the lock held. A lossy frame uses the reserved space while the
  * connection is blocked. That space is enough for connection managers while bulk data
  * fills the stream.
  */
 static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fabric,
 			  const struct pvr_tx_frame *frame)
 {
-	bool left = frame->header->frame.type == PVR_FRAME_QP_GONE;
-	bool lossy = left || frame->header->frame.type == PVR_FRAME_DATAGRAM;
+	uint8_t type = frame->header->frame.type;
+	bool lossy = is_lossy(type);
 	unsigned int number;
 
-	if (left && !out->qp_gone_agreed)
+	if (lossy && !is_agreed(out, type))
 		return PVR_SENT_DOWN;
 	if (out->box.broken || (out->box.blocked && !lossy))
 		return refuse(out);
@@ -346,10 +362,11 @@ static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fab
 	if (!number)
 		return PVR_SENT_DOWN;
 	frame->header->frame.fabric = htole16((uint16_t)number);
-	if (out->box.blocked ? pvr_pipe_tx_put(&out->box, frame)
-			     : pvr_pipe_tx_send(&out->box, frame))
-		return PVR_SENT;
-	return refuse(out);
+	if (!(out->box.blocked ? pvr_pipe_tx_put(&out->box, frame)
+			       : pvr_pipe_tx_send(&out->box, frame)))
+		return refuse(out);
+	out->takes += type == PVR_FRAME_TAKE;
+	return PVR_SENT;
 }
 
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
@@ -580,6 +597,18 @@ static void recv_gid_reply(struct pvr_req_conn *out, const char *fabric,
 		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
 }
 
+/* Return: whether the reply has a request. */
+static bool take_back(struct pvr_req_conn *out)
+{
+	bool asked;
+
+	pvr_lock(&out->lock);
+	asked = out->takes;
+	out->takes -= asked;
+	pvr_unlock(&out->lock);
+	return asked;
+}
+
 static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pvr_any_frame *any,
 					const char *fabric, const char **why)
 {
@@ -588,6 +617,12 @@ static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pv
 	switch (any->frame.type) {
 	case PVR_FRAME_GID_REPLY:
 		recv_gid_reply(out, fabric, &any->gid_query, why);
+		break;
+	case PVR_FRAME_TAKEN:
+		if (take_back(out))
+			pvr_pipe_recv_taken(out->host, fabric, &any->take);
+		else
+			*why = "TAKEN, but no adapter was asked for";
 		break;
 	case PVR_FRAME_ACK:
 		pvr_pipe_ack(&route, fabric, &any->ack);

@@ -32,12 +32,14 @@ struct pvr_req_conn {
 	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
 	bool xrc_agreed; /* XRC was negotiated */
 	bool fault_agreed; /* FAULT was negotiated */
+	bool move_agreed; /* MOVED and TAKE were negotiated */
 	uint32_t rndv_done_count; /* rendezvous of the peer that are over ... */
 	uint32_t rndv_done_sent; /* ... of these, reported by RNDV_DONE */
 	bool refused; /* a sender waits until the box is flushed */
 	bool limit_logged; /* the limit of fabrics was logged */
 	uint64_t ping; /* cookie of the last PING */
 	uint32_t gid_queries; /* without a reply */
+	uint32_t takes; /* TAKE without a reply */
 
 	/* Used by its thread only. */
 	uint32_t rndv_done_unflushed; /* rndv_done_count at the last flush */

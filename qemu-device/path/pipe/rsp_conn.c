@@ -8,6 +8,7 @@
 #include "core/adapter.h"
 #include "rdma/worker.h"
 #include "gid/fabric.h"
+#include "path/pipe/move.h"
 
 /*
  * Guests of all tenants share a connection, and one of them can send from many GIDs that are
@@ -246,6 +247,18 @@ static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	return NULL;
 }
 
+static const char *recv_move(struct pvr_rsp_conn *in, const char *fabric,
+			     const union pvr_any_frame *any)
+{
+	if (!in->move_agreed)
+		return "MOVED or TAKE, but that was not negotiated";
+	if (any->frame.type == PVR_FRAME_TAKE)
+		pvr_pipe_recv_take(in, fabric, &any->take);
+	else
+		pvr_pipe_recv_moved(in, fabric, &any->moved);
+	return NULL;
+}
+
 static enum pvr_handled recv_fault(struct pvr_rsp_conn *in, const char *fabric,
 				   const struct pvr_frame_request *frame, const char **why)
 {
@@ -286,6 +299,10 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 		return PVR_HANDLED;
 	case PVR_FRAME_QP_GONE:
 		*why = recv_qp_gone(in, fabric, &any->qp_gone);
+		return PVR_HANDLED;
+	case PVR_FRAME_MOVED:
+	case PVR_FRAME_TAKE:
+		*why = recv_move(in, fabric, any);
 		return PVR_HANDLED;
 	case PVR_FRAME_FAULT:
 		return recv_fault(in, fabric, &any->request, why);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Adapters that move to another host.
+ *
+ * DOC: the host with an adapter
+ *
+ *	source					destination
+ *	STOPPED, its state is read
+ *						LOADED
+ *				<-------	TAKE with the token of the state
+ *	MOVED, peers wait
+ *				------->	TAKEN (YES)
+ *						its GIDs are bound
+ *				<-------	TAKE (BOUND)
+ *	its GIDs are not bound
+ *				------->	TAKEN (DONE)
+ *						RUNNING
+ *
+ * - The source decides: it gives an adapter to one host only, and does not start it again.
+ * - Its peers wait for the adapter at the source until the destination has its GIDs, so they find
+ *   it at once. The frame MOVED tells hosts to look for it.
+ * - A source that does not respond is dead: the destination starts after a time.
+ */
+#ifndef PVR_MOVE_H
+#define PVR_MOVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PVR_TOKEN_BYTES 16
+#define PVR_MOVE_NAME_MAX 64 /* of a host, with its NUL */
+
+struct pvr_adapter;
+struct pvr_engine;
+struct pvr_host;
+
+enum pvr_take {
+	PVR_TAKE_NO, /* its VM runs at the source, or at another host */
+	PVR_TAKE_YES,
+	PVR_TAKE_STALE, /* the source has no such state any more */
+	PVR_TAKE_DONE, /* the destination alone has its GIDs */
+	PVR_TAKE_NONE, /* no response yet; not in frames */
+};
+
+/* Protected by the adapter's lock. */
+struct pvr_move {
+	uint8_t token[PVR_TOKEN_BYTES]; /* of the last state that was read here; zero: none */
+	bool ran; /* the adapter was started after that */
+	uint8_t loaded[PVR_TOKEN_BYTES]; /* of the state that was loaded; zero: none */
+	char source[PVR_MOVE_NAME_MAX]; /* host of that state; "": unknown */
+	bool bound; /* LOADED: its GIDs are bound */
+	bool refused; /* it was loaded, but lives at the source */
+	enum pvr_take answer; /* of the source */
+	uint64_t asked_at, ask_next; /* ns */
+	struct pvr_host *to; /* MOVED: the host that has it */
+	bool released; /* MOVED: its GIDs are bound there, and not here */
+};
+
+/* A destination that asks for an adapter. */
+struct pvr_taker {
+	const char *fabric;
+	const uint8_t *mac, *token;
+	struct pvr_host *host;
+	const char *name; /* of the host */
+	bool bound; /* it has bound the GIDs */
+};
+
+/* What path/pipe and ctrl/move.c call of each other. engine.c has the table. */
+struct pvr_move_ops {
+	/* Send TAKE to the source. The adapter's lock is held. */
+	void (*ask)(struct pvr_adapter *adapter);
+	/* Tell the connected hosts that its GIDs have moved. The adapter's lock is held. */
+	void (*tell)(struct pvr_adapter *adapter);
+	/* TAKE has arrived. No lock is held. Return: the response. */
+	enum pvr_take (*give)(struct pvr_engine *engine, const struct pvr_taker *taker);
+	/* TAKEN of @from has arrived. No lock is held. */
+	void (*taken)(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
+		      const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
+};
+
+#endif /* PVR_MOVE_H */

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Adapters that move to another host, see core/move.h. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/adapter.h"
+#include "core/objects.h"
+#include "core/state.h"
+#include "ctrl/ctrl.h"
+#include "gid/fabric.h"
+#include "gid/resolve.h"
+#include "rdma/path.h"
+#include "rdma/peer_gone.h"
+#include "rdma/qp.h"
+#include "rdma/worker.h"
+
+/* A source that does not respond within this time is dead. */
+#define TAKE_NS 1000000000ull
+#define ASK_AGAIN_NS 20000000ull
+
+static bool is_token(const uint8_t token[PVR_TOKEN_BYTES])
+{
+	static const uint8_t none[PVR_TOKEN_BYTES];
+
+	return memcmp(token, none, sizeof(none)) != 0;
+}
+
+/* ----------------------------------------------------------------------- the state */
+
+/* Without random bytes there is no token, and the state can be used only once its source is gone. */
+void pvr_move_new_token(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+
+	move->ran = false;
+	if (!adapter->engine->name[0] ||
+	    getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
+		memset(move->token, 0, sizeof(move->token));
+}
+
+void pvr_move_state(struct pvr_codec *codec)
+{
+	struct pvr_adapter *adapter = codec->adapter;
+	struct pvr_move *move = &adapter->move;
+
+	if (!codec->loads && adapter->engine->name[0]) {
+		pvr_codec_bytes(codec, "token", move->token, sizeof(move->token));
+		pvr_codec_bytes(codec, "host", adapter->engine->name, sizeof(move->source));
+	}
+	if (!codec->loads)
+		return;
+	memset(move->loaded, 0, sizeof(move->loaded));
+	move->source[0] = '\0';
+	/* Daemons without other hosts have no names. */
+	if (!codec->left)
+		return;
+	pvr_codec_bytes(codec, "token", move->loaded, sizeof(move->loaded));
+	pvr_codec_bytes(codec, "host", move->source, sizeof(move->source));
+	if (!codec->err && !memchr(move->source, '\0', sizeof(move->source)))
+		pvr_codec_fault(codec, -EINVAL, "the name of the host has no end");
+}
+
+/* -------------------------------------------------------------------- the destination */
+
+static bool is_from_here(const struct pvr_adapter *adapter)
+{
+	return !strcmp(adapter->move.source, adapter->engine->name);
+}
+
+/* A state of this host that was read before the adapter has run on. */
+static bool is_outdated(const struct pvr_adapter *adapter)
+{
+	const struct pvr_move *move = &adapter->move;
+
+	return is_from_here(adapter) && move->ran && is_token(move->loaded) &&
+	       !memcmp(move->loaded, move->token, sizeof(move->loaded));
+}
+
+static int ask(struct pvr_adapter *adapter, uint64_t now)
+{
+	struct pvr_move *move = &adapter->move;
+
+	if (now - move->asked_at >= TAKE_NS) {
+		pvr_log_limited(adapter, PVR_LOG_WARN,
+				"host %s does not respond: the adapter starts without it",
+				move->source);
+		return 0;
+	}
+	if (now >= move->ask_next) {
+		move->ask_next = now + ASK_AGAIN_NS;
+		adapter->engine->move_ops->ask(adapter);
+	}
+	return -EINPROGRESS;
+}
+
+/* The source has given it. From now on it is found here. */
+static int bind(struct pvr_adapter *adapter, uint64_t now)
+{
+	struct pvr_move *move = &adapter->move;
+	int err = pvr_load_bind(adapter);
+
+	if (err)
+		return err;
+	move->asked_at = now;
+	move->ask_next = now;
+	return ask(adapter, now);
+}
+
+static int decide(struct pvr_adapter *adapter, uint64_t now)
+{
+	const struct pvr_move *move = &adapter->move;
+
+	switch (move->answer) {
+	case PVR_TAKE_YES:
+		return move->bound ? ask(adapter, now) : bind(adapter, now);
+	case PVR_TAKE_STALE:
+	case PVR_TAKE_DONE:
+		return 0;
+	case PVR_TAKE_NO:
+		return -EPERM;
+	default:
+		return ask(adapter, now);
+	}
+}
+
+int pvr_move_take(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+	uint64_t now = pvr_now(adapter->engine);
+
+	if (is_outdated(adapter))
+		move->answer = PVR_TAKE_STALE;
+	if (!is_token(move->loaded) || is_from_here(adapter) || !adapter->engine->fabrics->gid_ops)
+		return 0;
+	if (!move->asked_at)
+		move->asked_at = now;
+	return decide(adapter, now);
+}
+
+void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
+		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer)
+{
+	struct pvr_adapter *adapter = pvr_move_find(engine, fabric, mac);
+
+	if (!adapter)
+		return;
+	pvr_adapter_lock(adapter);
+	if (adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
+	    !strcmp(adapter->move.source, from) &&
+	    !memcmp(adapter->move.loaded, token, PVR_TOKEN_BYTES))
+		adapter->move.answer = answer;
+	pvr_adapter_unlock(adapter);
+}
+
+static bool is_at_work(const struct pvr_qp *qp)
+{
+	return (qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC) && qp->state >= PVR_QPS_RTR &&
+	       qp->state != PVR_QPS_ERR;
+}
+
+/*
+ * Its peers have gone on since the state was read. They would take new requests for old ones,
+ * which they acknowledge and do not execute.
+ */
+void pvr_move_end_connections(struct pvr_adapter *adapter)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp) {
+		if (!is_at_work(qp))
+			continue;
+		pvr_path_gone(qp);
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its state is older than that of its peer");
+	}
+}
+
+/* ------------------------------------------------------------------------- the source */
+
+struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *name, const uint8_t mac[6])
+{
+	struct pvr_fabric *fabric = pvr_fabric_by_name(engine, name);
+	struct pvr_adapter *adapter;
+
+	if (!fabric)
+		return NULL;
+	LIST_FOREACH(adapter, &fabric->adapters, fabric_link)
+		if (!memcmp(adapter->mac, mac, sizeof(adapter->mac)))
+			return adapter;
+	return NULL;
+}
+
+static bool may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
+{
+	const struct pvr_fabrics *fabrics = adapter->engine->fabrics;
+	uint32_t i;
+
+	if (!fabrics->gid_ops || !fabrics->gid_ops->may_have)
+		return true;
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound &&
+		    !fabrics->gid_ops->may_have(fabrics->gid_opaque, to, adapter->fabric->name,
+						adapter->gids[i].gid))
+			return false;
+	return true;
+}
+
+/* The entries stay, for pvr_adapter_reclaim(). */
+static void leave_fabric(struct pvr_adapter *adapter)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound)
+			pvr_fabric_unbind(adapter, adapter->gids[i].gid);
+}
+
+static void release(struct pvr_adapter *adapter)
+{
+	if (adapter->move.released)
+		return;
+	adapter->engine->move_ops->tell(adapter);
+	leave_fabric(adapter);
+	adapter->move.released = true;
+}
+
+static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+{
+	if (!may_have(adapter, taker->host)) {
+		pvr_log_limited(adapter, PVR_LOG_WARN,
+				"host %s takes it, but may not have its GIDs: refused",
+				taker->name);
+		return PVR_TAKE_NO;
+	}
+	adapter->move.to = taker->host;
+	adapter->move.released = false;
+	adapter->stops++;
+	pvr_adapter_set_run_state(adapter, PVR_RUN_MOVED);
+	pvr_info(adapter, "moved to host %s", taker->name);
+	return PVR_TAKE_YES;
+}
+
+static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+{
+	struct pvr_move *move = &adapter->move;
+
+	if (!is_token(taker->token) || memcmp(taker->token, move->token, sizeof(move->token)))
+		return PVR_TAKE_STALE;
+	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host) {
+		if (taker->bound)
+			release(adapter);
+		return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
+	}
+	/* Its client has left after it had read the state. */
+	if (adapter->run_state == PVR_RUN_RUNNING && !move->ran &&
+	    adapter->state == PVR_ADAPTER_IDLE)
+		return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
+	if (adapter->run_state != PVR_RUN_STOPPED || move->ran)
+		return PVR_TAKE_NO;
+	return give_away(adapter, taker);
+}
+
+enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *taker)
+{
+	struct pvr_adapter *adapter = pvr_move_find(engine, taker->fabric, taker->mac);
+	enum pvr_take answer;
+
+	if (!adapter)
+		return PVR_TAKE_STALE;
+	pvr_adapter_lock(adapter);
+	answer = give(adapter, taker);
+	pvr_adapter_unlock(adapter);
+	if (answer == PVR_TAKE_DONE)
+		pvr_peer_gone_forget(adapter);
+	return answer;
+}
+
+int pvr_move_reclaim(struct pvr_adapter *adapter)
+{
+	int err;
+
+	if (adapter->run_state != PVR_RUN_MOVED)
+		return -EINVAL;
+	adapter->move.bound = !adapter->move.released;
+	err = pvr_load_bind(adapter);
+	if (err) {
+		leave_fabric(adapter);
+		return err;
+	}
+	adapter->move.to = NULL;
+	memset(adapter->move.token, 0, sizeof(adapter->move.token));
+	adapter->stops++;
+	pvr_adapter_set_run_state(adapter, PVR_RUN_STOPPED);
+	pvr_info(adapter, "reclaimed");
+	return 0;
+}
+
+void pvr_move_refused(struct pvr_adapter *adapter)
+{
+	leave_fabric(adapter);
+	adapter->move.refused = true;
+	pvr_adapter_do_fail(adapter, "its VM runs at the host that its state is from");
+}

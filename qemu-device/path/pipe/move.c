@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* TAKE, TAKEN and MOVED frames: adapters that move to another host, see core/move.h. */
+#include "path/pipe/move.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/adapter.h"
+#include "gid/fabric.h"
+#include "gid/resolve.h"
+#include "path/pipe/host.h"
+#include "path/pipe/internal.h"
+
+static_assert((int)PVR_TAKE_NO == PVR_FRAME_TAKE_NO && (int)PVR_TAKE_YES == PVR_FRAME_TAKE_YES &&
+		      (int)PVR_TAKE_STALE == PVR_FRAME_TAKE_STALE &&
+		      (int)PVR_TAKE_DONE == PVR_FRAME_TAKE_DONE,
+	      "answers are numbers of frames");
+
+/* All connections carry it. */
+#define ANY_QPN 0
+#define NO_DSCP 0
+
+/* ------------------------------------------------------------------------ TAKE, TAKEN */
+
+void pvr_pipe_ask(struct pvr_adapter *adapter)
+{
+	struct pvr_host *host = pvr_host_find(adapter->engine, adapter->move.source);
+	union pvr_any_frame any = { .take.frame.type = PVR_FRAME_TAKE };
+	struct pvr_route route;
+
+	/* Without a connection this requests one, for the next try. */
+	if (!host || !pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
+		return;
+	memcpy(any.take.token, adapter->move.loaded, sizeof(any.take.token));
+	memcpy(any.take.mac, adapter->mac, sizeof(any.take.mac));
+	any.take.bound = adapter->move.bound;
+	if (pvr_link_send(&route, adapter->fabric, &any, sizeof(any.take), NULL, NULL, 0, 0) ==
+	    PVR_SENT)
+		pvr_link_flush(&route);
+}
+
+void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
+			const struct pvr_frame_take *frame)
+{
+	struct pvr_host *from = pvr_rsp_conn_host(in);
+	struct pvr_engine *engine = pvr_host_engine(from);
+	const struct pvr_taker taker = {
+		.fabric = fabric,
+		.mac = frame->mac,
+		.token = frame->token,
+		.host = from,
+		.name = pvr_host_name(from),
+		.bound = frame->bound,
+	};
+	union pvr_any_frame any = { .take = *frame };
+
+	any.frame.type = PVR_FRAME_TAKEN;
+	any.take.bound = 0;
+	any.take.answer = engine->move_ops->give(engine, &taker);
+	pvr_rsp_conn_reply(in, &any, sizeof(any.take), NULL, NULL, 0, 0);
+}
+
+void pvr_pipe_recv_taken(struct pvr_host *from, const char *fabric,
+			 const struct pvr_frame_take *frame)
+{
+	struct pvr_engine *engine = pvr_host_engine(from);
+
+	engine->move_ops->taken(engine, fabric, frame->mac, frame->token, pvr_host_name(from),
+				frame->answer);
+}
+
+/* ----------------------------------------------------------------------------- MOVED */
+
+static void tell_gid(struct pvr_adapter *adapter, const struct pvr_route *route,
+		     const uint8_t gid[16])
+{
+	union pvr_any_frame any = { .moved.frame.type = PVR_FRAME_MOVED };
+
+	memcpy(any.moved.gid, gid, sizeof(any.moved.gid));
+	any.moved.gid_type = adapter->gid_type;
+	pvr_link_send(route, adapter->fabric, &any, sizeof(any.moved), NULL, NULL, 0, 0);
+}
+
+/* A host without connection asks, when it sends to the GID. */
+static void tell_host(struct pvr_adapter *adapter, struct pvr_host *host)
+{
+	struct pvr_route route;
+	unsigned int kind;
+	bool is_up = false;
+	uint32_t i;
+
+	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
+		is_up |= __atomic_load_n(&host->out[kind].up, __ATOMIC_RELAXED) != 0;
+	if (!is_up || !pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
+		return;
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound)
+			tell_gid(adapter, &route, adapter->gids[i].gid);
+	pvr_link_flush(&route);
+}
+
+#define HOSTS_PER_CALL (PVR_HOSTS_MAX / PVR_PIPE_BUCKETS)
+
+void pvr_pipe_tell_moved(struct pvr_adapter *adapter)
+{
+	struct pvr_pipe *pipe = adapter->engine->pipe;
+	struct pvr_host *hosts[HOSTS_PER_CALL], *host;
+	unsigned int bucket, num, i;
+
+	for (bucket = 0; bucket < PVR_PIPE_BUCKETS; bucket++) {
+		num = 0;
+		pvr_lock(&pipe->lock);
+		LIST_FOREACH(host, &pipe->hosts[bucket], link)
+			if (num < HOSTS_PER_CALL)
+				hosts[num++] = host;
+		pvr_unlock(&pipe->lock);
+		for (i = 0; i < num; i++)
+			tell_host(adapter, hosts[i]);
+	}
+}
+
+/* Only the host that has the GID can say so. The directory finds the new one. */
+void pvr_pipe_recv_moved(struct pvr_rsp_conn *in, const char *fabric,
+			 const struct pvr_frame_moved *frame)
+{
+	struct pvr_host *from = pvr_rsp_conn_host(in);
+
+	if (pvr_rsp_conn_check_sender(in, fabric, frame->gid, frame->gid_type) == PVR_GID_AT_HOST)
+		pvr_gid_left_host(pvr_host_engine(from), from, fabric, frame->gid);
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Adapters that move to another host while their source still exists: TAKE, TAKEN and MOVED. */
+#include <errno.h>
+
+#include "hosts.h"
+
+#include "core/adapter.h"
+#include "core/objects.h"
+#include "fg_migrate.h"
+#include "gid/fabric.h"
+#include "path/pipe/move.h"
+
+#define PAGES 16
+#define LEN 40000u
+#define WORD 60000u
+
+/* The peer a is at host 0, b at host 1. Host 2 has a guest without connections. */
+T_SETUP_HOSTS(three, 3, .chunk = 4096)
+{
+	static const char *const names[] = { "host1", "host2", "host3" };
+
+	hosts_connect(env, &env->a, &env->b, PAGES);
+	for (unsigned int i = 0; i < 3; i++)
+		pvr_engine_set_name(fg_wire_host(env->wire, i)->engine, names[i]);
+	memset(env->b.buf.va, 0, PAGES * PVR_PAGE_SIZE);
+}
+
+/* Loads the state of the guest at @host. Return: the adapter at its source, which is stopped. */
+static struct pvr_adapter *send_state(struct t_env *env, struct fg_guest *guest, unsigned int host)
+{
+	struct pvr_adapter *source = guest->adapter;
+	struct fg_state state;
+
+	fg_stop(guest);
+	assert_int_equal(fg_state_save(guest, &state), 0);
+	LIST_REMOVE(guest, of_host);
+	guest->host = fg_wire_host(env->wire, host);
+	LIST_INSERT_HEAD(&guest->host->guests, guest, of_host);
+	assert_true(fg_guest_plug(guest));
+	assert_int_equal(fg_state_load(guest, &state), 0);
+	fg_state_free(&state);
+	return source;
+}
+
+/* Return: as pvr_adapter_start(), when it has an answer. *ms: until then. */
+static int start_in(struct t_env *env, struct fg_guest *guest, unsigned int *ms)
+{
+	int err = pvr_adapter_start(guest->adapter);
+
+	for (*ms = 0; err == -EINPROGRESS && *ms < 3000; ++*ms) {
+		fg_wire_advance(env->wire, FG_MS);
+		err = pvr_adapter_start(guest->adapter);
+	}
+	return err;
+}
+
+static int start(struct t_env *env, struct fg_guest *guest)
+{
+	unsigned int ms;
+	int err = start_in(env, guest, &ms);
+
+	assert_in_range(ms, 0, 100);
+	return err;
+}
+
+static void post_all(struct t_env *env)
+{
+	fg_fill(env->a.buf.va, LEN, 7);
+	t_recv(&env->b, 9, PVR_PAGE_SIZE, LEN);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	       T_SGE(&env->a.mr, WORD, 8), T_REMOTE(&env->b.mr, 0), .compare_add = 1);
+	t_send(&env->a, 2, 0, LEN);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->b.mr, PVR_PAGE_SIZE, LEN);
+	t_post(&env->a, .wr_id = 4, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	       T_SGE(&env->a.mr, WORD, 8), T_REMOTE(&env->b.mr, 0), .compare_add = 1);
+}
+
+static void expect_all(struct t_env *env)
+{
+	uint64_t value;
+	uint32_t i;
+
+	for (i = 1; i <= 4; i++)
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_SUCCESS);
+	expect_no_cqe(&env->a.scq);
+	expect_recv(&env->b.rcq, 9, LEN);
+	expect_no_cqe(&env->b.rcq);
+	assert_int_equal(fg_mismatch(env->b.buf.va + PVR_PAGE_SIZE, LEN, 7), LEN);
+	memcpy(&value, env->b.buf.va, sizeof(value));
+	assert_int_equal(value, 2);
+	memcpy(&value, env->a.buf.va + WORD, sizeof(value));
+	assert_int_equal(value, 1);
+}
+
+/* Both directions still work. */
+static void expect_connected(struct t_env *env)
+{
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 20, 0, &env->b.mr, 0, 8);
+	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 21, 0, &env->a.mr, 0, 8);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_written(&env->a, 20);
+	expect_written(&env->b, 21);
+}
+
+static const struct moment {
+	const char *label;
+	uint32_t steps;
+} moments[] = {
+	{ "at once", 0 },    { "after one step", 1 }, { "after two", 2 },
+	{ "after four", 4 }, { "after seven", 7 },    { "after twelve", 12 },
+	{ "after 20", 20 },  { "after 33", 33 },      { "after 60 steps", 60 },
+};
+
+TEST_CASES(three, test_peers_follow_an_adapter_to_another_host, moments)
+{
+	struct pvr_adapter *source;
+
+	fg_wire_limit(env->wire, 3000, 1000);
+	post_all(env);
+	fg_wire_steps(env->wire, row->steps);
+	source = send_state(env, env->g[1], 2);
+	fg_settle(env->host, 3 * FG_SEC);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_MOVED);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_all(env);
+	expect_connected(env);
+	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
+	pvr_adapter_destroy(source);
+	expect_connected(env);
+}
+
+TEST_CASES(three, test_both_ends_move_at_once, moments)
+{
+	struct pvr_adapter *source[2];
+
+	fg_wire_limit(env->wire, 3000, 1000);
+	post_all(env);
+	fg_wire_steps(env->wire, row->steps);
+	source[1] = send_state(env, env->g[1], 2);
+	source[0] = send_state(env, env->g[0], row->steps % 2 ? 1 : 2);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(start(env, env->g[0]), 0);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_all(env);
+	expect_connected(env);
+	pvr_adapter_destroy(source[0]);
+	pvr_adapter_destroy(source[1]);
+}
+
+/* The adapter is never at two places, and never lost. */
+TEST(three, test_adapter_that_moves_to_and_fro)
+{
+	struct pvr_adapter *source;
+
+	for (uint32_t i = 0; i < 20; i++) {
+		memset(env->b.buf.va, 0, PAGES * PVR_PAGE_SIZE);
+		post_all(env);
+		fg_wire_steps(env->wire, 3 * i);
+		source = send_state(env, env->g[1], 2 - i % 2);
+		assert_int_equal(start(env, env->g[1]), 0);
+		pvr_adapter_destroy(source);
+		fg_settle(env->host, 5 * FG_SEC);
+		expect_all(env);
+	}
+}
+
+TEST(three, test_source_does_not_start_what_it_has_given)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(pvr_adapter_start(source), -EPERM);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_MOVED);
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_reset_of_what_has_moved_is_not_told_to_its_peers)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	assert_int_equal(start(env, env->g[1]), 0);
+	pvr_adapter_reset(source);
+	fg_settle(env->host, FG_SEC);
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+/* The migration was cancelled. */
+TEST(three, test_source_that_runs_again_refuses)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	assert_int_equal(pvr_adapter_start(source), 0);
+	assert_int_equal(start(env, env->g[1]), -EPERM);
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_FAILED);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 20, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_written(&env->a, 20);
+	pvr_adapter_destroy(source);
+}
+
+/* Its peer is at the source. */
+TEST(three, test_local_peer_does_not_hear_of_the_end_of_the_source)
+{
+	struct pvr_adapter *source[2];
+
+	source[0] = send_state(env, env->g[0], 1);
+	assert_int_equal(start(env, env->g[0]), 0);
+	expect_connected(env);
+	source[1] = send_state(env, env->g[1], 2);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(pvr_adapter_drop(source[1]), 0);
+	fg_settle(env->host, FG_SEC);
+	pvr_adapter_reset(source[1]);
+	fg_settle(env->host, FG_SEC);
+	expect_connected(env);
+	pvr_adapter_destroy(source[0]);
+	pvr_adapter_destroy(source[1]);
+}
+
+/* Both hosts have had the adapter, so its peers take their word for the end of it. */
+static struct pvr_adapter *move_and_load_back(struct t_env *env)
+{
+	struct pvr_adapter *first = send_state(env, env->g[1], 2);
+
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_connected(env);
+	pvr_adapter_destroy(first);
+	return send_state(env, env->g[1], 1);
+}
+
+static void expect_written_at_source(struct t_env *env)
+{
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 20, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_written(&env->a, 20);
+}
+
+TEST(three, test_peers_do_not_hear_of_the_end_of_a_cancelled_destination)
+{
+	struct pvr_adapter *source = move_and_load_back(env);
+
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(pvr_adapter_start(source), 0);
+	expect_written_at_source(env);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_peers_do_not_hear_of_the_end_of_a_refused_destination)
+{
+	struct pvr_adapter *source = move_and_load_back(env);
+
+	assert_int_equal(pvr_adapter_start(source), 0);
+	assert_int_equal(start(env, env->g[1]), -EPERM);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_settle(env->host, FG_SEC);
+	expect_written_at_source(env);
+	pvr_adapter_destroy(source);
+}
+
+/* A snapshot that is not the last one. */
+TEST(three, test_wrong_token_ends_the_connections)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	env->g[1]->adapter->move.loaded[3] ^= 1;
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_STOPPED);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+	pvr_adapter_destroy(source);
+}
+
+static bool never(void *opaque, struct pvr_host *host, const char *fabric, const uint8_t gid[16])
+{
+	return false;
+}
+
+TEST(three, test_host_that_may_not_have_the_gids_is_refused)
+{
+	struct pvr_fabrics *fabrics = fg_wire_host(env->wire, 1)->engine->fabrics;
+	const struct pvr_gid_ops *before = fabrics->gid_ops;
+	struct pvr_gid_ops ops = *before;
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	ops.may_have = never;
+	fabrics->gid_ops = &ops;
+	assert_int_equal(start(env, env->g[1]), -EPERM);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_STOPPED);
+	fabrics->gid_ops = before;
+	assert_int_equal(pvr_adapter_start(source), 0);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_one_of_two_destinations_is_refused)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct pvr_taker taker = {
+		.fabric = "default",
+		.mac = env->g[1]->config.mac,
+		.token = env->g[1]->adapter->move.loaded,
+		.host = fg_wire_remote_host(env->wire, 1, 0),
+		.name = "host1",
+		.bound = true,
+	};
+
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_NO);
+	taker.bound = false;
+	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_NO);
+	taker.host = fg_wire_remote_host(env->wire, 1, 2);
+	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_YES);
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+/* Its host is dead, or the way to it is cut. */
+TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	assert_in_range(ms, 990, 1010);
+	fg_wire_hold(env->wire, 2, 1, false);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	strcpy(env->g[1]->adapter->move.source, "nobody");
+	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	assert_in_range(ms, 990, 1010);
+	pvr_adapter_destroy(source);
+}
+
+/* Its client has ended before the destination asked. */
+TEST(three, test_source_that_was_dropped_gives_the_adapter)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(env->host);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_RTS);
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_operator_reclaims_an_adapter_of_a_dead_host)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+
+	assert_int_equal(pvr_adapter_reclaim(source), -EINVAL);
+	assert_int_equal(start(env, env->g[1]), 0);
+	fg_guest_unplug(env->g[1]);
+	assert_int_equal(pvr_adapter_reclaim(source), 0);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_STOPPED);
+	assert_int_equal(pvr_adapter_start(source), 0);
+	pvr_adapter_destroy(source);
+}
+
+/* ----------------------------------------------------------------------------- MOVED */
+
+TEST(three, test_moved_of_the_host_with_the_gid_is_believed)
+{
+	expect_connected(env);
+	pvr_pipe_tell_moved(env->g[1]->adapter);
+	fg_run(env->host);
+	assert_int_equal(fg_wire_moves(env->wire, 0), 1);
+	expect_connected(env);
+}
+
+TEST(three, test_moved_by_a_liar_is_ignored)
+{
+	struct pvr_gid_entry *entry = &env->g[2]->adapter->gids[0], before = *entry;
+
+	expect_connected(env);
+	*entry = env->g[1]->adapter->gids[0];
+	pvr_pipe_tell_moved(env->g[2]->adapter);
+	*entry = before;
+	fg_run(env->host);
+	assert_int_equal(fg_wire_moves(env->wire, 0), 0);
+	expect_connected(env);
+}
+
+/* -------------------------------------------------------------------------- snapshots */
+
+/* The adapter has run on, and its peers with it. */
+TEST(three, test_old_state_of_the_same_host_ends_the_connections)
+{
+	struct fg_state state;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	assert_int_equal(fg_start(env->g[1]), 0);
+	expect_connected(env);
+	fg_stop(env->g[1]);
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+}
+
+TEST(three, test_last_state_of_the_same_host_keeps_the_connections)
+{
+	struct fg_state state;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(start(env, env->g[1]), 0);
+	fg_settle(env->host, FG_SEC);
+	expect_connected(env);
+}
