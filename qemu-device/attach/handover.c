@@ -17,7 +17,8 @@ static int check_client(const struct pvr_client *client, struct pvr_error *err)
 	    __atomic_load_n(&client->ram.broken, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&client->irq.stalled, __ATOMIC_RELAXED) || client->migrate.is_prepared)
 		return -EAGAIN;
-	if (client->migrate.state == PVR_MIGRATE_RUNNING)
+	if (client->migrate.state == PVR_MIGRATE_RUNNING &&
+	    !pvr_adapter_has_dirty_log(client->adapter))
 		return 0;
 	pvr_fail(err, "QEMU (process %d) migrates or saves the VM", (int)client->pid);
 	return -EBUSY;

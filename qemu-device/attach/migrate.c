@@ -23,6 +23,21 @@ struct feature_state {
 	int32_t data_fd;
 };
 
+struct log_start {
+	uint64_t page_size;
+	uint32_t num_ranges, reserved;
+	/* followed by ranges */
+};
+
+struct log_range {
+	uint64_t iova, length;
+};
+
+struct log_report {
+	uint64_t iova, length, page_size;
+	/* in the reply followed by the bitmap */
+};
+
 struct mig_data {
 	uint32_t argsz, size;
 };
@@ -59,6 +74,7 @@ void pvr_migrate_reset(struct pvr_migrate *mig)
 
 void pvr_migrate_exit(struct pvr_migrate *mig)
 {
+	pvr_adapter_stop_dirty_log(mig->adapter);
 	end_save(mig);
 	free(mig->buffer);
 	mig->buffer = NULL;
@@ -244,6 +260,92 @@ static int set_state(struct pvr_migrate *mig, struct feature *f, struct pvr_erro
 	return ret;
 }
 
+/* ---------------------------------------------------------------- dirty pages */
+
+static int check_page_size(uint64_t page_size, struct pvr_error *err)
+{
+	if (page_size == PVR_PAGE_SIZE)
+		return 0;
+	pvr_fail(err, "log of dirty pages with pages of %llu bytes, expected %u",
+		 (unsigned long long)page_size, PVR_PAGE_SIZE);
+	return -EINVAL;
+}
+
+static int check_ranges(const struct feature *f, uint32_t num, struct pvr_error *err)
+{
+	struct log_range range;
+	uint32_t i;
+
+	if (num > (f->len - sizeof(struct log_start)) / sizeof(range)) {
+		pvr_fail(err, "log of dirty pages with %u ranges in %zu bytes", num, f->len);
+		return -EINVAL;
+	}
+	for (i = 0; i < num; i++) {
+		memcpy(&range, f->data + sizeof(struct log_start) + i * sizeof(range),
+		       sizeof(range));
+		if (range.length && range.iova + range.length - 1 >= range.iova)
+			continue;
+		pvr_fail(err, "log of dirty pages with range %u, 0x%llx bytes at 0x%llx", i,
+			 (unsigned long long)range.length, (unsigned long long)range.iova);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* All RAM is logged, as far as it is mapped: the ranges are only checked. */
+static int start_log(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err)
+{
+	struct log_start start;
+	int ret;
+
+	memcpy(&start, f->data, sizeof(start));
+	ret = check_page_size(start.page_size, err);
+	if (!ret)
+		ret = check_ranges(f, start.num_ranges, err);
+	return ret ? ret : pvr_adapter_start_dirty_log(mig->adapter);
+}
+
+static int stop_log(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err)
+{
+	pvr_adapter_stop_dirty_log(mig->adapter);
+	return 0;
+}
+
+/* Return: the bytes of a bitmap, in whole words; 0: @length is not in pages, or it is too long. */
+static size_t bitmap_size(uint64_t length)
+{
+	const uint64_t span = 64ull * PVR_PAGE_SIZE; /* of a word */
+
+	if (!length || length % PVR_PAGE_SIZE || length > PVR_MIG_DATA_MAX / 8 * span)
+		return 0;
+	return (size_t)((length + span - 1) / span * sizeof(uint64_t));
+}
+
+static int report_log(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err)
+{
+	struct log_report report;
+	size_t size;
+	int ret;
+
+	memcpy(&report, f->data, sizeof(report));
+	ret = check_page_size(report.page_size, err);
+	if (ret)
+		return ret;
+	size = bitmap_size(report.length);
+	if (!size || f->hdr.argsz < sizeof(f->hdr) + sizeof(report) + size) {
+		pvr_fail(err,
+			 "report of dirty pages for 0x%llx bytes with space for %u bytes, "
+			 "expected whole pages and at most %llu MiB",
+			 (unsigned long long)report.length, f->hdr.argsz,
+			 8ull * PVR_MIG_DATA_MAX * PVR_PAGE_SIZE >> 20);
+		return -EINVAL;
+	}
+	memset(f->reply + sizeof(report), 0, size);
+	f->reply_len = sizeof(report) + size;
+	return pvr_adapter_take_dirty_log(mig->adapter, report.iova, report.length,
+					  (uint64_t *)(f->reply + sizeof(report)));
+}
+
 /* A method is NULL if the feature has not got it. The lengths are those of the data, at least. */
 static const struct feature_type {
 	int (*get)(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err);
@@ -254,6 +356,11 @@ static const struct feature_type {
 	[VFIO_DEVICE_FEATURE_MIG_DEVICE_STATE] = { .get = get_state,
 						   .set = set_state,
 						   .set_len = sizeof(struct feature_state) },
+	[VFIO_DEVICE_FEATURE_DMA_LOGGING_START] = { .set = start_log,
+						    .set_len = sizeof(struct log_start) },
+	[VFIO_DEVICE_FEATURE_DMA_LOGGING_STOP] = { .set = stop_log },
+	[VFIO_DEVICE_FEATURE_DMA_LOGGING_REPORT] = { .get = report_log,
+						     .get_len = sizeof(struct log_report) },
 };
 
 /* Return: NULL if the device lacks the feature, or one of the methods in @flags. */

@@ -54,7 +54,7 @@ struct pvr_migrate {
 	bool is_saved; /* the client has read the whole state, and the adapter has not run since */
 	bool is_prepared; /* the transition of the next message is over, with @result */
 	int result;
-	uint8_t *buffer; /* PVR_MIG_REPLY_MAX bytes; NULL until the first use */
+	uint8_t *buffer; /* PVR_MIG_BODY_MAX bytes; NULL until the first use */
 };
 
 /* A body with the largest payload. */

@@ -16,8 +16,24 @@
 
 #include "core/adapter.h"
 
-/* While the log is on: set the bits of @len bytes at @va. Memory that is no RAM is skipped. */
-void pvr_dirty_mark(struct pvr_adapter *adapter, const void *va, uint64_t len);
+/*
+ * While the log is on: set the bits of @len bytes at @va. Memory that is no RAM is skipped. Return:
+ * the region of the last byte; NULL: it is no RAM.
+ */
+const struct pvr_ram_region *pvr_dirty_mark(struct pvr_adapter *adapter, const void *va,
+					    uint64_t len);
+
+/* The same for bytes of one page. Return: false if they are not all in @region. */
+static inline bool pvr_dirty_mark_page(const struct pvr_ram_region *region, const uint8_t *va,
+				       uint64_t len)
+{
+	uint64_t offset = (uint64_t)(va - region->va), page = offset / PVR_PAGE_SIZE;
+
+	if (offset >= region->size || len > PVR_PAGE_SIZE - offset % PVR_PAGE_SIZE)
+		return false;
+	region->dirty[page / 64] |= 1ull << page % 64;
+	return true;
+}
 
 /*
  * While the log is on: move the bits of @len bytes of RAM from @gpa on to @bitmap, whose first

@@ -289,6 +289,7 @@ static int copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 
 void pvr_sg_mark(const struct pvr_sg *sg, uint64_t offset, uint64_t len)
 {
+	const struct pvr_ram_region *region = NULL;
 	struct sg_cursor cursor;
 	uint8_t *run;
 	uint64_t n;
@@ -297,7 +298,9 @@ void pvr_sg_mark(const struct pvr_sg *sg, uint64_t offset, uint64_t len)
 		run = cursor_run(&cursor, len, &n);
 		if (!run)
 			return;
-		pvr_dirty_mark(sg->adapter, run, n);
+		/* The usual case of a large message: a page, of the region of the one before. */
+		if (!region || !pvr_dirty_mark_page(region, run, n))
+			region = pvr_dirty_mark(sg->adapter, run, n);
 		cursor_move(&cursor, n);
 	}
 }

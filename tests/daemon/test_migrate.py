@@ -10,7 +10,7 @@ import pytest
 
 import vfio_user as v
 from daemon_net import start_pair
-from guest import RAM_SIZE, Guest
+from guest import ASYNC, CMD, CQ, DSR, PAGE, RAM_SIZE, RESP, Guest
 from pipe_peer import Closed
 from vfio_user import attach
 
@@ -101,12 +101,12 @@ def test_stopped_device_starts_again(client, guest):
 # ----------------------------------------------------------------------- features
 
 @pytest.mark.parametrize("flags", [v.STATE | v.GET, v.STATE | v.SET, v.STATE | v.GET | v.SET, v.MIGRATION | v.GET,
-                                   v.MIGRATION])
+                                   v.MIGRATION, v.LOG_START | v.SET, v.LOG_STOP | v.SET, v.LOG_REPORT | v.GET])
 def test_probe(client, flags):
     assert client.feature(v.PROBE | flags) == b""
 
 
-@pytest.mark.parametrize("flags", [0, 3, 4, 5, 6, 9, 0xFFFF, v.MIGRATION | v.SET])
+@pytest.mark.parametrize("flags", [0, 3, 4, 5, 9, 0xFFFF, v.MIGRATION | v.SET, v.LOG_START | v.GET, v.LOG_REPORT | v.SET])
 def test_probe_of_what_is_missing(client, flags):
     assert refused(client.feature, v.PROBE | flags) == errno.ENOTTY
     assert refused(client.feature, flags | v.GET) in (errno.ENOTTY, errno.EINVAL)
@@ -117,7 +117,7 @@ def test_get_and_set_exclude_each_other(client, flags):
     assert refused(client.feature, flags, bytes(8)) == errno.EINVAL
 
 
-@pytest.mark.parametrize("flags, size", [(v.STATE | v.SET, 8)])
+@pytest.mark.parametrize("flags, size", [(v.STATE | v.SET, 8), (v.LOG_START | v.SET, 16), (v.LOG_REPORT | v.GET, 24)])
 def test_short_request(client, flags, size):
     for length in range(size):
         assert refused(client.feature, flags, bytes(length), space=65536) == errno.EINVAL
@@ -128,6 +128,101 @@ def test_short_request(client, flags, size):
 @pytest.mark.parametrize("size", range(0, 8, 3))
 def test_message_without_its_head(client, command, size):
     assert refused(client.call, command, bytes(size)) == errno.EINVAL
+
+
+# -------------------------------------------------------------------- dirty pages
+
+def test_log_has_the_pages_that_the_device_writes(client, guest):
+    guest.start()
+    client.start_logging()
+    assert client.dirty_pages(0, RAM_SIZE) == []
+    guest.query_port()
+    assert client.dirty_pages(0, RAM_SIZE) == [RESP // PAGE]
+    assert client.dirty_pages(0, RAM_SIZE) == []
+
+
+def test_report_of_other_pages_leaves_them_in_the_log(client, guest):
+    guest.start()
+    client.start_logging([(0, RAM_SIZE)])
+    guest.query_port()
+    assert client.dirty_pages(RESP + PAGE, PAGE) == []
+    assert client.dirty_pages(RESP, PAGE) == [0]
+
+
+def test_log_begins_empty_again(client, guest):
+    guest.start()
+    for _ in range(2):
+        client.start_logging()
+        assert client.dirty_pages(0, RAM_SIZE) == []
+        guest.query_port()
+        client.feature(v.SET | v.LOG_STOP)
+    client.feature(v.SET | v.LOG_STOP)
+
+
+def test_log_starts_once(client):
+    client.start_logging()
+    assert refused(client.start_logging) == errno.EALREADY
+
+
+def test_report_without_a_log(client):
+    assert refused(client.dirty_pages, 0, PAGE) == errno.ENOENT
+
+
+def test_next_client_has_no_log(daemon):
+    with attach(daemon.socket()) as client:
+        client.start_logging()
+    with attach(daemon.socket()) as client:
+        assert refused(client.dirty_pages, 0, PAGE) == errno.ENOENT
+        client.start_logging()
+
+
+def test_reset_leaves_the_log_on(client):
+    client.start_logging()
+    client.call(v.RESET)
+    assert client.dirty_pages(0, PAGE) == []
+
+
+def test_log_of_ram_that_is_mapped_meanwhile(client):
+    client.start_logging()
+    guest = Guest(client)
+    guest.start()
+    assert client.dirty_pages(0, RAM_SIZE) == [DSR // PAGE]
+
+
+def test_longest_report(client):
+    client.start_logging()
+    assert client.dirty_pages(0, v.CHUNK * 8 * PAGE) == []
+
+
+@pytest.mark.parametrize("address, size, page", [(0, 0, PAGE), (0, 1, PAGE), (1, PAGE, PAGE), (0, v.CHUNK * 8 * PAGE + PAGE, PAGE),
+                                                 (2**64 - PAGE, 2 * PAGE, PAGE), (0, 2**64 - PAGE, PAGE), (0, PAGE, 0),
+                                                 (0, PAGE, 1), (0, 2 * PAGE, 2 * PAGE), (0, PAGE, 2**63)])
+def test_report_of_a_hostile_range(client, address, size, page):
+    client.start_logging()
+    data = struct.pack("<QQQ", address, size, page)
+    assert refused(client.feature, v.GET | v.LOG_REPORT, data, space=0x10000000) == errno.EINVAL
+
+
+@pytest.mark.parametrize("size", [PAGE, 64 * PAGE, 65 * PAGE])
+def test_report_with_too_little_space(client, size):
+    client.start_logging()
+    data, needed = struct.pack("<QQQ", 0, size, PAGE), (size // PAGE + 63) // 64 * 8
+    for space in range(needed):
+        assert refused(client.feature, v.GET | v.LOG_REPORT, data, space=space) == errno.EINVAL
+    assert len(client.feature(v.GET | v.LOG_REPORT, data, space=needed)) == 24 + needed
+
+
+@pytest.mark.parametrize("page, ranges", [(0, []), (2048, []), (8192, []), (2**63, []), (PAGE, [(0, 0)]), (PAGE, [(2**64 - PAGE, 2 * PAGE)])])
+def test_log_of_hostile_ranges(client, page, ranges):
+    data = struct.pack("<QII", page, len(ranges), 0) + b"".join(struct.pack("<QQ", *pair) for pair in ranges)
+    assert refused(client.feature, v.SET | v.LOG_START, data) == errno.EINVAL
+    assert refused(client.dirty_pages, 0, PAGE) == errno.ENOENT
+
+
+@pytest.mark.parametrize("number", [1, 2, 0x10000000, 0xFFFFFFFF])
+def test_log_with_fewer_ranges_than_announced(client, number):
+    data = struct.pack("<QII", PAGE, number, 0) + struct.pack("<QQ", 0, PAGE)[:15]
+    assert refused(client.feature, v.SET | v.LOG_START, data) == errno.EINVAL
 
 
 # --------------------------------------------------------------------------- data
@@ -230,6 +325,32 @@ def test_driver_goes_on_at_the_other_daemon(two, size):
     target.set_state(v.RUNNING)
     assert moved.query_port()[0] == 0
     assert moved.command(CREATE_PD, "II", 0, 0)[0] != pd
+
+
+def test_ram_is_moved_by_passes_over_dirty_pages(two):
+    """Of the driver's own stores, each page is copied again; of the device's, those in the log."""
+    source, target = two
+    guest, moved = Guest(source), Guest(target)
+    source.start_logging()
+    moved.ram[:] = guest.ram[:]
+    guest.start()
+    handles = []
+    for _ in range(5):
+        handles.append(guest.command(CREATE_PD, "II", 0, 0)[0])
+        for page in source.dirty_pages(0, RAM_SIZE):
+            moved.ram[page * PAGE:(page + 1) * PAGE] = guest.ram[page * PAGE:(page + 1) * PAGE]
+    guest.command(CREATE_PD, "II", 0, 0)
+    state = source.save()
+    stored = {DSR, CMD, *range(ASYNC, ASYNC + 2 * PAGE, PAGE), *range(CQ, CQ + 2 * PAGE, PAGE)}
+    for address in stored | {page * PAGE for page in source.dirty_pages(0, RAM_SIZE)}:
+        moved.ram[address:address + PAGE] = guest.ram[address:address + PAGE]
+    assert source.dirty_pages(0, RAM_SIZE) == []
+    assert moved.ram[:] == guest.ram[:]
+    target.load(state)
+    target.set_state(v.RUNNING)
+    target.write_config(4, 6, 2)
+    assert moved.query_port()[0] == 0
+    assert moved.command(CREATE_PD, "II", 0, 0)[0] not in handles
 
 
 def test_loaded_device_saves_the_same_state(two):

@@ -369,6 +369,17 @@ def test_client_that_migrates_is_not_handed_over(daemon, client, guest):
     assert guest.query_port()[0] == 0
 
 
+def test_client_that_logs_dirty_pages_is_not_handed_over(daemon, client, guest):
+    client.start_logging()
+    done = daemon.ctl("upgrade")
+    assert done.returncode == 1
+    assert f"{GOES_ON}adapter node1: QEMU (process {os.getpid()}) migrates or saves the VM" in done.stderr
+    assert client.dirty_pages(0, 1 << 20) is not None
+    client.feature(v.SET | v.LOG_STOP)
+    daemon.upgrade()
+    assert guest.query_port()[0] == 0
+
+
 def test_adapter_with_a_wire_is_not_handed_over(start_daemon, tmp_path):
     daemon = start_daemon(adapters=0)
     daemon.add_adapter("node1", 1, socket=daemon.socket(1), wire=f"unix:{tmp_path}/wire")
