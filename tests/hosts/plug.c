@@ -11,6 +11,7 @@
 
 #include "fg_guest.h"
 
+#define MOVE_TRIES 10 /* likewise: the daemon may be dead */
 #define CONNECT_TRIES 200 /* of 50 ms: the daemon may be starting */
 
 /* The vfio-user protocol: commands, flags, regions. */
@@ -236,7 +237,7 @@ static void region_read(struct pvr_adapter *adapter, uint32_t region, uint64_t o
 
 /* -------------------------------------------------------------------- adapters */
 
-static int connect_to(const char *path)
+static int connect_to(const char *path, int max_tries)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd;
@@ -244,7 +245,7 @@ static int connect_to(const char *path)
 	if (strlen(path) >= sizeof(address.sun_path))
 		fg_die("socket %s: the path is too long", path);
 	strcpy(address.sun_path, path);
-	for (int tries = 0; tries < CONNECT_TRIES; tries++) {
+	for (int tries = 0; tries < max_tries; tries++) {
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
 			return fd;
@@ -276,7 +277,7 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		return NULL;
 	adapter->guest = host;
 	adapter->next = -1;
-	adapter->fd = connect_to(next_socket);
+	adapter->fd = connect_to(next_socket, CONNECT_TRIES);
 	if (adapter->fd < 0)
 		fg_die("adapter %s: cannot connect to %s: %s", config->name, next_socket,
 		       strerror(errno));
@@ -425,15 +426,16 @@ static void swap(struct pvr_adapter *adapter)
 
 	adapter->fd = adapter->next;
 	adapter->next = fd;
+	adapter->gone = false;
 }
 
 bool plug_load(struct pvr_adapter *adapter, const char *path, const struct plug_state *state)
 {
 	size_t at, n;
 
-	adapter->next = connect_to(path);
+	adapter->next = connect_to(path, MOVE_TRIES);
 	if (adapter->next < 0)
-		fg_die("%s: cannot connect to %s", adapter->guest->name, path);
+		return false;
 	swap(adapter);
 	negotiate(adapter);
 	map_all(adapter);
@@ -461,8 +463,10 @@ void plug_leave(struct pvr_adapter *adapter)
 
 bool plug_cancel(struct pvr_adapter *adapter)
 {
-	swap(adapter);
-	plug_leave(adapter);
+	if (adapter->next >= 0) {
+		swap(adapter);
+		plug_leave(adapter);
+	}
 	return set_state(adapter, MIG_RUNNING);
 }
 

@@ -19,7 +19,7 @@ bool plug_is_gone(struct pvr_adapter *adapter);
 /*
  * A guest moves to another device of its MAC: plug_save(), plug_load(), then plug_start() and, before
  * or after it, plug_leave(), which ends the connection to the first device. Or plug_cancel() after
- * plug_load(): it goes on at the first one. Its RAM is the same. Each returns false if the daemon is
+ * plug_load(), which may have failed: it goes on at the first one. Its RAM is the same. Each returns false if the daemon is
  * gone or refuses.
  */
 struct plug_state {

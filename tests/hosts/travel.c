@@ -32,10 +32,18 @@ static unsigned int other_place(struct travel *travel, const struct travel_place
 	return (places->now + 1 + draw(travel, places->num - 1)) % places->num;
 }
 
-static void require_ok(bool ok, const struct fg_guest *guest, const char *what)
+static bool check(struct travel *travel, bool ok, const struct fg_guest *guest, const char *what)
 {
-	if (!ok)
+	if (!ok && !travel->may_fail)
 		fg_die("%s: %s failed", guest->name, what);
+	travel->failed += !ok;
+	return ok;
+}
+
+/* A guest whose source is dead, too, is lost. */
+static void go_back(struct travel *travel, struct fg_guest *guest)
+{
+	check(travel, plug_cancel(guest->adapter), guest, "the start at the source");
 }
 
 /* One move of ten is cancelled. The source's client ends before the start or after it. */
@@ -45,40 +53,47 @@ static void arrive(struct travel *travel, struct travel_places *places, struct f
 	bool early;
 
 	if (!draw(travel, 10)) {
-		require_ok(plug_cancel(guest->adapter), guest, "the start at the source");
+		go_back(travel, guest);
 		travel->cancelled++;
 		return;
 	}
 	early = draw(travel, 2);
 	if (early)
 		plug_leave(guest->adapter);
-	require_ok(plug_start(guest->adapter), guest, "the start");
+	travel->done += check(travel, plug_start(guest->adapter), guest, "the start");
 	if (!early)
 		plug_leave(guest->adapter);
 	places->now = to;
-	travel->done++;
 }
 
 static void move(struct travel *travel, struct guests *guests, unsigned int first, unsigned int num)
 {
 	static struct plug_state state[2];
+	bool saved[2] = { false }, loaded[2] = { false };
 	unsigned int to[2], k, i;
+	struct fg_guest *guest;
 
 	for (k = 0; k < num; k++) {
 		i = (first + k) % 2;
+		guest = guests->guest[i];
 		to[i] = other_place(travel, &travel->places[i]);
-		require_ok(plug_save(guests->guest[i]->adapter, &state[i]), guests->guest[i],
-			   "save");
+		saved[i] = check(travel, plug_save(guest->adapter, &state[i]), guest, "save");
 	}
 	for (k = 0; k < num; k++) {
 		i = (first + k) % 2;
-		require_ok(plug_load(guests->guest[i]->adapter, travel->places[i].path[to[i]],
-				     &state[i]),
-			   guests->guest[i], "load");
+		guest = guests->guest[i];
+		if (!saved[i])
+			continue;
+		loaded[i] = check(
+			travel, plug_load(guest->adapter, travel->places[i].path[to[i]], &state[i]),
+			guest, "load");
+		if (!loaded[i])
+			go_back(travel, guest);
 	}
 	for (k = 0; k < num; k++) {
 		i = (first + k) % 2;
-		arrive(travel, &travel->places[i], guests->guest[i], to[i]);
+		if (loaded[i])
+			arrive(travel, &travel->places[i], guests->guest[i], to[i]);
 	}
 	travel->both += num == 2;
 }

@@ -16,14 +16,15 @@ struct travel_places {
 struct travel {
 	struct travel_places places[2]; /* of each guest */
 	unsigned int moves; /* to be made */
-	unsigned int done, cancelled, both;
+	unsigned int done, cancelled, both, failed;
+	bool may_fail; /* daemons die: a move that fails is none */
 	double next, gap; /* seconds: the time of the next move, and between two */
 	uint32_t seed;
 };
 
 /* @spec: "NUMBER=SOCKET,SOCKET...". Return: the spec with the first socket alone. */
 char *travel_parse(struct travel_places *places, const char *spec);
-/* Moves one guest or both, if it is time. Dies if a daemon refuses. */
+/* Moves one guest or both, if it is time. Dies if a daemon refuses, unless moves may fail. */
 void travel_go(struct travel *travel, struct guests *guests);
 
 #endif /* HOSTS_TRAVEL_H */

@@ -464,6 +464,7 @@ int main(int argc, char **argv)
 	for (int i = optind; run.travel.moves && i < argc; i++)
 		argv[i] = travel_parse(&run.travel.places[i - optind], argv[i]);
 	run.travel.gap = 0.05;
+	run.travel.may_fail = may_fail;
 	guests_open(&run.guests, (const char *const *)argv + optind,
 		    (uint32_t)(run.streams * (run.at.end >> 20) * 5 / 4 + 64));
 	for (unsigned int i = 0; i < run.streams; i++)
