@@ -308,10 +308,12 @@ static void take_data(struct pvr_eth_sq *sq, const struct pvr_eth_packet *packet
 	if (!find_target(sq, &wqe, &sg))
 		return;
 	pvr_sg_build_flat(&own, sq->qp->adapter, packet->payload, bytes);
-	if (bytes && pvr_sg_copy(&sg, offset, &own, 0, bytes))
+	if (bytes && pvr_sg_copy(&sg, offset, &own, 0, bytes)) {
 		not_stored(sq, &wqe, &sg, offset);
-	else
-		taken(sq);
+		return;
+	}
+	pvr_eth_prefetch(&sg, offset, bytes);
+	taken(sq);
 }
 
 static void take_value(struct pvr_eth_sq *sq, uint64_t value)

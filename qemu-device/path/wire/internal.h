@@ -289,6 +289,11 @@ enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[1
 /* The same for the source of a frame, within the adapter's quota of lookups. */
 enum pvr_gid_state pvr_eth_find_source(struct pvr_eth_adapter *wire, const uint8_t gid[16]);
 bool pvr_eth_is_mac_ok(const uint8_t mac[6]);
+/*
+ * A packet has stored @bytes at @offset. Fetch the memory of the next one, while that is checked. For
+ * large packets only.
+ */
+void pvr_eth_prefetch(const struct pvr_sg *to, uint64_t offset, uint64_t bytes);
 /* Whether another path has served the queue pair: then it stays away from the wire until RESET. */
 bool pvr_eth_was_elsewhere(const struct pvr_qp *qp);
 

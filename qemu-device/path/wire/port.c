@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sg.h"
 #include "gid/dest.h"
 #include "rdma/capture.h"
 #include "rdma/cq.h"
@@ -143,6 +144,23 @@ static bool is_response(const struct pvr_roce_opcode *op)
 }
 
 /* -------------------------------------------------------------------------------- input */
+
+/* More at once would be more than the CPU fetches at the same time. */
+#define PREFETCH_BYTES 1024u
+#define CACHE_LINE 64u
+
+void pvr_eth_prefetch(const struct pvr_sg *to, uint64_t offset, uint64_t bytes)
+{
+	struct iovec run;
+	size_t at;
+
+	offset += bytes;
+	if (bytes < PREFETCH_BYTES || to->total - offset < PREFETCH_BYTES ||
+	    pvr_sg_iov(to, offset, PREFETCH_BYTES, &run, 1) != 1)
+		return;
+	for (at = 0; at < run.iov_len; at += CACHE_LINE)
+		__builtin_prefetch((uint8_t *)run.iov_base + at, 1);
+}
 
 enum verdict { TAKEN, UNKNOWN, BAD_ICRC };
 

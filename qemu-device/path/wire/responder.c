@@ -26,10 +26,6 @@
 #include "rdma/responder.h"
 #include "rdma/responder_state.h"
 
-/* More at once would be more than the CPU fetches at the same time. */
-#define PREFETCH_BYTES 1024u
-#define CACHE_LINE 64u
-
 /* A packet, as a fragment of its message. */
 struct pvr_eth_fragment {
 	struct pvr_inbound inbound; /* refers to the members below */
@@ -183,18 +179,6 @@ static void refuse_invalid(struct pvr_eth_rq *rq, uint32_t psn, const char *why)
 
 /* ------------------------------------------------------------------------------ payload */
 
-/* Fetches the begin of the next packet's memory, while that packet is checked. */
-static void prefetch(const struct pvr_sg *to, uint64_t offset)
-{
-	struct iovec run;
-	size_t at;
-
-	if (pvr_sg_iov(to, offset, PREFETCH_BYTES, &run, 1) != 1)
-		return;
-	for (at = 0; at < run.iov_len; at += CACHE_LINE)
-		__builtin_prefetch((uint8_t *)run.iov_base + at, 1);
-}
-
 static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 {
 	struct pvr_eth_fragment *fragment = (struct pvr_eth_fragment *)in;
@@ -207,9 +191,7 @@ static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 			  (uint32_t)request->chunk);
 	if (pvr_sg_copy(to, request->offset, &own, 0, request->chunk))
 		return -EFAULT;
-	if (request->chunk >= PREFETCH_BYTES &&
-	    to->total - request->offset - request->chunk >= PREFETCH_BYTES)
-		prefetch(to, request->offset + request->chunk);
+	pvr_eth_prefetch(to, request->offset, request->chunk);
 	return 0;
 }
 
