@@ -461,8 +461,8 @@ void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size)
  * - While it is on, the adapter records the pages of guest RAM that it writes.
  * - A page that is written after a report is in the next one. A stopped adapter writes no page, so
  *   a report that follows the stop is the last one.
- * - RAM that is mapped later is in the log; RAM that is unmapped leaves it. A reset does not end
- *   the log.
+ * - RAM that is mapped later is in the log. What was written to RAM that is unmapped stays in it. A
+ *   reset does not end the log.
  * - RDMA NICs do not write to guest RAM meanwhile: received payload is copied.
  */
 
@@ -473,7 +473,8 @@ bool pvr_adapter_has_dirty_log(struct pvr_adapter *adapter);
 /*
  * Move the pages of [@gpa, @gpa + @len) from the log to @bitmap: one bit per 4 KiB from bit 0 on,
  * of which the caller has cleared all. 1 GiB takes less than a millisecond. Return: 0, -EINVAL (no
- * whole pages, or they wrap) or -ENOENT (the log is off).
+ * whole pages, or they wrap), -ENOENT (the log is off) or -ENOBUFS (RAM was unmapped too often, and a
+ * part of the log is lost).
  */
 int pvr_adapter_take_dirty_log(struct pvr_adapter *adapter, uint64_t gpa, uint64_t len,
 			       uint64_t *bitmap);

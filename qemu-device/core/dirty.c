@@ -38,6 +38,10 @@ static const struct pvr_ram_region *find_region(struct pvr_ram *ram, const uint8
 		ram->dirty_last = i;
 		return &ram->region[i];
 	}
+	/* The steps of an unmap may still write to it. */
+	for (i = 0; i < ram->gone_count; i++)
+		if (pvr_ram_contains(&ram->gone[i], va))
+			return &ram->gone[i];
 	return NULL;
 }
 
@@ -114,4 +118,6 @@ void pvr_dirty_take(struct pvr_ram *ram, uint64_t gpa, uint64_t len, uint64_t *b
 
 	for (i = 0; i < ram->count; i++)
 		take_region(&ram->region[i], gpa, len, bitmap);
+	for (i = 0; i < ram->gone_count; i++)
+		take_region(&ram->gone[i], gpa, len, bitmap);
 }

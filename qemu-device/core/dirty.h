@@ -9,7 +9,8 @@
  *   lock is released or at the latest in pvr_publish(). All of them, and the report, run with
  *   the lock held. So a page that is written after a report has its bit again.
  * - RDMA NICs do not write to guest RAM while the log is on, see core/ext_dma.h.
- * - Pages of removed RAM leave the log with their region.
+ * - The log of removed RAM stays until the log is off, because QEMU may map the same pages again in
+ *   other ranges. If there are too many such logs, all further reports fail.
  */
 #ifndef PVR_DIRTY_H
 #define PVR_DIRTY_H

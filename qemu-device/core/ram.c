@@ -28,6 +28,52 @@ static void free_dirty(struct pvr_ram_region *region)
 	region->dirty = NULL;
 }
 
+static bool has_dirty(const struct pvr_ram_region *region)
+{
+	uint64_t words = ((region->size - 1) / PVR_PAGE_SIZE) / 64 + 1, i;
+
+	for (i = 0; i < words; i++)
+		if (region->dirty[i])
+			return true;
+	return false;
+}
+
+static struct pvr_ram_region *find_gone(struct pvr_ram *ram, const struct pvr_ram_region *region)
+{
+	unsigned int i;
+
+	for (i = 0; i < ram->gone_count; i++)
+		if (ram->gone[i].gpa == region->gpa && ram->gone[i].size == region->size)
+			return &ram->gone[i];
+	return NULL;
+}
+
+/*
+ * Its last writes are not reported yet: QEMU splits a range of RAM by removing it and adding its
+ * parts, and all pages are still those of the guest.
+ */
+static void keep_dirty(struct pvr_ram *ram, struct pvr_ram_region *region)
+{
+	uint64_t words = ((region->size - 1) / PVR_PAGE_SIZE) / 64 + 1, i;
+	struct pvr_ram_region *gone = find_gone(ram, region);
+
+	if (!ram->dirty_on || !has_dirty(region)) {
+		free_dirty(region);
+		return;
+	}
+	if (gone) {
+		for (i = 0; i < words; i++)
+			gone->dirty[i] |= region->dirty[i];
+		free_dirty(region);
+	} else if (ram->gone_count < PVR_RAM_GONE_MAX) {
+		ram->gone[ram->gone_count++] = *region;
+		region->dirty = NULL;
+	} else {
+		ram->dirty_lost = true;
+		free_dirty(region);
+	}
+}
+
 int pvr_ram_start_dirty(struct pvr_ram *ram)
 {
 	unsigned int i;
@@ -49,8 +95,11 @@ void pvr_ram_stop_dirty(struct pvr_ram *ram)
 	unsigned int i;
 
 	ram->dirty_on = false;
+	ram->dirty_lost = false;
 	for (i = 0; i < ram->count; i++)
 		free_dirty(&ram->region[i]);
+	while (ram->gone_count)
+		free_dirty(&ram->gone[--ram->gone_count]);
 }
 
 void pvr_ram_exit(struct pvr_ram *ram)
@@ -119,7 +168,7 @@ int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram
 
 	if (at < 0)
 		return at;
-	free_dirty(&ram->region[at]);
+	keep_dirty(ram, &ram->region[at]);
 	*region = ram->region[at];
 	ram->count--;
 	memmove(&ram->region[at], &ram->region[at + 1],

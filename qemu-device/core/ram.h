@@ -17,12 +17,19 @@ struct pvr_ram_region {
 	uint64_t *dirty; /* a bit per page; NULL while the log is off, see core/dirty.h */
 };
 
+/* QEMU maps a few ranges in turn while a guest's firmware changes the memory below 1 MiB. */
+#define PVR_RAM_GONE_MAX 32
+
 struct pvr_ram {
 	struct pvr_ram_region *region; /* sorted by gpa, disjoint */
 	unsigned int count;
 	unsigned int last; /* index of the region that was found last */
 	bool dirty_on;
 	unsigned int dirty_last; /* index of the region that was marked last */
+	/* Regions that were removed since the log is on: only their logs are left. */
+	struct pvr_ram_region gone[PVR_RAM_GONE_MAX];
+	unsigned int gone_count;
+	bool dirty_lost; /* the log of a removed region is gone, too */
 };
 
 void pvr_ram_init(struct pvr_ram *ram);

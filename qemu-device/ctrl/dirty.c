@@ -45,10 +45,12 @@ int pvr_adapter_take_dirty_log(struct pvr_adapter *adapter, uint64_t gpa, uint64
 	if (!len || gpa + len - 1 < gpa || (gpa | len) % PVR_PAGE_SIZE)
 		return -EINVAL;
 	pvr_adapter_lock(adapter);
-	if (adapter->ram.dirty_on)
-		pvr_dirty_take(&adapter->ram, gpa, len, bitmap);
-	else
+	if (!adapter->ram.dirty_on)
 		err = -ENOENT;
+	else if (adapter->ram.dirty_lost)
+		err = -ENOBUFS;
+	else
+		pvr_dirty_take(&adapter->ram, gpa, len, bitmap);
 	pvr_adapter_unlock(adapter);
 	return err;
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The log of dirty pages: each store of the device to guest memory is in it. */
+#include "core/dirty.h"
 #include "ends.h"
 #include "nics.h"
+#include "rdma/worker.h"
 #include "transfer.h"
 
 #include "fg_dirty.h"
@@ -169,6 +171,60 @@ TEST_GUEST(guest, test_ram_that_is_mapped_later_is_in_the_log)
 	assert_false(take(g, T_SPARE_GPA));
 	expect_ok(fg_mr_destroy(&dma));
 	fg_end_close(&end);
+}
+
+/* QEMU removes a range to add its parts: what was written is not lost. */
+TEST_GUEST(guest, test_log_of_unmapped_ram_stays)
+{
+	struct fg_end end;
+	struct fg_mr dma;
+
+	fg_dirty_start(g);
+	fg_end_open(&end, g, PVR_QPT_RC);
+	fg_end_connect(&end, &end, NULL);
+	expect_ok(fg_mr_create_dma(&end.pd, &dma));
+	for (uint32_t round = 0; round < 2 * PVR_RAM_GONE_MAX; round++) {
+		t_plug_spare(g);
+		t_post(&end, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_READ,
+		       .sge = (const struct pvrdma_sge[]){ { T_SPARE_GPA + PAGE, 8, dma.lkey } },
+		       .num_sge = 1, T_REMOTE(&end.mr, 0));
+		await_done(&end.scq, 1, PVRDMA_WC_RDMA_READ);
+		t_unplug_spare(g);
+	}
+	assert_false(take(g, T_SPARE_GPA));
+	assert_true(take(g, T_SPARE_GPA + PAGE));
+	assert_false(take(g, T_SPARE_GPA + PAGE));
+	expect_ok(fg_mr_destroy(&dma));
+	fg_end_close(&end);
+}
+
+static void write_to_region(struct fg_guest *guest, uint64_t pages)
+{
+	static uint8_t memory[(PVR_RAM_GONE_MAX + 1) * PVR_PAGE_SIZE]
+		__attribute__((aligned(4096)));
+	struct pvr_adapter *adapter = guest->adapter;
+
+	assert_int_equal(pvr_adapter_map_ram(adapter, T_SPARE_GPA, pages * PAGE, memory, true), 0);
+	pvr_adapter_lock(adapter);
+	pvr_dirty(adapter, memory, 1);
+	pvr_adapter_unlock(adapter);
+	pvr_adapter_unmap_ram(adapter, T_SPARE_GPA, pages * PAGE);
+}
+
+TEST_GUEST(guest, test_report_fails_after_too_many_ranges_were_unmapped)
+{
+	uint64_t bitmap = 0;
+
+	fg_dirty_start(g);
+	for (uint64_t pages = 1; pages <= PVR_RAM_GONE_MAX; pages++)
+		write_to_region(g, pages);
+	assert_true(take(g, T_SPARE_GPA));
+	write_to_region(g, PVR_RAM_GONE_MAX + 1);
+	assert_int_equal(pvr_adapter_take_dirty_log(g->adapter, T_SPARE_GPA, PAGE, &bitmap),
+			 -ENOBUFS);
+	pvr_adapter_stop_dirty_log(g->adapter);
+	fg_dirty_start(g);
+	assert_false(take(g, T_SPARE_GPA));
 }
 
 TEST(rc_connected, test_reset_does_not_end_the_log)
