@@ -276,15 +276,14 @@ static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *
 	return found ? TAKEN : UNKNOWN;
 }
 
+/* @qp: not that of a datagram */
 static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 		    const struct pvr_eth_packet *packet)
 {
-	if (qp && (packet->frame->traffic_class & PVR_ROCE_ECN) == PVR_ROCE_CE &&
+	if ((packet->frame->traffic_class & PVR_ROCE_ECN) == PVR_ROCE_CE &&
 	    packet->op->kind != PVR_ROCE_CONGESTION)
 		pvr_eth_marked(qp);
-	if (!qp)
-		pvr_eth_datagram(batch->wire->adapter, packet);
-	else if (packet->op->kind == PVR_ROCE_CONGESTION)
+	if (packet->op->kind == PVR_ROCE_CONGESTION)
 		pvr_eth_congested(qp);
 	else if (is_response(packet->op))
 		pvr_eth_response(qp, packet);
@@ -318,7 +317,10 @@ static enum verdict input_to_adapter(struct pvr_port *port, struct pvr_eth_batch
 	if (*qp && pvr_captures(wire->adapter))
 		pvr_capture_frame(wire->adapter, false, data, end + PVR_ROCE_ICRC_BYTES, frame,
 				  (size_t)(packet->payload - data));
-	deliver(batch, *qp, packet);
+	if (*qp)
+		deliver(batch, *qp, packet);
+	else
+		pvr_eth_datagram(wire->adapter, packet);
 	return TAKEN;
 }
 
