@@ -461,7 +461,7 @@ void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size)
  * - While it is on, the adapter records the pages of guest RAM that it writes.
  * - A page that is written after a report is in the next one. A stopped adapter writes no page, so
  *   a report that follows the stop is the last one.
- * - RAM that is mapped later is in the log. What was written to RAM that is unmapped stays in it. A
+ * - RAM that is mapped later is in the log. Written pages of unmapped RAM stay in it. A
  *   reset does not end the log.
  * - RDMA NICs do not write to guest RAM meanwhile: received payload is copied.
  */

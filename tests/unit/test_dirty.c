@@ -173,7 +173,7 @@ TEST_GUEST(guest, test_ram_that_is_mapped_later_is_in_the_log)
 	fg_end_close(&end);
 }
 
-/* QEMU removes a range to add its parts: what was written is not lost. */
+/* QEMU removes a range to add its parts: its written pages stay in the log. */
 TEST_GUEST(guest, test_log_of_unmapped_ram_stays)
 {
 	struct fg_end end;

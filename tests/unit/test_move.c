@@ -335,7 +335,7 @@ TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
 	struct pvr_adapter *source = send_state(env, env->g[1], 2);
 	unsigned int ms;
 
-	strcpy(env->g[1]->adapter->move.source, "nobody");
+	strcpy(env->g[1]->adapter->move.source, "absent");
 	assert_int_equal(start_in(env, env->g[1], &ms), 0);
 	assert_in_range(ms, 990, 1010);
 	pvr_adapter_destroy(source);

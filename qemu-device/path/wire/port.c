@@ -369,7 +369,7 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 /* --------------------------------------------------------------- frames of several packets */
 
 /*
- * Whether the next packet has the headers of the last one. Then what was found for that one holds:
+ * Whether the next packet has the headers of the last one. Then the findings for that one hold:
  * the adapter has been locked since.
  */
 static bool is_alike(const struct cut_packet *last, const uint8_t *bth, size_t bytes)
