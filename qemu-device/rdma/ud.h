@@ -95,6 +95,11 @@ void pvr_ud_linger_exit(struct pvr_adapter *adapter);
  */
 void pvr_ud_linger_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 		       const struct pvr_datagram *dgram, uint64_t deadline);
+/*
+ * Send the held datagrams that can be sent. Return: whether a datagram to @dgid is still held: a
+ * newer one to @dgid must be added behind it, because datagrams keep their order.
+ */
+bool pvr_ud_linger_goes_first(struct pvr_adapter *adapter, const uint8_t dgid[16]);
 /* Drop all held datagrams. */
 void pvr_ud_linger_drop(struct pvr_adapter *adapter);
 

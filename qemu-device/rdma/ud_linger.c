@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rdma/path.h"
 #include "rdma/ud.h"
@@ -122,6 +123,43 @@ static bool send(struct pvr_adapter *adapter, struct pvr_ud_linger *lingering, b
 	return true;
 }
 
+/* Return: the oldest datagram to @dgid, or NULL. */
+static struct pvr_ud_linger *oldest_to(const struct pvr_adapter *adapter, const uint8_t dgid[16])
+{
+	struct pvr_ud_linger *lingering;
+
+	TAILQ_FOREACH(lingering, &adapter->lingering_list.list, link) {
+		if (!memcmp(lingering->av.dgid, dgid, sizeof(lingering->av.dgid)))
+			return lingering;
+	}
+	return NULL;
+}
+
+/* A destination can become reachable during the loop: a datagram stays behind an older one. */
+static void send_ready(struct pvr_adapter *adapter)
+{
+	uint64_t now = pvr_now(adapter->engine);
+	struct pvr_ud_linger *lingering, *next;
+	struct pvr_sg payload;
+
+	for (lingering = TAILQ_FIRST(&adapter->lingering_list.list); lingering; lingering = next) {
+		next = TAILQ_NEXT(lingering, link);
+		pvr_sg_build_flat(&payload, adapter, lingering->data, lingering->size);
+		lingering->dgram.payload = &payload;
+		if (!adapter->link_up || (oldest_to(adapter, lingering->av.dgid) == lingering &&
+					  send(adapter, lingering, now >= lingering->deadline)))
+			drop(adapter, lingering);
+	}
+}
+
+bool pvr_ud_linger_goes_first(struct pvr_adapter *adapter, const uint8_t dgid[16])
+{
+	if (TAILQ_EMPTY(&adapter->lingering_list.list))
+		return false;
+	send_ready(adapter);
+	return oldest_to(adapter, dgid);
+}
+
 static void run(struct pvr_timer *timer)
 {
 	struct pvr_ud_linger_list *lingering_list =
@@ -130,17 +168,8 @@ static void run(struct pvr_timer *timer)
 	struct pvr_adapter *adapter =
 		(struct pvr_adapter *)((char *)lingering_list -
 				       offsetof(struct pvr_adapter, lingering_list));
-	struct pvr_ud_linger *lingering, *next;
-	uint64_t now = pvr_now(adapter->engine);
-	struct pvr_sg payload;
 
-	for (lingering = TAILQ_FIRST(&lingering_list->list); lingering; lingering = next) {
-		next = TAILQ_NEXT(lingering, link);
-		pvr_sg_build_flat(&payload, adapter, lingering->data, lingering->size);
-		lingering->dgram.payload = &payload;
-		if (!adapter->link_up || send(adapter, lingering, now >= lingering->deadline))
-			drop(adapter, lingering);
-	}
+	send_ready(adapter);
 	if (!TAILQ_EMPTY(&lingering_list->list))
 		run_later(adapter);
 }

@@ -141,6 +141,14 @@ static void offer_to_mcast_adapter(struct datagram *dgram, const struct pvr_mcas
 		      taken * dgram->as_received.payload->total);
 }
 
+static void linger(struct datagram *dgram)
+{
+	struct pvr_adapter *from = dgram->from->adapter;
+
+	pvr_ud_linger_add(from, dst_qpn(dgram), &dgram->as_received,
+			  pvr_now(from->engine) + WAIT_MS * NS_PER_MS);
+}
+
 /*
  * Some destination is not reachable yet. Return: true if the datagram or a copy of it
  * waits.
@@ -152,9 +160,21 @@ static bool waits(struct datagram *dgram)
 	if (!may_wait(from))
 		return false;
 	if (from->ud_closing)
-		pvr_ud_linger_add(from->adapter, dst_qpn(dgram), &dgram->as_received,
-				  pvr_now(from->adapter->engine) + WAIT_MS * NS_PER_MS);
+		linger(dgram);
 	dgram->waits = !from->ud_closing;
+	return true;
+}
+
+/*
+ * The destination may have become reachable since an older datagram was held. Return: true if
+ * a copy of the datagram is held behind that one.
+ */
+static bool lingers_behind_older(struct datagram *dgram)
+{
+	if (!dgram->from->ud_closing ||
+	    !pvr_ud_linger_goes_first(dgram->from->adapter, dgram->as_received.av->dgid))
+		return false;
+	linger(dgram);
 	return true;
 }
 
@@ -163,8 +183,11 @@ static void send_to_other_hosts(struct datagram *dgram, bool treated)
 {
 	struct pvr_adapter *from = dgram->from->adapter;
 	struct pvr_host_group group;
-	bool ready = pvr_path_mcast_targets(from, &dgram->as_received, &group);
+	bool ready;
 
+	if (lingers_behind_older(dgram))
+		return;
+	ready = pvr_path_mcast_targets(from, &dgram->as_received, &group);
 	dgram->tries += group.count;
 	if (!ready && waits(dgram))
 		return;
@@ -233,7 +256,8 @@ static pvr_always_inline bool deliver(struct datagram *dgram, bool treated)
 		return deliver_to_group(dgram, treated);
 	dest = pvr_dest_get(from, hdr->wr.ud.av.dgid);
 	if (!dest->adapter) {
-		if (send_to_another_host(dgram, treated) == PVR_UD_RESULT_PENDING)
+		if (!lingers_behind_older(dgram) &&
+		    send_to_another_host(dgram, treated) == PVR_UD_RESULT_PENDING)
 			waits(dgram);
 		return true;
 	}

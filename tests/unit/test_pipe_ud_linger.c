@@ -82,6 +82,24 @@ TEST(hosts, test_a_connection_is_waited_for)
 	expect_in_order(&env->b, 2);
 }
 
+/* The destination becomes known between those of one queue pair and those of the next. */
+TEST(hosts, test_datagrams_wait_behind_older_ones_to_their_destination)
+{
+	struct fg_end second;
+
+	t_open_ready(&second, env->g[0], PVR_QPT_UD);
+	recv_many(&env->b, 4);
+	send_many(&env->a, &env->b, 2);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	for (unsigned int i = 2; i < 4; i++)
+		t_send_ud(&second, &env->b, i, 0, LEN + i);
+	expect_ok(fg_qp_destroy(&second.qp));
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 4);
+}
+
 /* Datagrams with a resolved destination are sent at once, to the same and to other hosts. */
 TEST(hosts, test_destroying_sends_what_was_posted)
 {
@@ -237,6 +255,22 @@ TEST(hosts, test_all_members_get_them_once)
 	expect_after_reply(env, 20);
 	expect_in_order(&c, 20);
 	expect_no_cqe(&near.rcq);
+}
+
+TEST(hosts, test_group_gets_them_in_order_when_it_becomes_reachable)
+{
+	struct fg_end second;
+
+	t_open_ready(&second, env->g[0], PVR_QPT_UD);
+	join(&env->b, 4);
+	send_to_group_and_leave(env, 2);
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	for (unsigned int i = 2; i < 4; i++)
+		t_send_group(&second, group, i, 0, LEN + i);
+	expect_ok(fg_qp_destroy(&second.qp));
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 4);
 }
 
 TEST(hosts, test_members_that_can_be_reached_get_them_in_the_end)
