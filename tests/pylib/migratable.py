@@ -8,9 +8,9 @@ import stat
 import subprocess
 
 from daemon_process import wait_until
-from qmp import connect
 from steps import guest_programs, path_from
 from vmlab_lib import initramfs, qemu
+from vmlab_lib.qmp import connect
 from vmlab_run import ROOT
 
 KERNEL = "6.1"

@@ -8,9 +8,9 @@ import pytest
 import storage
 from boots import APPS_PACKAGES
 from own_daemon import NODES, own_daemon
-from qmp import Qmp
 from steps import Step
 from traffic import ENDLESS
+from vmlab_lib.qmp import Qmp
 
 pytestmark = pytest.mark.slow
 

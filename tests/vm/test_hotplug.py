@@ -6,9 +6,9 @@ QEMU 11.1 aborts if it unplugs a vfio-user device with MSI-X, see docs/reliabili
 
 import pytest
 from own_daemon import own_daemon
-from qmp import Qmp
 from steps import Step
 from traffic import ENDLESS
+from vmlab_lib.qmp import Qmp
 
 pytestmark = pytest.mark.slow
 

@@ -8,18 +8,19 @@ from .daemon import Daemon, adapter_mac
 from .errors import LabFailure
 from .fleet import Fleet
 from .initramfs import GUEST_SCRIPTS
-from .node import Vm
+from .machine import Vm
 from .segment import Segment
 
 
 def make_lab(kind, options, found, run, progress, stack, *args):
     """Return a Lab, or a `kind` of it, in the folder `run`; `stack` ends all that belongs to it."""
     service = _start_daemon(options, run, progress, stack)
-    segment = Segment(options.nodes, run)
+    segment = Segment(options.nodes, run, options.migratable)
     stack.callback(segment.close)
     options.macs = {n: _mac(options, n) for n in range(1, options.nodes + 1)}
     control = _fill_control(options, found, run)
-    lab = kind(options, _vm_maker(options, found, run, control, segment), control, progress, service, *args)
+    make_vm = _migratable_vm_maker if options.migratable else _vm_maker
+    lab = kind(options, make_vm(options, found, run, control, segment, service), control, progress, service, *args)
     stack.callback(lab.close)
     progress.say(f"booting {count(options.nodes, 'VM')} "
                  f"(kernel {options.kernel}, driver {options.driver}, {_nics(options)}, {_accelerator()})")
@@ -106,7 +107,7 @@ def _fill_control(options, found, run):
     return control
 
 
-def _vm_maker(options, found, run, control, segment):
+def _vm_maker(options, found, run, control, segment, _service):
     share = options.share or run / "share"
     share.mkdir(exist_ok=True)
     shares = [{"tag": "control", "path": control, "readonly": True},
@@ -124,6 +125,26 @@ def _vm_maker(options, found, run, control, segment):
             memory=options.memory, smp=options.smp, append=options.append, device=options.device,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
             shell_path=run / f"shell{number}" if options.shell else None,
-            qmp=options.qmp / f"node{number}.qmp" if options.qmp else None)
+            qmp=options.qmp / f"node{number}.qmp" if options.qmp else None, hot_plug=bool(options.qmp))
+
+    return make
+
+
+def _migratable_vm_maker(options, found, run, control, segment, service):
+    """make(number, host): the VM where it boots, and with a host: one that waits there for the state of the node."""
+    make_vm = _vm_maker(options, found, run, control, segment, service)
+    made = dict.fromkeys(options.devices, 0)
+
+    def make(number, host=None):
+        vm = make_vm(number)
+        made[number] += 1
+        name = f"node{number}.{made[number]}"
+        vm.qmp = run / f"{name}.qmp"
+        vm.host = host or (number - 1) % options.hosts + 1
+        vm.adapter = service.socket(number, vm.host)
+        if host:
+            vm.incoming = f"unix:{run / name}.incoming"
+            vm.shell_path = vm.shell_path and run / f"shell{number}.{made[number]}"
+        return vm
 
     return make

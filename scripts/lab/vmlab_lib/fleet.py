@@ -10,7 +10,7 @@ PIPES = ("tcp", "tls")
 
 
 class Fleet:
-    """The daemons of several hosts: host H has nodes H, H + hosts, H + 2 hosts ..."""
+    """The daemons of several hosts: host H has nodes H, H + hosts, H + 2 hosts ... If they can move, each has adapters of all."""
 
     def __init__(self, options, run_dir):
         self.hosts = Hosts(options.hosts)
@@ -24,10 +24,18 @@ class Fleet:
         secure = ["--tls-psk-file", self.key] if options.pipe == "tls" else ["--insecure"]
         peers = [word for other in range(1, options.hosts + 1) if other != number
                  for word in ("--peer", f"host{other}={address(other)}")]
-        return Daemon(options.pvrdmad, range(number, options.nodes + 1, options.hosts), self.run_dir, options.logs,
+        nodes = range(1, options.nodes + 1) if options.migratable else self.nodes_of(number)
+        return Daemon(options.pvrdmad, nodes, self.run_dir, options.logs,
                       options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics,
-                      host=number, prefix=self.hosts.enter(number),
+                      host=number, prefix=self.hosts.enter(number), shared=options.migratable,
                       args=["--name", f"host{number}", "--listen", address(number), *secure, *peers, *options.daemon_args])
+
+    def nodes_of(self, host):
+        """Those that boot on this host."""
+        return range(host, self.options.nodes + 1, self.options.hosts)
+
+    def socket(self, node, host):
+        return self.daemons[host - 1].sockets[node]
 
     def start(self):
         self.key.touch(mode=0o600)
@@ -39,7 +47,7 @@ class Fleet:
 
     @property
     def sockets(self):
-        found = {n: path for daemon in self.daemons for n, path in daemon.sockets.items()}
+        found = {n: self.socket(n, host) for host in range(1, len(self.daemons) + 1) for n in self.nodes_of(host)}
         return dict(sorted(found.items()))
 
     @property

@@ -9,6 +9,7 @@ from . import daemon, process
 from .barrier import SECONDS as BARRIER_SECONDS
 from .barrier import Barriers
 from .errors import LabFailure
+from .migration import Migration
 from .node import Node, State, environment
 
 # Seconds that the other nodes have to finish after one has failed.
@@ -36,6 +37,7 @@ class Lab:
         self._finish_answers = []
         self._first_failure = None
         self._failed_at = None
+        self._migrations = {}       # {node: (Migration, answer)}
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -89,6 +91,8 @@ class Lab:
             raise LabFailure(self._first_failure)
 
     def close(self):
+        for migration, _ in self._migrations.values():
+            migration.target.kill()
         for node in self.nodes.values():
             if node.alive():
                 node.kill()
@@ -100,7 +104,10 @@ class Lab:
                 continue
             self._read(key.data)
         for node in list(self.nodes.values()):
-            node.check()
+            if node in self._migrations:
+                self._look_after_migration(node)
+            else:
+                node.check()
         self._settle()
 
     def _read(self, reader):
@@ -231,6 +238,45 @@ class Lab:
         self._boot(old.number, restarted=True)
         answer("ok")
 
+    def _migrate_node(self, node, answer, number, host):
+        """"ok DOWNTIME TOTAL", in milliseconds."""
+        moved, host = self._node(number), int(host)
+        if not self.options.migratable:
+            raise _Refused("the lab is not --migratable")
+        if not 1 <= host <= self.options.hosts:
+            raise _Refused(f"there is no host {host}, only 1 to {self.options.hosts}")
+        if moved.state not in (State.RUNNING, State.FINISHED):
+            raise _Refused(f"{moved.name} is {moved.state.value}")
+        if moved in self._migrations or moved.vm.host == host:
+            raise _Refused(f"{moved.name} {'moves already' if moved in self._migrations else f'is on host {host}'}")
+        if self.options.shell and moved.number == 1:
+            raise _Refused("the terminal is joined to node1, which must stay")
+        machine = moved.machine_for(self.make_vm(moved.number, host))
+        moved.start_incoming(machine)
+        self._migrations[moved] = Migration(moved.machine, machine), answer
+
+    def _look_after_migration(self, node):
+        migration, answer = self._migrations[node]
+        if not migration.over:
+            return
+        del self._migrations[node]
+        if migration.failure:
+            migration.close()
+            self.progress.say(f"{node.name} stays on host {node.vm.host}: {migration.failure}")
+            answer(f"error {migration.failure}")
+            return
+        for reader in node.readers:
+            if reader.open:
+                self._selector.unregister(reader.sock)
+        before = node.vm.host
+        node.move_to(migration.target)
+        migration.close()
+        for reader in node.readers:
+            self._selector.register(reader.sock, selectors.EVENT_READ, reader)
+        self.progress.say(f"{node.name} moved from host {before} to host {node.vm.host}: downtime {migration.downtime} ms, "
+                          f"{migration.total} ms in all")
+        answer(f"ok {migration.downtime} {migration.total}")
+
     def _node(self, number):
         node = self.nodes.get(int(number))
         if node is None:
@@ -238,4 +284,4 @@ class Lab:
         return node
 
     _REQUESTS = {"exit": _exit, "barrier": _barrier, "cpu": _cpu, "kill-node": _kill_node,
-                 "start-node": _start_node}
+                 "start-node": _start_node, "migrate-node": _migrate_node}

@@ -43,11 +43,24 @@ class LineReader:
             self.on_line(self._rest.decode(errors="replace"))
             self._rest = b""
 
-    def _end(self):
+    def begin_with(self, text):
+        """Bytes of an earlier stream, in front of all that comes."""
+        self._rest = text
+
+    def take_rest(self):
+        """Return: the bytes of a line that has not ended. Another stream has its end."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+    def close(self):
+        """No line ends by this."""
         self.open = False
         self.sock.close()
+        if self.log:
+            self.log.close()
+
+    def _end(self):
+        self.close()
         if self._rest:
             self.on_line(self._rest.decode(errors="replace"))
             self._rest = b""
-        if self.log:
-            self.log.close()

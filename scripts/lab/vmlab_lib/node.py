@@ -1,46 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """One node of the lab: its VM, the streams that come from it, and what became of it."""
 
-import dataclasses
 import enum
 import os
-import pathlib
 import re
-import socket
 import time
 
-from . import process, qemu
 from .console import Console
-from .lines import LineReader
-
-
-@dataclasses.dataclass
-class Vm:
-    """Parameters of QEMU. The descriptors are the guest's ends of its streams."""
-
-    number: int
-    kernel: pathlib.Path
-    initramfs: pathlib.Path
-    image: pathlib.Path
-    driver: str
-    nic: str
-    mac: str
-    netdev: dict
-    adapter: pathlib.Path | None
-    posted: bool             # QEMU posts register writes
-    shares: list
-    memory: int
-    smp: int
-    more: list               # MAC and socket of further adapters
-    wire: pathlib.Path | None = None  # the socket of pvrdmad to which QEMU connects the segment
-    pcap: pathlib.Path | None = None  # gets the frames between the VM and the segment
-    append: str = ""         # more kernel parameters
-    device: str = "vfio-user-pci"  # QEMU's type of adapters, or "pvrdma"
-    shell_path: pathlib.Path | None = None
-    qmp: pathlib.Path | None = None  # QEMU's control socket; the adapter is in a hot-plug slot
-    console_fd: int = -1
-    control_fd: int = -1
-    output_fd: int = -1
+from .machine import Machine
 
 
 class State(enum.Enum):
@@ -52,19 +19,15 @@ class State(enum.Enum):
 
 
 class Node:
-    """Boots one VM. Tells its listener what happens:
+    """Boots one VM, which may move to another host. Tells its listener what happens:
 
     listener.on_output(node, line), on_trace(node, line), on_message(node, words), on_end(node).
     """
 
-    # QEMU queues posted register writes without limit: rather it dies than the host's other
-    # processes. The guest's RAM is shared memory and does not count.
-    DATA_LIMIT = 4 << 30
     # Time for the rest of a kernel's complaint to arrive.
     TRACE_SECONDS = 2.0
 
     def __init__(self, vm, program, logs, listener, restarted=False):
-        self.vm = vm
         self.number = vm.number
         self.name = f"node{vm.number}"
         self.program = program
@@ -77,54 +40,47 @@ class Node:
         self.complained = None
         self.kernel = Console()
         self._logs = logs
-        self._mode = "ab" if restarted else "wb"
-        self._stderr_path = logs / f"{self.name}.qemu"
-        self._child = None
-        self._control = None
-        self.readers = []
-        self.output = None       # the reader of what the script writes
+        self.machine = self.machine_for(vm)
+
+    def machine_for(self, vm):
+        return Machine(vm, (self._on_console, self._on_control, self._on_output))
 
     def start(self):
-        streams = [("console_fd", "console", self._on_console),
-                   ("control_fd", None, self._on_control),
-                   ("output_fd", "out", self._on_output)]
-        guest_ends = []
-        for field, log_name, on_line in streams:
-            ours, theirs = socket.socketpair()
-            guest_ends.append(theirs)
-            setattr(self.vm, field, theirs.fileno())
-            log = open(self._logs / f"{self.name}.{log_name}", self._mode) if log_name else None
-            self.readers.append(LineReader(ours, on_line, log))
-            if field == "control_fd":
-                self._control = ours
-            elif field == "output_fd":
-                self.output = self.readers[-1]
-        argv = [self.program, *qemu.arguments(self.vm)]
-        (self._logs / f"{self.name}.cmdline").write_text("\n".join(map(str, argv)) + "\n")
-        with open(self._stderr_path, self._mode) as stderr:
-            self._child = process.spawn(argv, self.DATA_LIMIT, stdout=stderr, stderr=stderr,
-                                        pass_fds=[end.fileno() for end in guest_ends])
-        for end in guest_ends:
-            end.close()
+        self.machine.start(self.program, self._logs, append=self.restarted)
+
+    def start_incoming(self, machine):
+        """The machine waits for the VM's state."""
+        machine.start(self.program, self._logs, append=True)
+
+    def move_to(self, machine):
+        """The VM runs there now."""
+        old, self.machine = self.machine, machine
+        machine.take_over(old)
+
+    @property
+    def vm(self):
+        return self.machine.vm
+
+    @property
+    def readers(self):
+        return self.machine.readers
+
+    @property
+    def output(self):
+        return self.machine.output
 
     @property
     def pid(self):
-        return self._child.pid
+        return self.machine.child.pid
 
     def alive(self):
         return self.state not in (State.ENDED, State.KILLED)
 
     def send(self, text):
-        """Send the guest a line; a guest that is gone does not mind."""
-        try:
-            self._control.send(text.encode() + b"\n")
-        except OSError:
-            pass
+        self.machine.send(text)
 
     def kill(self, state=State.ENDED):
-        """End the VM at once, as a power cut would."""
-        if self._child is not None:
-            process.stop(self._child, grace=0)
+        self.machine.kill()
         self.state = state
 
     def fail(self, reason):
@@ -136,9 +92,9 @@ class Node:
         if self.complained and self.reason is None and \
                 time.monotonic() - self.complained > self.TRACE_SECONDS:
             self.fail(f"its kernel says: {self.kernel.reason()}")
-        if self.alive() and not any(reader.open for reader in self.readers):
-            self._child.wait()
-            process.stop(self._child, grace=0)
+        if self.alive() and not self.machine.is_open():
+            self.machine.child.wait()
+            self.machine.kill()
             finished = self.state is State.FINISHED
             self.state = State.ENDED
             self._judge(finished)
@@ -149,13 +105,13 @@ class Node:
             self.fail(f"its kernel says: {self.kernel.reason()}")
         elif self.kernel.boot_failure:
             self.fail(self.kernel.boot_failure)
-        elif self._child.returncode != 0:
-            self.fail(f"QEMU ended with status {self._child.returncode}: {self._last_words()}")
+        elif self.machine.child.returncode != 0:
+            self.fail(f"QEMU ended with status {self.machine.child.returncode}: {self._last_words()}")
         elif not finished:
             self.fail("the VM went off before its script ended")
 
     def _last_words(self):
-        text = self._stderr_path.read_text(errors="replace").strip()
+        text = self.machine.stderr_text().strip()
         return text.splitlines()[-1] if text else "no message"
 
     def _on_console(self, line):
@@ -184,7 +140,7 @@ def environment(options, number, restarted):
         "DRIVER": device.driver, "PROVIDER": device.provider, "SHARE": "/share", "MODE": options.mode,
         "SCRIPT": "/vmlab/run", "MAC": options.macs[number], "RDMA_DEV": "", "GID_INDEX": "",
         "NIC_MODULE": {"virtio-net-pci": "virtio_net"}.get(device.nic, device.nic),
-        "RESTARTED": 1 if restarted else 0, "ROWS": rows, "COLUMNS": columns,
+        "RESTARTED": 1 if restarted else 0, "MIGRATABLE": int(options.migratable), "ROWS": rows, "COLUMNS": columns,
         "TERM": re.sub(r"[^\w.+-]", "", os.environ.get("TERM", "")) or "dumb",
     }
     return "".join(f"{name}='{value}'\n" for name, value in values.items())

@@ -105,6 +105,8 @@ def _parser(command):
     add("--fabrics", default="1", metavar="N", help="fabrics that the adapters of a VM are on in turns (default 1)")
     add("--hosts", default="1", metavar="H", help="hosts, each with a pvrdmad, over which the VMs are spread (default 1)")
     add("--pipe", default="tcp", metavar="|".join(PIPES), help="what joins the hosts (default tcp)")
+    add("--migratable", action="store_true",
+        help="VMs can move to another host, by `labctl migrate-node N HOST`; wants --hosts, implies --qemu pvrdma")
     add("--fault", metavar="FILE", help="make messages fail: a file of `pvrdmactl fault load`; adapters are node1, node2 ...")
     if not command:
         _add_modes(parser.add_mutually_exclusive_group().add_argument)
@@ -268,6 +270,11 @@ def _check_daemon(options):
         raise LabError(f"--fault acts on adapters of pvrdmad, which --driver {options.driver} does not use")
     if options.fault and (options.adapters or options.controls):
         raise LabError("--fault wants a pvrdmad of vmlab's own: say `pvrdmactl fault load` to a running one")
+    if options.migratable and (options.hosts < 2 or options.driver != "pvrdma"):
+        raise LabError("--migratable wants --hosts 2 or more, and --driver pvrdma")
+    for name, value in (("--reuse", options.reuse), ("--qmp", options.qmp), ("--pcap", options.pcap), ("--adapters", options.per_node > 1)):
+        if options.migratable and value:
+            raise LabError(f"--migratable does not go with {name}")
     if options.reuse and (options.adapters or options.controls):
         raise LabError("--reuse wants a pvrdmad of vmlab's own")
     if not options.adapters and not options.controls:
@@ -319,7 +326,9 @@ def _check_files(options):
         raise LabError(f"--rdma-core {options.rdma_core}: there is no such folder")
     if INSTALLED and options.qemu == OVERLAY:
         raise LabError(f"--qemu {OVERLAY} needs the sources of pvrdma: use scripts/vmlab in them, or name a QEMU")
-    options.device = OVERLAY if options.qemu == OVERLAY else "vfio-user-pci"
+    if options.migratable:
+        options.qemu = options.qemu or OVERLAY
+    options.device = OVERLAY if options.qemu == OVERLAY or options.migratable else "vfio-user-pci"
     options.qmp = pathlib.Path(options.qmp).absolute() if options.qmp else None
     if options.qmp and options.driver != "pvrdma":
         raise LabError("--qmp wants --driver pvrdma")

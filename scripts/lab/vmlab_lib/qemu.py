@@ -87,7 +87,7 @@ def _clock():
 
 
 def arguments(vm):
-    """The command line for `vm` (see node.Vm), without QEMU itself."""
+    """The command line for `vm` (see machine.Vm), without QEMU itself."""
     args = [
         *accelerator(),
         "-machine", "q35,memory-backend=mem,vmport=off", "-smp", str(vm.smp), "-m", f"{vm.memory}B",
@@ -103,6 +103,8 @@ def arguments(vm):
     for name, fd in (("ctl", vm.control_fd), ("out", vm.output_fd)):
         args += ["-chardev", f"socket,id={name},fd={fd}",
                  "-device", f"virtserialport,chardev={name},name=vmlab.{name}"]
+    if vm.incoming:
+        args += ["-incoming", vm.incoming]
     if vm.qmp:
         args += ["-qmp", f"unix:{vm.qmp},server=on,wait=off"]
     if vm.shell_path:
@@ -140,7 +142,7 @@ def _devices(vm):
         # That driver finds its NIC at function 0 of its own slot.
         nic["multifunction"] = True
         adapter["addr"] = "6.1"
-    elif vm.qmp:
+    elif vm.hot_plug:
         adapter |= {"id": "adapter", "bus": "adapter-port"}
     else:
         adapter["addr"] = "7.0"
@@ -154,7 +156,7 @@ def _hot_plug_ports(vm):
     ports = [{"driver": "pcie-root-port", "id": name, "chassis": number, "addr": f"{6 + number:x}.0",
               "mem-reserve": HOT_PLUG_MEMORY}
              for number, name in enumerate(("adapter-port", "spare-port"), 1)]
-    return [word for port in ports if vm.qmp for word in ("-device", json.dumps(port))]
+    return [word for port in ports if vm.hot_plug for word in ("-device", json.dumps(port))]
 
 
 def _has_hub(vm):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The Ethernet segment that joins the VMs, made of Unix sockets: no root, no bridge, no tap.
 
-Two VMs are joined directly. More of them connect to a small switch, a process of its own. QEMU sends
+Two VMs are joined directly. More of them, and VMs that move, connect to a small switch, a process of its own. QEMU sends
 each frame with its length in front, four bytes in network order.
 """
 
@@ -18,19 +18,20 @@ RECONNECT_MS = 100
 
 
 class Segment:
-    def __init__(self, nodes, run_dir):
+    def __init__(self, nodes, run_dir, migratable=False):
         self.path = run_dir / "ether"
         self.nodes = nodes
         self.switch = None
-        if nodes > 2:
+        self.has_switch = nodes > 2 or migratable
+        if self.has_switch:
             self.switch = _start_switch(str(self.path))
 
     def netdev(self, number):
         """QEMU's -netdev for node `number`, as a dictionary."""
-        if self.nodes == 1:
+        if self.nodes == 1 and not self.has_switch:
             return {"type": "hubport", "id": "net", "hubid": 0}
         netdev = {"type": "stream", "id": "net", "addr": {"type": "unix", "path": str(self.path)}}
-        if self.nodes == 2 and number == 1:
+        if not self.has_switch and number == 1:
             return {**netdev, "server": True}
         return {**netdev, "server": False, "reconnect-ms": RECONNECT_MS}
 

@@ -9,11 +9,15 @@ import time
 PATIENCE = 60
 
 
+class QmpError(Exception):
+    """QEMU has refused a command, or has closed its socket."""
+
+
 def connect(path, child):
     """The Qmp of a QEMU that has just been started; ChildProcessError if it ends before it replies."""
     while True:
         ended = child.poll() is not None
-        with contextlib.suppress(OSError, AssertionError):  # the socket does not exist, or does not listen yet
+        with contextlib.suppress(OSError, QmpError):  # the socket does not exist, or does not listen yet
             return Qmp(path)
         if ended:
             raise ChildProcessError(f"QEMU has ended with status {child.returncode}")
@@ -36,12 +40,16 @@ class Qmp:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.lines.close()
         self.sock.close()
 
     def _next(self):
         line = self.lines.readline()
-        assert line, "QEMU has closed its control socket"
+        if not line:
+            raise QmpError("QEMU has closed its control socket")
         return json.loads(line)
 
     def execute(self, command, **arguments):
@@ -52,7 +60,8 @@ class Qmp:
             if "event" in message:
                 self.events.append(message)
                 continue
-            assert "error" not in message, f"{command} {arguments}: {message['error']}"
+            if "error" in message:
+                raise QmpError(f"{command} {arguments}: {message['error'].get('desc')}")
             return message["return"]
 
     def wait_for(self, event, device):
