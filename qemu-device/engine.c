@@ -101,6 +101,11 @@ void pvr_engine_set_hold(struct pvr_engine *engine, uint64_t ns)
 	engine->hold_ns = ns;
 }
 
+void pvr_engine_set_needs_source(struct pvr_engine *engine, bool needs)
+{
+	engine->needs_source = needs;
+}
+
 void pvr_engine_measure_copy(struct pvr_engine *engine)
 {
 	const struct pvr_copy *copy = &engine->copy;

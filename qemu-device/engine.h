@@ -122,6 +122,12 @@ void pvr_engine_set_name(struct pvr_engine *engine, const char *name);
 void pvr_engine_set_hold(struct pvr_engine *engine, uint64_t ns);
 
 /*
+ * @needs: an adapter fails if the source of its state does not respond. Else it starts, initially.
+ * Call this before the first adapter is created.
+ */
+void pvr_engine_set_needs_source(struct pvr_engine *engine, bool needs);
+
+/*
  * Measure which copy function is the fastest on this CPU, use it and log its name. Takes
  * a few milliseconds. Call this before the first message. Without this call the engine
  * copies by the C library.

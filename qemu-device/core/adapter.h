@@ -95,6 +95,7 @@ struct pvr_engine {
 	char name[PVR_MOVE_NAME_MAX]; /* of this host; "": it has none */
 	const struct pvr_move_ops *move_ops;
 	uint64_t hold_ns; /* requests to a stopped adapter wait for this time */
+	bool needs_source; /* no adapter starts while the source of its state does not respond */
 };
 
 /* Kinds of objects that have doorbells. */

@@ -19,7 +19,9 @@
  * - The source decides: it gives an adapter to one host only, and does not start it again.
  * - Its peers wait for the adapter at the source until the destination has its GIDs, so they find
  *   it at once. The frame MOVED tells hosts to look for it.
- * - A source that does not respond is dead: the destination starts after a time.
+ * - A source that does not respond is dead: the destination starts after a time, or does not start
+ *   at all if the operator wants it so. If the state is older than the peers wait, they have gone
+ *   on: its connections end.
  */
 #ifndef PVR_MOVE_H
 #define PVR_MOVE_H
@@ -48,6 +50,7 @@ struct pvr_move {
 	bool ran; /* the adapter was started after that */
 	uint8_t loaded[PVR_TOKEN_BYTES]; /* of the state that was loaded; zero: none */
 	char source[PVR_MOVE_NAME_MAX]; /* host of that state; "": unknown */
+	uint64_t saved_at; /* when it was read there: ns since 1970 by that host; 0: unknown */
 	bool bound; /* LOADED: its GIDs are bound */
 	bool refused; /* it was loaded, but lives at the source */
 	enum pvr_take answer; /* of the source */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "core/adapter.h"
 #include "core/objects.h"
@@ -39,19 +40,31 @@ void pvr_move_new_token(struct pvr_adapter *adapter)
 		memset(move->token, 0, sizeof(move->token));
 }
 
+/* ns since 1970: hosts have no other clock in common. */
+static uint64_t wall_clock(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+}
+
 void pvr_move_state(struct pvr_codec *codec)
 {
 	struct pvr_adapter *adapter = codec->adapter;
 	struct pvr_move *move = &adapter->move;
+	uint64_t now = wall_clock();
 
 	if (!codec->loads && adapter->engine->name[0]) {
 		pvr_codec_bytes(codec, "token", move->token, sizeof(move->token));
 		pvr_codec_bytes(codec, "host", adapter->engine->name, sizeof(move->source));
+		pvr_codec_u64(codec, "time", &now);
 	}
 	if (!codec->loads)
 		return;
 	memset(move->loaded, 0, sizeof(move->loaded));
 	move->source[0] = '\0';
+	move->saved_at = 0;
 	/* Daemons without other hosts have no names. */
 	if (!codec->left)
 		return;
@@ -59,6 +72,9 @@ void pvr_move_state(struct pvr_codec *codec)
 	pvr_codec_bytes(codec, "host", move->source, sizeof(move->source));
 	if (!codec->err && !memchr(move->source, '\0', sizeof(move->source)))
 		pvr_codec_fault(codec, -EINVAL, "the name of the host has no end");
+	/* Older daemons write none. */
+	if (codec->left)
+		pvr_codec_u64(codec, "time", &move->saved_at);
 }
 
 /* -------------------------------------------------------------------- the destination */
@@ -77,16 +93,43 @@ static bool is_outdated(const struct pvr_adapter *adapter)
 	       !memcmp(move->loaded, move->token, sizeof(move->loaded));
 }
 
+/* Its peers have not waited for it. A clock that differs by more than their time is as bad. */
+static bool is_older_than_hold(const struct pvr_adapter *adapter)
+{
+	uint64_t saved = adapter->move.saved_at, now = wall_clock();
+
+	return saved && (now > saved ? now - saved : saved - now) > adapter->engine->hold_ns;
+}
+
+/* The source does not respond. */
+static int start_alone(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+
+	/* It has given the adapter. */
+	if (move->answer == PVR_TAKE_YES) {
+		pvr_log_limited(adapter, PVR_LOG_WARN, "host %s does not respond any more",
+				move->source);
+		return 0;
+	}
+	if (adapter->engine->needs_source)
+		return -EPERM;
+	if (is_older_than_hold(adapter))
+		move->answer = PVR_TAKE_STALE;
+	pvr_log_limited(adapter, PVR_LOG_WARN,
+			"host %s does not respond: the adapter starts without it%s", move->source,
+			move->answer == PVR_TAKE_STALE
+				? ", and connections end, because the state is old"
+				: "");
+	return 0;
+}
+
 static int ask(struct pvr_adapter *adapter, uint64_t now)
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (now - move->asked_at >= TAKE_NS) {
-		pvr_log_limited(adapter, PVR_LOG_WARN,
-				"host %s does not respond: the adapter starts without it",
-				move->source);
-		return 0;
-	}
+	if (now - move->asked_at >= TAKE_NS)
+		return start_alone(adapter);
 	if (now >= move->ask_next) {
 		move->ask_next = now + ASK_AGAIN_NS;
 		adapter->engine->move_ops->ask(adapter);
@@ -300,5 +343,8 @@ void pvr_move_refused(struct pvr_adapter *adapter)
 {
 	leave_fabric(adapter);
 	adapter->move.refused = true;
-	pvr_adapter_do_fail(adapter, "its VM runs at the host that its state is from");
+	pvr_adapter_do_fail(adapter, adapter->move.answer == PVR_TAKE_NO
+					     ? "its VM runs at the host that its state is from"
+					     : "the host that its state is from does not respond "
+					       "(silent-source = refuse)");
 }

@@ -433,6 +433,7 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 		return pvr_fail(err, "out of memory");
 	if (settings->hold)
 		pvr_engine_set_hold(daemon->engine, settings->hold * PVR_SEC);
+	pvr_engine_set_needs_source(daemon->engine, settings->needs_source);
 	for (i = 0; i < num; i++) {
 		equip(daemon, &daemon->pool.threads[i], settings);
 		pvr_worker_settings_cpus(&settings->workers, i, &daemon->pool.threads[i].cpus);

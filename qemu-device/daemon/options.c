@@ -36,6 +36,9 @@ static const char help[] =
 	"                     'pvrdmactl fault' may make messages fail, to test programs\n"
 	"                     (default: refused)\n"
 	"  --hold SECONDS     peers wait for an adapter whose VM is paused (default: 60)\n"
+	"  --silent-source start|refuse\n"
+	"                     whether a VM that comes from a host that does not respond\n"
+	"                     gets its adapter (default: start)\n"
 	"  --metrics ADDRESS:PORT|unix:PATH\n"
 	"                     serve metrics for Prometheus by HTTP, without TLS (default: do not)\n"
 	"  --user NAME        drop root privileges and run as the user NAME\n"
@@ -105,6 +108,7 @@ static const struct option long_options[] = {
 	{ "seccomp", required_argument, NULL, OPT_SETTING },
 	{ "faults", required_argument, NULL, OPT_SETTING },
 	{ "hold", required_argument, NULL, OPT_SETTING },
+	{ "silent-source", required_argument, NULL, OPT_SETTING },
 	{ "metrics", required_argument, NULL, OPT_SETTING },
 	{ "user", required_argument, NULL, OPT_SETTING },
 	{ "workers", required_argument, NULL, OPT_SETTING },

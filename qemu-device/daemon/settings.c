@@ -117,6 +117,19 @@ static bool set_hold(struct pvr_settings *settings, const char *value, struct pv
 	return true;
 }
 
+static bool set_silent_source(struct pvr_settings *settings, const char *value,
+			      struct pvr_error *err)
+{
+	bool refuse = !strcmp(value, "refuse");
+
+	if (!refuse && strcmp(value, "start") != 0)
+		return pvr_fail(err, "silent-source '%s' is neither start nor refuse", value);
+	if (!settings->silent_source_set)
+		settings->needs_source = refuse;
+	settings->silent_source_set = true;
+	return true;
+}
+
 static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
 	return pvr_worker_settings_set(&settings->workers, "workers", value, err);
@@ -142,12 +155,19 @@ static const struct {
 	const char *key;
 	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
 } keys[] = {
-	{ "control", set_control },	  { "user", set_user },
-	{ "log-level", set_log_level },	  { "poll", set_poll },
-	{ "workers", set_workers },	  { "worker-cpus", set_worker_cpus },
-	{ "seccomp", set_seccomp },	  { "numa-node", set_numa_node },
-	{ "faults", set_faults },	  { "metrics", set_metrics },
-	{ "log-format", set_log_format }, { "hold", set_hold },
+	{ "control", set_control },
+	{ "user", set_user },
+	{ "log-level", set_log_level },
+	{ "poll", set_poll },
+	{ "workers", set_workers },
+	{ "worker-cpus", set_worker_cpus },
+	{ "seccomp", set_seccomp },
+	{ "numa-node", set_numa_node },
+	{ "faults", set_faults },
+	{ "metrics", set_metrics },
+	{ "log-format", set_log_format },
+	{ "hold", set_hold },
+	{ "silent-source", set_silent_source },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -167,7 +187,7 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		err,
 		"unknown setting '%s': there are control, user, log-level, log-format, poll, seccomp, "
 		"workers, "
-		"worker-cpus, numa-node, faults, hold, metrics, " PVR_NET_KEYS
+		"worker-cpus, numa-node, faults, hold, silent-source, metrics, " PVR_NET_KEYS
 		", " PVR_DIRECTORY_KEYS ", and sections [adapter NAME] and [fabric NAME]",
 		key);
 }

@@ -38,6 +38,7 @@ struct pvr_settings {
 	bool seccomp_set;
 	bool faults_allowed, faults_set;
 	uint32_t hold; /* seconds; 0: the default */
+	bool needs_source, silent_source_set;
 	char metrics[PVR_PATH_MAX]; /* ADDRESS:PORT or unix:PATH; "": no metrics */
 	struct pvr_worker_settings workers;
 	struct pvr_net_settings net;
@@ -48,8 +49,8 @@ struct pvr_settings {
 
 /*
  * @key: "control", "user", "log-level", "poll", "seccomp", "workers", "worker-cpus",
- * "numa-node", "faults", "hold", "metrics", "log-format", or one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
- * the file.
+ * "numa-node", "faults", "hold", "silent-source", "metrics", "log-format", or one of PVR_NET_KEYS
+ * or PVR_DIRECTORY_KEYS. An earlier value is kept: options override the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
 		      struct pvr_error *err);

@@ -66,6 +66,11 @@ def test_qemu_starts_what_the_operator_has_stopped(daemon, client, guest):
     assert guest.query_port()[0] == 0
 
 
+@pytest.mark.parametrize("value", ["", "Start", "2"])
+def test_bad_silent_source_is_refused(refuse, value):
+    refuse(2, f"silent-source '{value}' is neither start nor refuse", "--silent-source", value)
+
+
 @pytest.mark.parametrize("hold", ["0", "-1", "86401", "1s", ""])
 def test_wrong_hold_is_refused(refuse, hold):
     refuse(2, f"hold '{hold}' is no number of seconds from 1 to 86400", "--hold", hold)

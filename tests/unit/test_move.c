@@ -330,6 +330,56 @@ TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
 	pvr_adapter_destroy(source);
 }
 
+/* The peers have gone on. The clocks of the hosts may differ, but not by that much. */
+static void expect_end_of_old_state(struct t_env *env, uint64_t age_ns)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	assert_true(env->g[1]->adapter->move.saved_at);
+	env->g[1]->adapter->move.saved_at -= age_ns;
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	expect_state(&env->b, PVR_QPS_ERR);
+	fg_wire_hold(env->wire, 2, 1, false);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_old_state_of_a_silent_source_has_no_connections)
+{
+	expect_end_of_old_state(env, 120000 * FG_MS);
+}
+
+TEST(three, test_state_of_a_silent_source_from_the_future_has_no_connections)
+{
+	expect_end_of_old_state(env, (uint64_t)-120000 * FG_MS);
+}
+
+TEST(three, test_state_without_time_of_a_silent_source_keeps_its_connections)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	env->g[1]->adapter->move.saved_at = 0;
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	expect_state(&env->b, PVR_QPS_RTS);
+	fg_wire_hold(env->wire, 2, 1, false);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_silent_source_can_be_a_reason_to_refuse)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	pvr_engine_set_needs_source(fg_wire_host(env->wire, 2)->engine, true);
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(start_in(env, env->g[1], &ms), -EPERM);
+	fg_wire_hold(env->wire, 2, 1, false);
+	pvr_adapter_destroy(source);
+}
+
 TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
 {
 	struct pvr_adapter *source = send_state(env, env->g[1], 2);
