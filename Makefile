@@ -14,12 +14,15 @@ help: ## List the targets
 	@echo
 	@echo '  KERNEL=6.1          the guest kernel that "module" builds for (6.1, 6.12, 7.2, 6.1-debug)'
 
-.PHONY: demo demo-roce
+.PHONY: demo demo-roce demo-migration
 demo: deps ## Boot two VMs and run a pingpong between them
 	@scripts/demo
 
 demo-roce: deps ## Boot a VM with an adapter and one with Soft-RoCE, and run programs between them
 	@scripts/demo roce
+
+demo-migration: deps ## Move a VM live between two hosts and back while its queue pairs work
+	@scripts/demo migration
 
 .PHONY: check
 check: deps ## Build everything and run all tests; last line: N passed, N failed, N skipped

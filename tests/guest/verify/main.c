@@ -23,6 +23,8 @@ static void open_node(struct run *run, const struct options *options)
 	run->params.offers = probe_offers(run);
 	if (options->skip_windows)
 		run->params.offers &= ~(1u << OFFER_MW1 | 1u << OFFER_MW2);
+	if (options->reliable)
+		run->params.offers &= ~(1u << OFFER_UC | 1u << OFFER_UD);
 }
 
 static void open_ends_of(struct run *run, const struct options *options)
@@ -47,12 +49,19 @@ static const struct phase phases[] = {
 	{ .name = "UD", .type = IBV_QPT_UD, .kinds = KINDS_UD },
 };
 
+static bool has_type(const struct run *run, enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_UC)
+		return offered(run, OFFER_UC);
+	return type != IBV_QPT_UD || offered(run, OFFER_UD);
+}
+
 static void run_phases(struct run *run)
 {
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		if (phases[i].self && run->fd >= 0)
 			continue; /* there are two devices */
-		if (phases[i].type != IBV_QPT_UC || offered(run, OFFER_UC))
+		if (has_type(run, phases[i].type))
 			run_phase(run, &phases[i]);
 	}
 	if (offered(run, OFFER_SRQ))

@@ -9,6 +9,7 @@
 
 static const char *const offer_names[OFFER_NUM] = {
 	[OFFER_UC] = "UC",
+	[OFFER_UD] = "UD",
 	[OFFER_INLINE] = "inline data",
 	[OFFER_ATOMICS] = "atomics",
 	[OFFER_SRQ] = "SRQ",
@@ -67,6 +68,7 @@ uint32_t probe_offers(struct run *run)
 {
 	bool have[OFFER_NUM] = {
 		[OFFER_UC] = try_qp(run, IBV_QPT_UC, 0),
+		[OFFER_UD] = true,
 		[OFFER_INLINE] = try_qp(run, IBV_QPT_RC, INLINE_WANTED),
 		[OFFER_ATOMICS] = run->node.dev.atomic_cap != IBV_ATOMIC_NONE,
 		[OFFER_SRQ] = try_srq(run),

@@ -9,7 +9,15 @@ static const char doc[] =
 	"Moves random data with all RDMA operations and compares every byte.\v"
 	"Without PEER it waits for one, whose options it takes; else it connects to it.";
 
-enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_SEED, OPT_CPUS, OPT_SKIP_WINDOWS };
+enum {
+	OPT_HERE = 256,
+	OPT_ITERATIONS,
+	OPT_BYTES,
+	OPT_SEED,
+	OPT_CPUS,
+	OPT_SKIP_WINDOWS,
+	OPT_RELIABLE
+};
 
 static const struct argp_option rows[] = {
 	{ "both-ends-here", OPT_HERE, .doc = "both ends here: two QPs, then one QP and itself" },
@@ -19,6 +27,7 @@ static const struct argp_option rows[] = {
 	{ "events", 'e', .doc = "sleep until completion events" },
 	{ "cpus", OPT_CPUS, .doc = "the CPUs' own atomics contend with the device's" },
 	{ "skip-windows", OPT_SKIP_WINDOWS, .doc = "no memory windows" },
+	{ "reliable", OPT_RELIABLE, .doc = "no UC and UD, whose messages may be lost" },
 	{ "port", 'p', "N", .doc = "TCP port (default 18600)" },
 	{},
 };
@@ -58,6 +67,9 @@ static error_t set_option(int key, char *value, struct argp_state *state)
 		break;
 	case OPT_SKIP_WINDOWS:
 		options->skip_windows = true;
+		break;
+	case OPT_RELIABLE:
+		options->reliable = true;
 		break;
 	case 'e':
 		options->params.events = 1;

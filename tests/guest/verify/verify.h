@@ -25,10 +25,19 @@ struct params {
 	uint32_t cpus; /* the CPUs' own atomics take part */
 };
 
-#define PARAMS_MAGIC "pvrvrfy2"
+#define PARAMS_MAGIC "pvrvrfy3"
 
 /* Optional features of device, driver and provider. */
-enum offer { OFFER_UC, OFFER_INLINE, OFFER_ATOMICS, OFFER_SRQ, OFFER_MW1, OFFER_MW2, OFFER_NUM };
+enum offer {
+	OFFER_UC,
+	OFFER_UD,
+	OFFER_INLINE,
+	OFFER_ATOMICS,
+	OFFER_SRQ,
+	OFFER_MW1,
+	OFFER_MW2,
+	OFFER_NUM
+};
 
 /* Two regions that meet in the middle of the memory, and one of all of it. */
 enum region { REGION_LOW, REGION_HIGH, REGION_ALL, REGION_NUM };
@@ -91,7 +100,7 @@ struct phase {
 
 struct options {
 	struct params params;
-	bool both_ends_here, skip_windows;
+	bool both_ends_here, skip_windows, reliable;
 	const char *port, *peer;
 };
 
