@@ -28,15 +28,20 @@ verify()
 	fi
 }
 
-# write_bw PORT CLIENT SECONDS: RDMA WRITEs to node 1
+# write_bw PORT CLIENT SECONDS: RDMA WRITEs to node 1. All nodes call it.
 write_bw()
 {
 	local program=(ib_write_bw -d "$RDMA_DEV" -x "$GID_INDEX" -p "$1" -s 65536 -D "$3" -F)
 	if [ "$NODE" = 1 ]; then
 		"${program[@]}" >/tmp/writes &
 		writes=$!
-	elif [ "$NODE" = "$2" ]; then
-		sleep 1
+		until ss -ltnH "sport = :$1" | grep -q .; do
+			kill -0 $writes || return
+			sleep 0.1
+		done
+	fi
+	barrier "writes-$1" || return
+	if [ "$NODE" = "$2" ]; then
 		"${program[@]}" node1 >/tmp/writes &
 		writes=$!
 	fi

@@ -428,6 +428,23 @@ TEST(three, test_moved_of_the_host_with_the_gid_is_believed)
 	expect_connected(env);
 }
 
+/*
+ * A destination with peers has cached the GID at the source. When the guest leaves it for a third
+ * host, its peers must not take that one for an impostor.
+ */
+TEST(three, test_destination_does_not_look_for_the_guest_at_the_source_any_more)
+{
+	struct pvr_adapter *source;
+
+	expect_connected(env);
+	source = send_state(env, env->g[1], 0);
+	fg_wire_directory(env->wire, false); /* a real one does not tell departures */
+	assert_int_equal(start(env, env->g[1]), 0);
+	fg_settle(env->host, 10 * FG_MS);
+	assert_int_equal(fg_wire_moves(env->wire, 0), 1);
+	pvr_adapter_destroy(source);
+}
+
 TEST(three, test_moved_by_a_liar_is_ignored)
 {
 	struct pvr_gid_entry *entry = &env->g[2]->adapter->gids[0], before = *entry;

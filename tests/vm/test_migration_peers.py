@@ -26,7 +26,7 @@ barrier running
 if [ $NODE = 4 ]; then
 {moves}
 fi
-barrier moved {seconds}
+barrier moved 300
 end_programs
 """
 ALONE = "".join(f"move 1 {host}; sleep 1\n" for host in (2, 3, 1) * 4)
@@ -36,7 +36,7 @@ BOTH = "".join(f"move 1 {one} & a=$!; move 2 {two} & b=$!; wait $a; wait $b; sle
 
 def travel(vmlab, moves, seconds):
     vmlab.put(*(path for path in guest_programs() if path.name in ("pvr_stream", "pvr_verify")))
-    script = LOAD.format(moves=moves, seconds=seconds, iterations=4000)
+    script = LOAD.format(moves=moves, seconds=seconds, iterations=8000)
     return vmlab(script, "--migratable", hosts=3, nodes=4, memory="512M", timeout=500).check()
 
 
@@ -53,11 +53,11 @@ def check(result, moves):
 
 
 def test_vm_moves_12_times_among_its_peers(vmlab):
-    check(travel(vmlab, ALONE, 45), 12)
+    check(travel(vmlab, ALONE, 60), 12)
 
 
 def test_both_ends_move_at_once(vmlab):
-    check(travel(vmlab, BOTH, 35), 8)
+    check(travel(vmlab, BOTH, 40), 8)
 
 
 REFUSED = """#!/bin/bash

@@ -119,12 +119,14 @@ void pvr_pipe_tell_moved(struct pvr_adapter *adapter)
 	}
 }
 
-/* Only the host that has the GID can say so. The directory finds the new one. */
+/*
+ * Ignored unless the GID was located at the sender. An adapter here may have the GID already: if it
+ * came from there, the old location must not come back when it leaves. The directory finds a new one.
+ */
 void pvr_pipe_recv_moved(struct pvr_rsp_conn *in, const char *fabric,
 			 const struct pvr_frame_moved *frame)
 {
 	struct pvr_host *from = pvr_rsp_conn_host(in);
 
-	if (pvr_rsp_conn_check_sender(in, fabric, frame->gid, frame->gid_type) == PVR_GID_AT_HOST)
-		pvr_gid_left_host(pvr_host_engine(from), from, fabric, frame->gid);
+	pvr_gid_left_host(pvr_host_engine(from), from, fabric, frame->gid);
 }
