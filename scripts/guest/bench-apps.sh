@@ -78,6 +78,9 @@ app_cmtime()
 	$how "$port" 1 2 && echo "@connections $count"
 }
 
+# In one VM.
+app_qp_cost() { [ "$NODE" = 1 ] || "$SHARE/pvr_qpcost"; }
+
 for more in "$SHARE"/bench-app-*.sh; do
 	# shellcheck source=/dev/null
 	[ ! -e "$more" ] || . "$more"

@@ -9,7 +9,7 @@ import pytest
 from conftest import SCRIPTS
 
 
-from bench_lib.apps import apps, cm, mpi, plan, storage, summary
+from bench_lib.apps import apps, cm, mpi, plan, qp, storage, summary
 from bench_lib.apps import main as bench_apps
 from bench_lib.apps.app import PVRDMA, RXE, TCP, App, Row
 from bench_lib.targets import target_of
@@ -61,6 +61,8 @@ def fio(**changes):
     (cm.read_rping, "@run rxe\n@connections 20 500000000\n@end 0\n", {"rping": 40}),
     (cm.read_cmtime, CMTIME, {"cmtime": 1000, "cmtime_connect": 4000}),
     (cm.read_cmtime, LATER_CMTIME, {"cmtime": 2000, "cmtime_connect": 2500}),
+    (qp.read, "@run rxe\n@qp_create_ns 150000\n@qp_create_destroy_ns 250000\n@end 0\n",
+     {"qp_create": 150e-6, "qp_create_destroy": 250e-6}),
     (mpi.read_netpipe, NETPIPE, {"netpipe_lat": 25e-6, "netpipe_peak": 1000 << 20}),
     (storage.read_fio, fio(), {"nvme_random_read": 4000.5, "nvme_read": 419430400, "nvme_write": 314572800}),
     (storage.read_copy, "@run tcp\n@copied 2500000000 1250000000\n@end 0\n", {"nfs_to_server": 2.5, "nfs_to_client": 1.25}),
@@ -75,7 +77,7 @@ def test_fio_that_failed_is_an_error(change):
         storage.read_fio(fio(**change))
 
 
-@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, mpi.read_netpipe, storage.read_fio, storage.read_copy])
+@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, qp.read, mpi.read_netpipe, storage.read_fio, storage.read_copy])
 def test_output_without_result_is_an_error(read):
     with pytest.raises(Unreadable):
         read("rdma_connect: Connection refused\n")
@@ -129,6 +131,11 @@ def test_entry_has_medians_and_the_ratio():
     assert (item["peer"], item["peer_value"], item["ratio"]) == ("Soft-RoCE", 20, 0.1)
     assert item["tcp"] == {"value": 5, "min": 5, "max": 5, "runs": 1}
     assert summary.entry(WORD.rows[0], {PVRDMA: [1], RXE: [2]})["tcp"] is None
+
+
+def test_queue_pairs_may_take_no_longer_than_with_soft_roce():
+    for row in (qp.CREATE, qp.CREATE_DESTROY):
+        assert target_of(row.name).met({"ratio": 1.0}) and not target_of(row.name).met({"ratio": 1.01})
 
 
 def test_connection_rates_are_compared_with_soft_roce():

@@ -43,6 +43,7 @@ TARGETS = [
     (r"apps\.netpipe_lat", Target("ratio", False, 1 / 5, "<= 1/5")),
     (r"apps\.netpipe_peak", Target("ratio", True, 100, ">= 100 x")),
     (r"apps\.rping", Target("ratio", True, 1, ">= 1 x")),
+    (r"apps\.qp_create(_destroy)?", Target("ratio", False, 1, "<= 1 x")),
     (r"apps\.cmtime", Target("ratio", True, 2, ">= 2 x")),
     (r"hosts\.(write|read|send)_bw(_2qps)?\.1048576", Target("ratio", True, 0.9, ">= 0.9 x")),
     (r"hosts\.tls_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),

@@ -5,6 +5,8 @@ import pathlib
 import re
 import subprocess
 
+from bench_lib.scripts import path_from
+
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 FOLDER = ROOT / "build" / "guest" / "rdmacm"
 
@@ -25,9 +27,7 @@ MENDS = {"rping": _mend_rping}
 
 def build(name):
     """Its path."""
-    fetched = subprocess.run([ROOT / "scripts" / "fetch/rdma-core"], stdout=subprocess.PIPE, text=True, check=True,
-                             stdin=subprocess.DEVNULL)
-    tree = pathlib.Path(fetched.stdout.strip())
+    tree = path_from("fetch/rdma-core")
     examples = tree / "librdmacm" / "examples"
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "config.h").write_text("")  # for ccan, which does without what it could say

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from bench_lib.scripts import SCRIPTS, ScriptError
 from bench_lib.table import plain, verdict
 from bench_lib.vm.rows import PEER_NAMES
 from vmlab_lib import steps as vmlab_steps
@@ -21,7 +22,6 @@ from vmlab_lib import steps as vmlab_steps
 from . import apps, plan, summary
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-SCRIPTS = ROOT / "scripts"
 BENCH = ROOT / "build" / "bench"
 DOCUMENT = ROOT / "docs" / "applications.md"
 BEGIN, END = "<!-- figures: written by scripts/bench/apps -->\n", "<!-- end of figures -->\n"
@@ -165,7 +165,7 @@ def main(argv):
             _show_again(options)
         else:
             _measure(options)
-    except BenchError as error:
+    except (BenchError, ScriptError) as error:
         print(f"bench/apps: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

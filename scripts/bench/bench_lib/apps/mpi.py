@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """NetPIPE over Open MPI: the time of a small message, and the most bytes per second that any size has."""
 
-import pathlib
 import re
-import subprocess
 
+from bench_lib.scripts import path_from
 from bench_lib.vm.output import Unreadable
 
 from .app import PVRDMA, RXE, TCP, App, Row
@@ -27,9 +26,7 @@ def read_netpipe(text):
 
 def openib():
     """openib with rdma_cm, for the guests."""
-    fetch = pathlib.Path(__file__).resolve().parents[3] / "fetch/openmpi"
-    folder = subprocess.run([fetch], stdout=subprocess.PIPE, text=True, check=True, stdin=subprocess.DEVNULL).stdout.strip()
-    return list(pathlib.Path(folder, "openib").iterdir())
+    return list((path_from("fetch/openmpi") / "openib").iterdir())
 
 
 APPS = (App("netpipe", (PVRDMA, RXE, TCP), (LATENCY, PEAK), read_netpipe, 260, openib, rounds=1),)

@@ -17,13 +17,13 @@ import tempfile
 import time
 
 from bench_lib import table
+from bench_lib.scripts import SCRIPTS, ScriptError, path_from
 from bench_lib.vm.output import Unreadable
 from vmlab_lib import steps as vmlab_steps
 
 from . import plan, rows, syscalls
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-SCRIPTS = ROOT / "scripts"
 BENCH = ROOT / "build" / "bench"
 PACKAGES = "qperf"
 PLUGIN = "tests/bench/qemu_counts.so"
@@ -58,15 +58,6 @@ def arguments(argv):
     return options
 
 
-def _path_from(*command):
-    """The path that a script prints."""
-    done = subprocess.run([SCRIPTS / command[0], *command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                          check=False)
-    if done.returncode:
-        raise BenchError(f"scripts/{command[0]} failed (see above)")
-    return pathlib.Path(done.stdout.strip().splitlines()[-1])
-
-
 def _children(process):
     """All processes below vmlab's: the QEMUs and pvrdmad among them."""
     found = []
@@ -99,7 +90,7 @@ class Bench:
     def run(self, qemu):
         vmlab_steps.put(self.share, self.plan)
         shutil.copy(SCRIPTS / "guest" / "bench.sh", self.share)
-        shutil.copy(_path_from("build/guest-tests") / "pvr_cost", self.share)
+        shutil.copy(path_from("build/guest-tests") / "pvr_cost", self.share)
         (self.share / "counts").mkdir()
         wrapper = self.share / "qemu-system-x86_64"
         wrapper.write_text(WRAPPER.format(plugin=self.build / PLUGIN, counts=self.share / "counts", qemu=qemu))
@@ -147,8 +138,8 @@ class Bench:
 def main(argv):
     options = arguments(argv)
     try:
-        build = _path_from("build/host")
-        qemu = _path_from("fetch/qemu")
+        build = path_from("build/host")
+        qemu = path_from("fetch/qemu")
         with tempfile.TemporaryDirectory(prefix="bench-guest-") as folder:
             bench = Bench(options, pathlib.Path(folder), build)
             bench.run(qemu)
@@ -165,7 +156,7 @@ def main(argv):
             print(options.json)
         if any(len(found) < len(plan.DEVICES) for found in bench.found.values()):
             raise BenchError("some runs failed (see above)")
-    except BenchError as error:
+    except (BenchError, ScriptError) as error:
         print(f"bench/guest: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

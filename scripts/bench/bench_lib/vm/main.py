@@ -17,6 +17,7 @@ import tempfile
 import time
 
 from bench_lib import machine
+from bench_lib.scripts import SCRIPTS, ScriptError, path_from
 from bench_lib.table import plain, verdict
 from vmlab_lib import qemu
 from vmlab_lib import steps as vmlab_steps
@@ -26,7 +27,6 @@ from .output import Unreadable
 from .rows import PEER_NAMES, PVRDMA, RXE
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
-SCRIPTS = ROOT / "scripts"
 BENCH = ROOT / "build" / "bench"
 PACKAGES = "qperf"
 LAB_SECONDS = 3600      # of the whole run; a step has its own limit
@@ -158,8 +158,7 @@ def _prepare():
         if subprocess.run([SCRIPTS / command[0], *command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           check=False).returncode:
             raise BenchError(f"scripts/{command[0]} failed (see above)")
-    done = subprocess.run([SCRIPTS / "fetch/qemu"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.strip()
+    return path_from("fetch/qemu")
 
 
 def _write(path, value):
@@ -202,7 +201,7 @@ def main(argv):
             print(options.json)
         if bench.incomplete():
             raise BenchError(f"some runs failed (see above), of {', '.join(bench.incomplete())}")
-    except BenchError as error:
+    except (BenchError, ScriptError) as error:
         print(f"bench/vm: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
