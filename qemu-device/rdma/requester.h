@@ -12,6 +12,11 @@
  */
 #define PVR_QUANTUM_REQUESTS 64
 #define PVR_QUANTUM_BYTES (256u << 10)
+/*
+ * The same while other adapters of the worker have work: a small message of one of them waits
+ * for a quantum of each.
+ */
+#define PVR_QUANTUM_BYTES_SHARED (64u << 10)
 
 enum pvr_quantum {
 	PVR_QUANTUM_DONE, /* no work, or the send queue waits */

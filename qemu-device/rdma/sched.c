@@ -305,6 +305,8 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 		result = run_shaped(worker, adapter, qp);
 	} else if (qp) {
 		prefetch_next(qp);
+		adapter->quantum_bytes = TAILQ_NEXT(adapter, busy) ? PVR_QUANTUM_BYTES_SHARED
+								   : PVR_QUANTUM_BYTES;
 		result = run_quantum(worker, qp, false);
 	}
 	if (result == PVR_QUANTUM_BUSY)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The end of a worker's run: by its number of quanta, and by time if they are long. */
+/* Quanta of a worker, and the end of its run: by their number, and by time if they are long. */
 #include "ends.h"
 
 #define REQUESTS 4096u /* 64 quanta */
@@ -80,4 +80,46 @@ TEST(deep, test_run_with_short_quanta_does_not_end_early)
 	env->host->real_now = ticking_clock;
 	assert_int_equal(run_once(env), RUN_QUANTA);
 	env->host->real_now = NULL;
+}
+
+#define LARGE (1u << 20)
+#define LARGE_PAGES (LARGE / PVR_PAGE_SIZE)
+
+static void post_large(struct fg_end *from, const struct fg_end *to)
+{
+	const struct fg_wr wr = {
+		.opcode = PVRDMA_WR_RDMA_WRITE,
+		T_SGE(&from->mr, 0, LARGE),
+		T_REMOTE(&to->mr, 0),
+	};
+
+	assert_true(fg_put_send(&from->qp, &wr));
+	fg_ring_send(&from->qp);
+}
+
+static uint64_t quanta_of_all(const struct t_env *env)
+{
+	uint64_t before = quanta(env);
+
+	fg_run(env->host);
+	return quanta(env) - before;
+}
+
+T_SETUP(large, guests)
+{
+	t_open_connected(env, &(struct fg_qp_spec){ .type = PVR_QPT_RC, .sq_wr = 4 }, LARGE_PAGES);
+}
+
+TEST(large, test_adapter_alone_has_quanta_of_256_kib)
+{
+	post_large(&env->a, &env->b);
+	assert_in_range(quanta_of_all(env), 4, 8);
+}
+
+/* A small message of an adapter waits for a quantum of each other one. */
+TEST(large, test_adapters_that_share_a_worker_have_quanta_of_64_kib)
+{
+	post_large(&env->a, &env->b);
+	post_large(&env->b, &env->a);
+	assert_in_range(quanta_of_all(env), 2 * 16 - 3, 2 * 17);
 }
