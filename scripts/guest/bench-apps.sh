@@ -79,7 +79,7 @@ app_cmtime()
 }
 
 # In one VM.
-app_qp_cost() { [ "$NODE" = 1 ] || "$SHARE/pvr_qpcost"; }
+app_qp_cost() { [ "$NODE" = 1 ] || env -u RDMA_DEV "$SHARE/pvr_qpcost"; }
 
 for more in "$SHARE"/bench-app-*.sh; do
 	# shellcheck source=/dev/null
