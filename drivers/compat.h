@@ -142,6 +142,45 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_KERNEL_EXT_ON_DEMAND 0
 #endif
 
+struct mmu_interval_notifier;
+struct mmu_interval_notifier_ops;
+
+/* Without the option a kernel has only two of these functions, and no region needs them. */
+#ifndef CONFIG_INFINIBAND_ON_DEMAND_PAGING
+static inline struct ib_umem_odp *
+ib_umem_odp_alloc_implicit(struct ib_device *ibdev, int access)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static inline struct ib_umem_odp *
+ib_umem_odp_alloc_child(struct ib_umem_odp *root, unsigned long addr,
+			size_t size,
+			const struct mmu_interval_notifier_ops *ops)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static inline int ib_umem_odp_map_dma_and_lock(struct ib_umem_odp *odp,
+					       u64 start, u64 size, u64 access,
+					       bool fault)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void ib_umem_odp_unmap_dma_pages(struct ib_umem_odp *odp,
+					       u64 start, u64 end)
+{
+}
+#endif
+
+#ifndef CONFIG_MMU_NOTIFIER
+static inline void mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
+					unsigned long seq)
+{
+}
+#endif
+
 /* Since 6.16 the driver maps resident pages for DMA. Before, ib_uverbs does it. */
 #ifdef PVR_HAVE_HMM_DMA_MAP
 static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
