@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# NetPIPE over Open MPI, see bench-apps.sh.
+# NetPIPE and pvr_mpi_speed over Open MPI, see bench-apps.sh.
 
 # Both RDMA devices have the same parameters, those that openib needs for rdma_cm; the file of adapters does not know Soft-RoCE.
 QUEUES=P,128,256,192,128:S,2048,1024,1008,64:S,12288,1024,1008,64:S,65536,1024,1008,64
@@ -20,14 +20,49 @@ netpipe()
 	grep -q "^ *[0-9]*: *$2 bytes .* usec" $out
 }
 
+install_openib() { install -D -t /tmp/openmpi3 "$SHARE/mca_btl_openib.so" && barrier "$STEP.$1.installed"; }
+
 app_netpipe()
 {
 	local btl=("${TCP[@]}") most=1048576 status=0
 	[ "$1" = tcp ] || btl=("${OPENIB[@]}")
-	install -D -t /tmp/openmpi3 "$SHARE/mca_btl_openib.so" && barrier "$STEP.$1.installed" || return
+	install_openib "$1" || return
 	# Soft-RoCE loses packets of large messages, which then take seconds each; those of 196608 bytes are its fastest.
 	[ "$1" != rxe ] || most=262144
 	[ "$NODE" = 1 ] || { netpipe 1 8 && netpipe 65536 $most; } || status=$?
 	barrier "$STEP.$1.measured" 250 || return
 	return $status
+}
+
+# mpi_speed DEVICE OPTION...: a rank on each node. As above, how mpirun ends does not matter after the last measurement.
+mpi_speed()
+{
+	local device=$1 out=/tmp/mpi_speed.printed status=0
+	shift
+	if [ "$NODE" = 2 ]; then
+		timeout 100 mpirun --allow-run-as-root --host node2,node1 --mca mpi_yield_when_idle 1 "$@" \
+			"$SHARE/pvr_mpi_speed" </dev/null >$out 2>&1
+		cat $out
+		grep -q "^@alltoall " $out || status=1
+	fi
+	barrier "$STEP.$device.measured" 120 || return
+	return $status
+}
+
+app_mpi_openib()
+{
+	install_openib "$1" || return
+	if [ "$1" = tcp ]; then
+		mpi_speed "$1" --mca pml ob1 "${TCP[@]}"
+	else
+		mpi_speed "$1" --mca pml ob1 "${OPENIB[@]}"
+	fi
+}
+
+# Over Soft-RoCE UCX drops each datagram of an IPv4 GID. The first GID is of IPv6.
+app_mpi_ucx()
+{
+	local gid=()
+	[ "$1" != rxe ] || gid=(-x UCX_IB_GID_INDEX=0)
+	mpi_speed "$1" --mca pml ucx "${gid[@]}"
 }

@@ -52,6 +52,7 @@ nvme_client()
 		until_true 100 test -b /dev/nvme0n1 || return
 	echo none >/sys/class/nvme/nvme0/nvme0c0n1/queue/scheduler || return
 	fio --output-format=json --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --time_based --runtime=3 \
+		--name=single --stonewall --rw=randread --bs=4k --iodepth=1 \
 		--name=random --stonewall --rw=randread --bs=4k --iodepth=32 \
 		--name=read --stonewall --rw=read --bs=1m --iodepth=8 \
 		--name=write --stonewall --rw=write --bs=1m --iodepth=8 || status=$?

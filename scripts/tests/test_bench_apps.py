@@ -44,13 +44,15 @@ Now starting the main loop
   0:   65536 bytes     50 times -->   8000.00 Mbps in      62.50 usec
   1: 4194304 bytes     50 times -->   4000.00 Mbps in    8000.00 usec
 """
+SPEEDS = "".join(f"@{test} 2.5e-05\n" for test in mpi.SPEEDS)
 WORD = App("word", (PVRDMA, RXE, TCP), (Row("apps.word", "s", "a word"),),
            lambda text: {"apps.word": float(re.search(r"^took (\S+)$", text, re.MULTILINE)[1])})
 
 
 def fio(**changes):
     job = {"error": 0, "read": {"iops": 0, "bw_bytes": 0}, "write": {"iops": 0, "bw_bytes": 0}}
-    jobs = [{**job, "jobname": "random", "read": {"iops": 4000.5, "bw_bytes": 16386048}},
+    jobs = [{**job, "jobname": "single", "read": {"iops": 900, "bw_bytes": 3686400}},
+            {**job, "jobname": "random", "read": {"iops": 4000.5, "bw_bytes": 16386048}},
             {**job, "jobname": "read", "read": {"iops": 400, "bw_bytes": 419430400}},
             {**job, "jobname": "write", "write": {"iops": 300, "bw_bytes": 314572800}, **changes}]
     return f"@run rxe\nNote: a word before\n{json.dumps({'jobs': jobs}, indent=1)}\nNQN:ram disconnected\n@end 0\n"
@@ -64,7 +66,8 @@ def fio(**changes):
     (qp.read, "@run rxe\n@qp_create_ns 150000\n@qp_create_destroy_ns 250000\n@end 0\n",
      {"qp_create": 150e-6, "qp_create_destroy": 250e-6}),
     (mpi.read_netpipe, NETPIPE, {"netpipe_lat": 25e-6, "netpipe_peak": 1000 << 20}),
-    (storage.read_fio, fio(), {"nvme_random_read": 4000.5, "nvme_read": 419430400, "nvme_write": 314572800}),
+    (mpi.UCX.read, f"mpirun: a warning\n{SPEEDS}", {f"mpi_ucx.{test}": 25e-6 for test in mpi.SPEEDS}),
+    (storage.read_fio, fio(), {"nvme_random_read_single": 900, "nvme_random_read": 4000.5, "nvme_read": 419430400, "nvme_write": 314572800}),
     (storage.read_copy, "@run tcp\n@copied 2500000000 1250000000\n@end 0\n", {"nfs_to_server": 2.5, "nfs_to_client": 1.25}),
 ])
 def test_output_is_read(read, text, expected):
@@ -77,7 +80,7 @@ def test_fio_that_failed_is_an_error(change):
         storage.read_fio(fio(**change))
 
 
-@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, qp.read, mpi.read_netpipe, storage.read_fio, storage.read_copy])
+@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, qp.read, mpi.read_netpipe, mpi.UCX.read, storage.read_fio, storage.read_copy])
 def test_output_without_result_is_an_error(read):
     with pytest.raises(Unreadable):
         read("rdma_connect: Connection refused\n")

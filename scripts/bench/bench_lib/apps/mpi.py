@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""NetPIPE over Open MPI: the time of a small message, and the most bytes per second that any size has."""
+"""Open MPI: NetPIPE, and our pvr_mpi_speed over openib and UCX."""
 
 import re
 
@@ -29,4 +29,35 @@ def openib():
     return list((path_from("fetch/openmpi") / "openib").iterdir())
 
 
-APPS = (App("netpipe", (PVRDMA, RXE, TCP), (LATENCY, PEAK), read_netpipe, 260, openib, rounds=1),)
+# What pvr_mpi_speed measures, with the unit, and for people.
+SPEEDS = {
+    "latency": ("s", "8 bytes, one way"),
+    "rate": ("1/s", "messages of 8 bytes, 64 at once"),
+    "bandwidth": ("B/s", "messages of 1 MiB, 8 at once"),
+    "both_ways": ("B/s", "the same both ways at once, in sum"),
+    "allreduce": ("s", "`MPI_Allreduce` of 8 bytes"),
+    "allreduce_large": ("s", "`MPI_Allreduce` of 1 MiB"),
+    "alltoall": ("s", "`MPI_Alltoall` of 4 KiB for each rank"),
+}
+
+
+def _speed_app(name, devices, what, files):
+    rows = {test: Row(f"apps.mpi_{name}.{test}", unit, f"Open MPI over {what}: {text}") for test, (unit, text) in SPEEDS.items()}
+
+    def read(text):
+        found = dict(re.findall(r"^@(\w+) ([\d.e+-]+)$", text, re.MULTILINE))
+        try:
+            return {row.name: float(found[test]) for test, row in rows.items()}
+        except KeyError as why:
+            raise Unreadable(f"pvr_mpi_speed printed no {why}") from why
+
+    return App(f"mpi_{name}", devices, tuple(rows.values()), read, 150, files)
+
+
+def speed_program():
+    return [path_from("build/guest-tests") / "pvr_mpi_speed"]
+
+
+OPENIB = _speed_app("openib", (PVRDMA, RXE, TCP), "openib", lambda: [*openib(), *speed_program()])
+UCX = _speed_app("ucx", (PVRDMA, RXE), "UCX", speed_program)
+APPS = (App("netpipe", (PVRDMA, RXE, TCP), (LATENCY, PEAK), read_netpipe, 260, openib, rounds=1), OPENIB, UCX)

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Usage: pvr_mpi_speed
+ *
+ * Measures MPI messages and collective operations, and prints "@NAME VALUE" for each: seconds,
+ * bytes per second, or messages per second. Messages go between ranks 0 and 1, the others wait;
+ * collective operations have all ranks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <mpi.h>
+
+#define LARGE (1u << 20)
+#define SMALL 8
+#define BLOCK 4096
+#define LARGE_WINDOW 8
+#define SMALL_WINDOW 64
+#define LEAST_SECONDS 0.3
+#define MOST_TIMES (1 << 24)
+#define TAG 1
+
+struct job {
+	int rank, ranks;
+	char *out, *in; /* LARGE bytes for each message of a window */
+	MPI_Request requests[2 * SMALL_WINDOW];
+};
+
+struct test {
+	const char *name;
+	void (*run)(struct job *job, int times);
+	double per_time; /* bytes, messages, or operations */
+	int is_rate; /* per second; else seconds for one */
+};
+
+static _Noreturn void wrong(const char *text)
+{
+	fprintf(stderr, "pvr_mpi_speed: %s\n", text);
+	MPI_Abort(MPI_COMM_WORLD, 1);
+	exit(1);
+}
+
+static void latency(struct job *job, int times)
+{
+	int peer = !job->rank;
+
+	if (job->rank > 1)
+		return;
+	for (int i = 0; i < times; i++) {
+		if (job->rank == 0)
+			MPI_Send(job->out, SMALL, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+		MPI_Recv(job->in, SMALL, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		if (job->rank == 1)
+			MPI_Send(job->out, SMALL, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+	}
+}
+
+/*
+ * The ranks in @senders (bits) send a window of messages, and then each receiver a message of a
+ * byte.
+ */
+static void stream(struct job *job, int times, int window, int bytes, unsigned int senders)
+{
+	int peer = !job->rank, sends, gets;
+
+	if (job->rank > 1)
+		return;
+	sends = senders >> job->rank & 1;
+	gets = senders >> peer & 1;
+	for (int i = 0; i < times; i++) {
+		int count = 0;
+
+		for (int j = 0; j < window && gets; j++)
+			MPI_Irecv(job->in + (size_t)j * bytes, bytes, MPI_BYTE, peer, TAG,
+				  MPI_COMM_WORLD, &job->requests[count++]);
+		for (int j = 0; j < window && sends; j++)
+			MPI_Isend(job->out + (size_t)j * bytes, bytes, MPI_BYTE, peer, TAG,
+				  MPI_COMM_WORLD, &job->requests[count++]);
+		MPI_Waitall(count, job->requests, MPI_STATUSES_IGNORE);
+		MPI_Sendrecv(job->out, gets, MPI_BYTE, peer, TAG, job->in, sends, MPI_BYTE, peer,
+			     TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+}
+
+static void bandwidth(struct job *job, int times)
+{
+	stream(job, times, LARGE_WINDOW, LARGE, 1);
+}
+
+static void both_ways(struct job *job, int times)
+{
+	stream(job, times, LARGE_WINDOW, LARGE, 3);
+}
+
+static void rate(struct job *job, int times)
+{
+	stream(job, times, SMALL_WINDOW, SMALL, 1);
+}
+
+static void allreduce(struct job *job, int times)
+{
+	for (int i = 0; i < times; i++)
+		MPI_Allreduce(job->out, job->in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void allreduce_large(struct job *job, int times)
+{
+	for (int i = 0; i < times; i++)
+		MPI_Allreduce(job->out, job->in, LARGE / sizeof(double), MPI_DOUBLE, MPI_SUM,
+			      MPI_COMM_WORLD);
+}
+
+static void alltoall(struct job *job, int times)
+{
+	for (int i = 0; i < times; i++)
+		MPI_Alltoall(job->out, BLOCK, MPI_BYTE, job->in, BLOCK, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static const struct test tests[] = {
+	{ "latency", latency, 2, 0 },
+	{ "rate", rate, SMALL_WINDOW, 1 },
+	{ "bandwidth", bandwidth, (double)LARGE_WINDOW *LARGE, 1 },
+	{ "both_ways", both_ways, 2.0 * LARGE_WINDOW *LARGE, 1 },
+	{ "allreduce", allreduce, 1, 0 },
+	{ "allreduce_large", allreduce_large, 1, 0 },
+	{ "alltoall", alltoall, 1, 0 },
+};
+
+static double seconds_of(struct job *job, const struct test *test, int times)
+{
+	double begin, seconds;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	begin = MPI_Wtime();
+	test->run(job, times);
+	seconds = MPI_Wtime() - begin;
+	/* All ranks need the same number of times: that of rank 0 decides. */
+	MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	return seconds;
+}
+
+/* Doubles the times until they take long enough; so connections and caches are warm in the last try. */
+static void measure(struct job *job, const struct test *test)
+{
+	double seconds;
+	int times = 1;
+
+	while ((seconds = seconds_of(job, test, times)) < LEAST_SECONDS && times < MOST_TIMES)
+		times *= 2;
+	if (job->rank == 0)
+		printf("@%s %.9g\n", test->name,
+		       test->is_rate ? times * test->per_time / seconds
+				     : seconds / times / test->per_time);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	size_t bytes = (size_t)LARGE_WINDOW * LARGE;
+	struct job job = { 0 };
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+	job.out = calloc(1, bytes);
+	job.in = calloc(1, bytes);
+	if (!job.out || !job.in)
+		wrong("out of memory");
+	if (job.ranks < 2)
+		wrong("there is one rank, expected two or more");
+	if ((size_t)job.ranks * BLOCK > bytes)
+		wrong("too many ranks for MPI_Alltoall");
+	memset(job.out, 0, bytes);
+	memset(job.in, 1, bytes);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		measure(&job, &tests[i]);
+	free(job.out);
+	free(job.in);
+	MPI_Finalize();
+	return 0;
+}
