@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The wire: an adapter and Soft-RoCE, each as server and as client. Soft-RoCE has no pvrdmad."""
+"""The wire: an adapter and Soft-RoCE, each as server and as client. Soft-RoCE has no pvrdmad.
+
+Soft-RoCE is that of Linux 6.1, and for the long tests also that of 6.12; both VMs have the same kernel.
+"""
 
 import re
 
 import pytest
 from applications import meet
-from boots import Boot, step_tests
+from boots import Boot, each_run, step_tests
 from pvrdmactl import at_now, noted, reply
 from steps import Step, guest_programs
 from traffic import COMPLAINTS, user_meeting
@@ -75,24 +78,34 @@ PROGRAMS = [SRQ, VERIFY, *RDMA_CM, *STEPS[:6], *map(_mckey, (1, 2)), COUNTED, CO
 RXE_ALONE = Step("verify-rxe-with-rxe", "talk 18602 1 2 $SHARE/pvr_verify --seed 3 --iterations 10; true", 300)
 
 BOOT = Boot("rxe", driver="pvrdma,rxe")
+
+
+def _long(boot):
+    return boot.part(PROGRAMS, at_now([COUNTED], "--json", "paths"), guest_programs, long=True)
+
+
 rxe = BOOT.part(STEPS)
-rxe_long = BOOT.part(PROGRAMS, at_now([COUNTED], "--json", "paths"), guest_programs, long=True)
+rxe_long = _long(BOOT)
+rxe_6_12_long = _long(Boot("rxe-6.12-", driver="pvrdma,rxe", kernel="6.12"))
 alone_long = Boot("rxe-alone", driver="rxe").part([RXE_ALONE], files=guest_programs, long=True)
-test_step, test_run_ended_well = step_tests(rxe=STEPS, rxe_long=PROGRAMS)
+test_step, test_run_ended_well = step_tests(rxe=STEPS, rxe_long=PROGRAMS, rxe_6_12_long=PROGRAMS)
+EACH_KERNEL = pytest.mark.parametrize("run", each_run("rxe_long", "rxe_6_12_long"), indirect=True)
 
 
 @pytest.mark.long
-def test_all_bytes_are_right(rxe_long):
-    for outcome in rxe_long.check(VERIFY):
+@EACH_KERNEL
+def test_all_bytes_are_right(run):
+    for outcome in run.check(VERIFY):
         found = re.findall(r"^verify: \d+ operations, \d+ bytes, 0 errors$", outcome.text, re.MULTILINE)
         assert len(found) == 2, outcome.tail()
 
 
 @pytest.mark.long
-def test_the_path_is_the_wire_and_has_a_reason(rxe_long):
-    rxe_long.check(COUNTED)
+@EACH_KERNEL
+def test_the_path_is_the_wire_and_has_a_reason(run):
+    run.check(COUNTED)
     # The guest's kernel talks to itself by the local path.
-    paths = {path["to"]: path for path in reply(rxe_long, COUNTED)["paths"] if path["to"] != path["from"]}
+    paths = {path["to"]: path for path in reply(run, COUNTED)["paths"] if path["to"] != path["from"]}
     assert {path["path"] for path in paths.values()} == {"wire"}
     assert {path["reason"] for path in paths.values()} == {"no adapter here and no other pvrdmad has this address"}
     # By IPv4 and IPv6, and the group that the other node has joined.
