@@ -5,10 +5,12 @@ import contextlib
 import pathlib
 import subprocess
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 from daemon_process import PVRDMAD, Daemon, wait_until
 from steps import path_from
+from vmlab_lib.migration import Migration
 from vmlab_lib.qmp import QmpError, connect
 
 pytestmark = [pytest.mark.slow, pytest.mark.long,
@@ -48,8 +50,8 @@ def other(folder):
 
 
 @pytest.fixture
-def start(program, folder):
-    """Start a QEMU whose guest has no system: start(device, RAM, options) is its control client."""
+def launch(program, folder):
+    """Start a QEMU whose guest has no system: launch(device, RAM, options) is what vmlab's Migration takes."""
     with contextlib.ExitStack() as stack:
         numbers = iter(range(1, 9))
 
@@ -62,10 +64,21 @@ def start(program, folder):
                 child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
             stack.callback(child.wait)
             stack.callback(child.kill)
+            return SimpleNamespace(child=child, vm=SimpleNamespace(qmp=control, incoming=f"unix:{folder}/incoming"),
+                                   stderr_text=(folder / "qemu.log").read_text)
+        yield run
+
+
+@pytest.fixture
+def start(launch):
+    """start(device, RAM, options) is the control client of a QEMU."""
+    with contextlib.ExitStack() as stack:
+        def run(*args, **kwargs):
+            machine = launch(*args, **kwargs)
             try:
-                return stack.enter_context(connect(control, child))
+                return stack.enter_context(connect(machine.vm.qmp, machine.child))
             except ChildProcessError as err:
-                raise ChildProcessError((folder / "qemu.log").read_text()) from err
+                raise ChildProcessError(machine.stderr_text()) from err
         yield run
 
 
@@ -193,6 +206,23 @@ def test_migration_that_is_canceled(start, daemon, other, folder):
     assert is_running(source)
     assert migrate(source, f"file:{folder}/state")["status"] == "completed"
     assert target
+
+
+def test_destination_that_refuses_the_state(launch, daemon, folder):
+    """Its adapter has another hardware version. The source must hear of it, or the VM would run at no host."""
+    (folder / "differs").mkdir()
+    other = Daemon(folder / "differs", adapters=1, settings=",hwversion=13")
+    try:
+        source = launch(device_of(daemon))
+        target = launch(device_of(other), options=["-incoming", source.vm.incoming])
+        migration = Migration(source, target)
+        wait_until(lambda: migration.over, "end of the migration")
+        assert migration.failure
+        assert "the adapter cannot be loaded" in target.stderr_text()
+        with connect(source.vm.qmp, source.child) as qemu:
+            wait_until(lambda: is_running(qemu), "a VM that goes on at its source")
+    finally:
+        other.stop()
 
 
 @pytest.mark.parametrize("capability", ["postcopy-ram", "background-snapshot"])

@@ -38,6 +38,8 @@ class Migration:
 
     def _migrate(self):
         with qmp.connect(self.target.vm.qmp, self.target.child) as target, qmp.connect(self.source.vm.qmp, self.source.child) as source:
+            # Without it QEMU has completed when it has sent all, also if the target then refuses the state.
+            source.execute("migrate-set-capabilities", capabilities=[{"capability": "return-path", "state": True}])
             source.execute("migrate-set-parameters", **{"max-bandwidth": BANDWIDTH})
             source.execute("migrate", uri=self.target.vm.incoming)
             try:
