@@ -144,7 +144,6 @@ def _migratable_vm_maker(options, found, run, control, segment, service):
         vm.adapter = service.socket(number, vm.host)
         if host:
             vm.incoming = f"unix:{run / name}.incoming"
-            vm.shell_path = vm.shell_path and run / f"shell{number}.{made[number]}"
         return vm
 
     return make

@@ -249,11 +249,8 @@ class Lab:
             raise _Refused(f"{moved.name} is {moved.state.value}")
         if moved in self._migrations or moved.vm.host == host:
             raise _Refused(f"{moved.name} {'moves already' if moved in self._migrations else f'is on host {host}'}")
-        if self.options.shell and moved.number == 1:
-            raise _Refused("the terminal is joined to node1, which must stay")
-        machine = moved.machine_for(self.make_vm(moved.number, host))
-        moved.start_incoming(machine)
-        self._migrations[moved] = Migration(moved.machine, machine), answer
+        target = moved.start_incoming(self.make_vm(moved.number, host))
+        self._migrations[moved] = Migration(moved.machine, target), answer
 
     def _look_after_migration(self, node):
         migration, answer = self._migrations[node]

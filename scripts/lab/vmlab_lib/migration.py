@@ -44,14 +44,25 @@ class Migration:
             source.execute("migrate", uri=self.target.vm.incoming)
             try:
                 state = self._wait_for(lambda: self._ended(source), "the migration did not end")
-            except MigrationFailed:
-                source.execute("migrate_cancel")
+                if state["status"] != "completed":
+                    why = state.get("error-desc") or self._last_words()
+                    raise MigrationFailed(f"the migration has {state['status']}: {why}")
+                self._wait_for(lambda: self._status(target) == "running", "the VM does not run at its target")
+            except (MigrationFailed, qmp.QmpError):
+                self._go_on(source)
                 raise
-            if state["status"] != "completed":
-                why = state.get("error-desc") or self._last_words()
-                raise MigrationFailed(f"the migration has {state['status']}: {why}")
-            self._wait_for(lambda: target.execute("query-status")["status"] == "running", "the VM does not run at its target")
             self.downtime, self.total = state["downtime"], state["total-time"]
+
+    def _go_on(self, source):
+        """The VM runs at its source, also if that has completed before the target failed."""
+        process.stop(self.target.child, grace=0)
+        source.execute("migrate_cancel")
+        if self._status(source) == "postmigrate":
+            source.execute("cont")
+
+    @staticmethod
+    def _status(machine):
+        return machine.execute("query-status")["status"]
 
     @staticmethod
     def _ended(source):

@@ -40,17 +40,19 @@ class Node:
         self.complained = None
         self.kernel = Console()
         self._logs = logs
-        self.machine = self.machine_for(vm)
+        self.machine = self._machine(vm)
 
-    def machine_for(self, vm):
+    def _machine(self, vm):
         return Machine(vm, (self._on_console, self._on_control, self._on_output))
 
     def start(self):
         self.machine.start(self.program, self._logs, append=self.restarted)
 
-    def start_incoming(self, machine):
-        """The machine waits for the VM's state."""
+    def start_incoming(self, vm):
+        """Return: a Machine that waits for the state of this node's VM."""
+        machine = self._machine(vm)
         machine.start(self.program, self._logs, append=True)
+        return machine
 
     def move_to(self, machine):
         """The VM runs there now."""

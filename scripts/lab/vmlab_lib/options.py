@@ -272,7 +272,8 @@ def _check_daemon(options):
         raise LabError("--fault wants a pvrdmad of vmlab's own: say `pvrdmactl fault load` to a running one")
     if options.migratable and (options.hosts < 2 or options.driver != "pvrdma"):
         raise LabError("--migratable wants --hosts 2 or more, and --driver pvrdma")
-    for name, value in (("--reuse", options.reuse), ("--qmp", options.qmp), ("--pcap", options.pcap), ("--adapters", options.per_node > 1)):
+    for name, value in (("--reuse", options.reuse), ("--shell", options.shell), ("--qmp", options.qmp), ("--pcap", options.pcap),
+                        ("--adapters", options.per_node > 1)):
         if options.migratable and value:
             raise LabError(f"--migratable does not go with {name}")
     if options.reuse and (options.adapters or options.controls):
