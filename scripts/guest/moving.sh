@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Functions for vmlab scripts in which node 1 moves while its queue pairs work. $SHARE has the programs of tests/guest.
+# The programs run until end_programs, however long the moves take.
 
-streams=() programs=() writes=
+streams=() programs=() servers=() writes=
 
-# stream PORT RECEIVER: numbered messages of node 1, until end_programs. The receiver measures, because its clock goes on.
+# stream PORT RECEIVER: numbered messages of node 1. The receiver measures, because its clock goes on.
 stream()
 {
 	if [ "$NODE" = 1 ]; then
@@ -16,22 +17,24 @@ stream()
 	fi
 }
 
-# verify PORT CLIENT ITERATIONS: all RC operations between that node and node 1, each byte compared
+# verify PORT CLIENT: rounds of all RC operations between that node and node 1, each byte compared
 verify()
 {
 	if [ "$NODE" = 1 ]; then
-		"$SHARE/pvr_verify" --port "$1" &
-		programs+=($!)
+		while "$SHARE/pvr_verify" --port "$1"; do :; done &
+		servers+=($!)
 	elif [ "$NODE" = "$2" ]; then
-		"$SHARE/pvr_verify" --port "$1" --reliable --seed "$1" --iterations "$3" node1 &
+		until [ -e /tmp/over ]; do
+			"$SHARE/pvr_verify" --port "$1" --reliable --iterations 1000 node1 || exit
+		done &
 		programs+=($!)
 	fi
 }
 
-# write_bw PORT CLIENT SECONDS: RDMA WRITEs to node 1. All nodes call it.
+# write_bw PORT CLIENT: RDMA WRITEs to node 1. All nodes call it.
 write_bw()
 {
-	local program=(ib_write_bw -d "$RDMA_DEV" -x "$GID_INDEX" -p "$1" -s 65536 -D "$3" -F)
+	local program=(stdbuf -oL ib_write_bw -d "$RDMA_DEV" -x "$GID_INDEX" -p "$1" -s 65536 --run_infinitely -D 1 -F)
 	if [ "$NODE" = 1 ]; then
 		"${program[@]}" >/tmp/writes &
 		writes=$!
@@ -44,6 +47,11 @@ write_bw()
 	if [ "$NODE" = "$2" ]; then
 		"${program[@]}" node1 >/tmp/writes &
 		writes=$!
+		# The first line of figures: the WRITEs have begun.
+		until grep -q '^ *65536' /tmp/writes; do
+			kill -0 $writes || return
+			sleep 0.1
+		done
 	fi
 }
 
@@ -55,13 +63,19 @@ move()
 	echo "@move node$1 host$2 $answer"
 }
 
-# Wait for all programs; the streams are told to end.
+# End all programs. Each must still have run, but for those that end by themselves now.
 end_programs()
 {
 	local pid
-	[ "${#streams[@]}" = 0 ] || kill "${streams[@]}"
-	for pid in "${streams[@]}" "${programs[@]}" $writes; do
+	: >/tmp/over
+	[ -z "$writes" ] || kill -0 "$writes" || return
+	[ "${#streams[@]}" = 0 ] || kill "${streams[@]}" || return
+	for pid in "${streams[@]}" "${programs[@]}"; do
 		wait "$pid" || return
 	done
-	[ "$NODE" = 1 ] || [ -z "$writes" ] || sed -n '/^ *65536/s/^ */@writes /p' /tmp/writes
+	barrier ended 120 || return
+	[ "${#servers[@]}" = 0 ] || kill "${servers[@]}" || return
+	# The first end that goes may take the other one with it.
+	[ -z "$writes" ] || kill "$writes" 2>/dev/null || true
+	[ "$NODE" = 1 ] || [ -z "$writes" ] || sed -n '/^ *65536/s/^ */@writes /p' /tmp/writes | tail -n 1
 }

@@ -19,9 +19,8 @@ set -e
 . /vmlab/guest/moving.sh
 barrier begin
 for peer in 2 3 4; do stream $((18800 + peer)) $peer; done
-for peer in 2 4; do verify $((18810 + peer)) $peer {iterations}; done
-write_bw 18820 3 {seconds}
-sleep 3
+for peer in 2 4; do verify $((18810 + peer)) $peer; done
+write_bw 18820 3
 barrier running
 if [ $NODE = 4 ]; then
 {moves}
@@ -29,15 +28,14 @@ fi
 barrier moved 300
 end_programs
 """
-ALONE = "".join(f"move 1 {host}; sleep 1\n" for host in (2, 3, 1) * 4)
+ALONE = "".join(f"move 1 {host}\n" for host in (2, 3, 1) * 4)
 # Node 2 begins on host 2. Both ends of connections move at once: past each other, to the same host, from the same host.
-BOTH = "".join(f"move 1 {one} & a=$!; move 2 {two} & b=$!; wait $a; wait $b; sleep 1\n" for one, two in ((2, 1), (3, 3), (1, 2), (2, 1)))
+BOTH = "".join(f"move 1 {one} & a=$!; move 2 {two} & b=$!; wait $a; wait $b\n" for one, two in ((2, 1), (3, 3), (1, 2), (2, 1)))
 
 
-def travel(vmlab, moves, seconds):
+def travel(vmlab, moves):
     vmlab.put(*(path for path in guest_programs() if path.name in ("pvr_stream", "pvr_verify")))
-    script = LOAD.format(moves=moves, seconds=seconds, iterations=8000)
-    return vmlab(script, "--migratable", hosts=3, nodes=4, memory="512M", timeout=500).check()
+    return vmlab(LOAD.format(moves=moves), "--migratable", hosts=3, nodes=4, memory="512M", timeout=500).check()
 
 
 def check(result, moves):
@@ -47,17 +45,17 @@ def check(result, moves):
     assert len(streams) == 3 and all(int(row[0]) > 1000 for row in streams), result.stdout
     assert {row[1:4] for row in streams} == {("0", "0", "0")}, streams
     verified = re.findall(r"verify: (\d+) operations, \d+ bytes, (\d+) errors", result.stdout)
-    assert len(verified) == 4 and all(errors == "0" for _, errors in verified), result.stdout
+    assert len(verified) >= 4 and all(errors == "0" for _, errors in verified), result.stdout
     assert "@writes 65536" in result.text(3)
     print("downtimes", [int(row[2]) for row in made], "gaps", [row[4] for row in streams])
 
 
 def test_vm_moves_12_times_among_its_peers(vmlab):
-    check(travel(vmlab, ALONE, 60), 12)
+    check(travel(vmlab, ALONE), 12)
 
 
 def test_both_ends_move_at_once(vmlab):
-    check(travel(vmlab, BOTH, 40), 8)
+    check(travel(vmlab, BOTH), 8)
 
 
 REFUSED = """#!/bin/bash
