@@ -90,16 +90,27 @@ static bool set_seccomp(struct pvr_settings *settings, const char *value, struct
 	return true;
 }
 
+/* A setting of two words. @is_first, @is_set: its members of struct pvr_settings. */
+static bool set_word(const char *key, const char *value, const char *const words[2], bool *is_first,
+		     bool *is_set, struct pvr_error *err)
+{
+	bool first = !strcmp(value, words[0]);
+
+	if (!first && strcmp(value, words[1]) != 0)
+		return pvr_fail(err, "%s '%s' is neither %s nor %s", key, value, words[0],
+				words[1]);
+	if (!*is_set)
+		*is_first = first;
+	*is_set = true;
+	return true;
+}
+
 static bool set_faults(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
-	bool allowed = !strcmp(value, "allowed");
+	static const char *const words[] = { "allowed", "refused" };
 
-	if (!allowed && strcmp(value, "refused") != 0)
-		return pvr_fail(err, "faults '%s' is neither allowed nor refused", value);
-	if (!settings->faults_set)
-		settings->faults_allowed = allowed;
-	settings->faults_set = true;
-	return true;
+	return set_word("faults", value, words, &settings->faults_allowed, &settings->faults_set,
+			err);
 }
 
 static bool set_hold(struct pvr_settings *settings, const char *value, struct pvr_error *err)
@@ -120,14 +131,10 @@ static bool set_hold(struct pvr_settings *settings, const char *value, struct pv
 static bool set_silent_source(struct pvr_settings *settings, const char *value,
 			      struct pvr_error *err)
 {
-	bool refuse = !strcmp(value, "refuse");
+	static const char *const words[] = { "refuse", "start" };
 
-	if (!refuse && strcmp(value, "start") != 0)
-		return pvr_fail(err, "silent-source '%s' is neither start nor refuse", value);
-	if (!settings->silent_source_set)
-		settings->needs_source = refuse;
-	settings->silent_source_set = true;
-	return true;
+	return set_word("silent-source", value, words, &settings->needs_source,
+			&settings->silent_source_set, err);
 }
 
 static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)

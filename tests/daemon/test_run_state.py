@@ -68,7 +68,7 @@ def test_qemu_starts_what_the_operator_has_stopped(daemon, client, guest):
 
 @pytest.mark.parametrize("value", ["", "Start", "2"])
 def test_bad_silent_source_is_refused(refuse, value):
-    refuse(2, f"silent-source '{value}' is neither start nor refuse", "--silent-source", value)
+    refuse(2, f"silent-source '{value}' is neither refuse nor start", "--silent-source", value)
 
 
 @pytest.mark.parametrize("hold", ["0", "-1", "86401", "1s", ""])
