@@ -53,9 +53,10 @@ void pvr_move_state(struct pvr_codec *codec)
 {
 	struct pvr_adapter *adapter = codec->adapter;
 	struct pvr_move *move = &adapter->move;
-	uint64_t now = wall_clock();
+	uint64_t now;
 
 	if (!codec->loads && adapter->engine->name[0]) {
+		now = wall_clock();
 		pvr_codec_bytes(codec, "token", move->token, sizeof(move->token));
 		pvr_codec_bytes(codec, "host", adapter->engine->name, sizeof(move->source));
 		pvr_codec_u64(codec, "time", &now);

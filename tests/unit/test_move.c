@@ -317,16 +317,25 @@ TEST(three, test_one_of_two_destinations_is_refused)
 	pvr_adapter_destroy(source);
 }
 
-/* Its host is dead, or the way to it is cut. */
+/* The guest comes to host 2, and its source is dead, or the way to it is cut. */
+static int start_without_source(struct t_env *env)
+{
+	unsigned int ms;
+	int err;
+
+	fg_wire_hold(env->wire, 2, 1, true);
+	err = start_in(env, env->g[1], &ms);
+	fg_wire_hold(env->wire, 2, 1, false);
+	assert_in_range(ms, 990, 1010);
+	return err;
+}
+
 TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
 {
 	struct pvr_adapter *source = send_state(env, env->g[1], 2);
-	unsigned int ms;
 
-	fg_wire_hold(env->wire, 2, 1, true);
-	assert_int_equal(start_in(env, env->g[1], &ms), 0);
-	assert_in_range(ms, 990, 1010);
-	fg_wire_hold(env->wire, 2, 1, false);
+	assert_int_equal(start_without_source(env), 0);
+	expect_state(&env->b, PVR_QPS_RTS);
 	pvr_adapter_destroy(source);
 }
 
@@ -334,14 +343,11 @@ TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
 static void expect_end_of_old_state(struct t_env *env, uint64_t age_ns)
 {
 	struct pvr_adapter *source = send_state(env, env->g[1], 2);
-	unsigned int ms;
 
 	assert_true(env->g[1]->adapter->move.saved_at);
 	env->g[1]->adapter->move.saved_at -= age_ns;
-	fg_wire_hold(env->wire, 2, 1, true);
-	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	assert_int_equal(start_without_source(env), 0);
 	expect_state(&env->b, PVR_QPS_ERR);
-	fg_wire_hold(env->wire, 2, 1, false);
 	pvr_adapter_destroy(source);
 }
 
@@ -358,25 +364,19 @@ TEST(three, test_state_of_a_silent_source_from_the_future_has_no_connections)
 TEST(three, test_state_without_time_of_a_silent_source_keeps_its_connections)
 {
 	struct pvr_adapter *source = send_state(env, env->g[1], 2);
-	unsigned int ms;
 
 	env->g[1]->adapter->move.saved_at = 0;
-	fg_wire_hold(env->wire, 2, 1, true);
-	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	assert_int_equal(start_without_source(env), 0);
 	expect_state(&env->b, PVR_QPS_RTS);
-	fg_wire_hold(env->wire, 2, 1, false);
 	pvr_adapter_destroy(source);
 }
 
 TEST(three, test_silent_source_can_be_a_reason_to_refuse)
 {
 	struct pvr_adapter *source = send_state(env, env->g[1], 2);
-	unsigned int ms;
 
 	pvr_engine_set_needs_source(fg_wire_host(env->wire, 2)->engine, true);
-	fg_wire_hold(env->wire, 2, 1, true);
-	assert_int_equal(start_in(env, env->g[1], &ms), -EPERM);
-	fg_wire_hold(env->wire, 2, 1, false);
+	assert_int_equal(start_without_source(env), -EPERM);
 	pvr_adapter_destroy(source);
 }
 
