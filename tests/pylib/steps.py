@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import pytest
+from bench_lib.scripts import path_from
 from vmlab_run import ROOT, Result, Vmlab
 from vmlab_lib import steps as vmlab_steps
 from vmlab_lib.steps import RUN_STEPS, TAIL, Step  # noqa: F401 (the tests' Step is vmlab's)
@@ -102,13 +103,6 @@ def _keep(folder, vmlab):
     for source in (vmlab.share / "results", vmlab.logs):
         if source.exists():
             shutil.copytree(source, kept / source.name)
-
-
-def path_from(script, *args):
-    """The path that the script prints: of what it has built or fetched."""
-    done = subprocess.run([ROOT / "scripts" / script, *args], stdout=subprocess.PIPE, text=True, check=True,
-                          stdin=subprocess.DEVNULL)
-    return pathlib.Path(done.stdout.strip())
 
 
 @functools.cache
