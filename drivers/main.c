@@ -234,11 +234,12 @@ static struct pvr_dev *dev_alloc(struct pvr_pci *pci)
 	ida_init(&dev->uars);
 	INIT_LIST_HEAD(&dev->kept);
 	spin_lock_init(&dev->kept_lock);
+	/* lockdep takes the locks of all of them for one, which the interrupt handlers take. */
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->odp_mrs, XA_FLAGS_LOCK_IRQ);
-	xa_init(&dev->odp_lkeys);
+	xa_init_flags(&dev->odp_lkeys, XA_FLAGS_LOCK_IRQ);
 	pvr_stats_init(&dev->stats);
 	mutex_init(&dev->qp_lock);
 	mutex_init(&dev->clock_lock);

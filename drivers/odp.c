@@ -131,7 +131,8 @@ static int begin(struct pvr_mr *mr)
 
 	if (!pvr_odp_is_implicit(mr))
 		pvr_odp_set_private(to_ib_umem_odp(mr->umem), mr);
-	err = xa_err(xa_store(&dev->odp_lkeys, mr->ibmr.lkey, mr, GFP_KERNEL));
+	err = xa_err(
+		xa_store_irq(&dev->odp_lkeys, mr->ibmr.lkey, mr, GFP_KERNEL));
 	if (!err)
 		err = pvr_handle_insert(dev, &dev->odp_mrs, mr->handle, mr);
 	if (err)
@@ -191,7 +192,7 @@ void pvr_odp_destroy(struct pvr_mr *mr)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
 
-	xa_erase(&dev->odp_lkeys, mr->ibmr.lkey);
+	xa_erase_irq(&dev->odp_lkeys, mr->ibmr.lkey);
 	if (xa_load(&dev->odp_mrs, mr->handle) == mr)
 		xa_erase_irq(&dev->odp_mrs, mr->handle);
 	/* Commands of both must not reach another region, which may get the handle now. */
@@ -220,12 +221,12 @@ static struct pvr_mr *find(struct ib_pd *ibpd, u32 lkey)
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	struct pvr_mr *mr;
 
-	xa_lock(&dev->odp_lkeys);
+	xa_lock_irq(&dev->odp_lkeys);
 	mr = xa_load(&dev->odp_lkeys, lkey);
 	if (mr &&
 	    (mr->ibmr.pd != ibpd || !refcount_inc_not_zero(&mr->odp->users)))
 		mr = NULL;
-	xa_unlock(&dev->odp_lkeys);
+	xa_unlock_irq(&dev->odp_lkeys);
 	return mr;
 }
 

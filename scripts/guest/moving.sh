@@ -5,16 +5,36 @@
 
 streams=() programs=() servers=() writes=
 
-# stream PORT RECEIVER: numbered messages of node 1. The receiver measures, because its clock goes on.
+# stream PORT RECEIVER [-u]: numbered messages or datagrams of node 1. The receiver measures, because its clock goes on.
 stream()
 {
 	if [ "$NODE" = 1 ]; then
-		"$SHARE/pvr_stream" -p "$1" "node$2" &
+		"$SHARE/pvr_stream" -p "$1" "${@:3}" "node$2" &
 		streams+=($!)
 	elif [ "$NODE" = "$2" ]; then
-		"$SHARE/pvr_stream" -p "$1" &
+		"$SHARE/pvr_stream" -p "$1" "${@:3}" &
 		programs+=($!)
 	fi
+}
+
+# again_and_again NAME COMMAND...: until the moves are over; each must succeed
+again_and_again()
+{
+	local name=$1
+	shift
+	{
+		local rounds=0
+		until [ -e /tmp/over ]; do
+			"$@" >/tmp/output 2>&1 || {
+				echo "$name: round $((rounds + 1)) ended with status $?"
+				cat /tmp/output
+				exit 1
+			}
+			: $((rounds += 1))
+		done
+		echo "@rounds $name $rounds"
+	} &
+	programs+=($!)
 }
 
 # verify PORT CLIENT: rounds of all RC operations between that node and node 1, each byte compared

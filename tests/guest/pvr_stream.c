@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Numbered messages by RC SENDs until SIGTERM, as fast as the receiver checks them: how many are
- * wrong, lost or duplicated, and the longest time between two of them. The clock of a VM that
- * migrates stands still meanwhile, so such a VM should be the sender.
+ * Numbered messages until SIGTERM: how many are wrong, lost or duplicated, and the longest time
+ * between two of them. RC SENDs go as fast as the receiver checks them, datagrams (-u) at most
+ * 2,000 a second; those may be lost. The clock of a VM that migrates stands still meanwhile, so
+ * such a VM should be the sender.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -15,17 +16,25 @@
 
 #define DEPTH 16
 #define MESSAGE 4096
-#define WORDS (MESSAGE / sizeof(uint64_t))
+#define DATAGRAM 512
+#define GRH 40 /* bytes before a received datagram */
+#define SLOT (MESSAGE + 64)
+#define PACE 500 /* us between datagrams */
+#define ENDS 50 /* copies of the last datagram, as each may be lost */
 #define PATIENCE 60 /* seconds without a completion */
 #define END UINT64_MAX /* number of the last message, whose next word is how many were before */
 
 struct stream {
 	struct node node;
 	int fd;
+	bool is_ud;
+	uint32_t bytes; /* of a message */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	uint64_t *memory; /* DEPTH messages */
+	struct ibv_ah *ah; /* NULL for RC */
+	uint32_t peer; /* its QP number */
+	char *memory; /* DEPTH slots */
 	uint64_t next; /* number of the next message */
 	uint64_t received, wrong, lost, duplicated;
 	double longest, last; /* seconds between messages; when the last one came */
@@ -39,15 +48,36 @@ static void end(int signum)
 	is_over = 1;
 }
 
-static uint64_t *slot(struct stream *stream, uint64_t number)
+static char *slot(const struct stream *stream, uint64_t number)
 {
-	return stream->memory + number % DEPTH * WORDS;
+	return stream->memory + number % DEPTH * SLOT;
+}
+
+static size_t words(const struct stream *stream)
+{
+	return stream->bytes / sizeof(uint64_t);
 }
 
 /* A word of a message depends on its number and place. */
 static uint64_t word(uint64_t number, size_t i)
 {
 	return (number + 1) * 0x9e3779b97f4a7c15u + i;
+}
+
+static struct ibv_qp *create_qp(struct stream *stream)
+{
+	struct ibv_qp_init_attr ud = {
+		.send_cq = stream->cq,
+		.recv_cq = stream->cq,
+		.qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = DEPTH,
+			 .max_recv_wr = DEPTH,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+
+	return stream->is_ud ? qp_create(&stream->node, &ud)
+			     : qp_create_rc(&stream->node, stream->cq, DEPTH);
 }
 
 static void open_stream(struct stream *stream, const char *peer, const char *port)
@@ -57,12 +87,15 @@ static void open_stream(struct stream *stream, const char *peer, const char *por
 	stream->fd = oob_open(peer, port);
 	node_open(&stream->node);
 	stream->cq = MUST_HAVE(ibv_create_cq(stream->node.ctx, 2 * DEPTH, NULL, NULL, 0));
-	stream->qp = qp_create_rc(&stream->node, stream->cq, DEPTH);
-	stream->mr = mr_create(&stream->node, DEPTH * MESSAGE, IBV_ACCESS_LOCAL_WRITE);
+	stream->qp = create_qp(stream);
+	stream->mr = mr_create(&stream->node, DEPTH * SLOT, IBV_ACCESS_LOCAL_WRITE);
 	stream->memory = stream->mr->addr;
 	mine = qp_address(&stream->node, stream->qp);
 	oob_exchange(stream->fd, &mine, &theirs, sizeof(mine));
 	qp_connect(&stream->node, stream->qp, &theirs);
+	stream->peer = theirs.qpn;
+	if (stream->is_ud)
+		stream->ah = ah_create(&stream->node, &theirs);
 }
 
 static void close_stream(struct stream *stream)
@@ -70,6 +103,8 @@ static void close_stream(struct stream *stream)
 	char mine = 0, theirs;
 
 	oob_exchange(stream->fd, &mine, &theirs, 1);
+	if (stream->ah)
+		MUST(ibv_destroy_ah(stream->ah));
 	MUST(ibv_destroy_qp(stream->qp));
 	MUST(ibv_destroy_cq(stream->cq));
 	mr_destroy(stream->mr);
@@ -93,15 +128,36 @@ static struct ibv_wc next_completion(struct stream *stream)
 
 static void send_message(struct stream *stream, uint64_t number)
 {
-	uint64_t *to = slot(stream, stream->next);
+	uint64_t *to = (uint64_t *)slot(stream, stream->next);
 
 	to[0] = number;
 	to[1] = stream->next;
-	for (size_t i = number == END ? 2 : 1; i < WORDS; i++)
+	for (size_t i = number == END ? 2 : 1; i < words(stream); i++)
 		to[i] = word(number, i);
 	post_send(stream->qp, .wr_id = stream->next, .opcode = IBV_WR_SEND,
-		  .send_flags = IBV_SEND_SIGNALED, ONE_SGE(stream->mr, to, MESSAGE));
+		  .send_flags = IBV_SEND_SIGNALED, ONE_SGE(stream->mr, to, stream->bytes),
+		  .wr.ud = { stream->ah, stream->peer, TEST_QKEY });
 	stream->next++;
+}
+
+/* One after the other. */
+static void send_datagrams(struct stream *stream)
+{
+	uint64_t count;
+
+	while (!is_over) {
+		send_message(stream, stream->next);
+		next_completion(stream);
+		usleep(PACE);
+	}
+	count = stream->next;
+	for (int i = 0; i < ENDS; i++) {
+		stream->next = count;
+		send_message(stream, END);
+		next_completion(stream);
+		usleep(20 * PACE);
+	}
+	printf("stream: %llu datagrams sent\n", (unsigned long long)count);
 }
 
 static void send_all(struct stream *stream)
@@ -129,7 +185,7 @@ static void send_all(struct stream *stream)
 
 static void post_slot(struct stream *stream, uint64_t number)
 {
-	post_recv(stream->qp, .wr_id = number, ONE_SGE(stream->mr, slot(stream, number), MESSAGE));
+	post_recv(stream->qp, .wr_id = number, ONE_SGE(stream->mr, slot(stream, number), SLOT));
 }
 
 static void note_time(struct stream *stream)
@@ -145,7 +201,7 @@ static void check(struct stream *stream, const uint64_t *message)
 {
 	uint64_t number = message[0];
 
-	for (size_t i = 1; i < WORDS; i++) {
+	for (size_t i = 1; i < words(stream); i++) {
 		if (message[i] != word(number, i)) {
 			stream->wrong++;
 			break;
@@ -161,14 +217,15 @@ static void check(struct stream *stream, const uint64_t *message)
 
 static void receive_all(struct stream *stream)
 {
+	const uint32_t before = stream->is_ud ? GRH : 0;
 	uint64_t at = 0;
 
 	for (;; at++) {
 		struct ibv_wc wc = next_completion(stream);
-		const uint64_t *message = slot(stream, wc.wr_id);
+		const uint64_t *message = (uint64_t *)(slot(stream, wc.wr_id) + before);
 
 		note_time(stream);
-		if (wc.byte_len != MESSAGE) {
+		if (wc.byte_len != before + stream->bytes) {
 			stream->wrong++;
 		} else if (message[0] == END) {
 			stream->lost += message[1] - stream->next;
@@ -179,10 +236,10 @@ static void receive_all(struct stream *stream)
 		stream->received++;
 		post_slot(stream, at + DEPTH);
 	}
-	printf("stream: %llu messages, %llu wrong, %llu lost, %llu duplicated, longest gap %.1f ms\n",
-	       (unsigned long long)stream->received, (unsigned long long)stream->wrong,
-	       (unsigned long long)stream->lost, (unsigned long long)stream->duplicated,
-	       stream->longest * 1e3);
+	printf("%s: %llu messages, %llu wrong, %llu lost, %llu duplicated, longest gap %.1f ms\n",
+	       stream->is_ud ? "datagrams" : "stream", (unsigned long long)stream->received,
+	       (unsigned long long)stream->wrong, (unsigned long long)stream->lost,
+	       (unsigned long long)stream->duplicated, stream->longest * 1e3);
 }
 
 int main(int argc, char **argv)
@@ -192,20 +249,26 @@ int main(int argc, char **argv)
 	char mine = 0, theirs;
 	int option;
 
-	while ((option = getopt(argc, argv, "p:")) != -1) {
-		if (option != 'p')
-			die("usage: pvr_stream [-p PORT] [RECEIVER]");
-		port = optarg;
+	while ((option = getopt(argc, argv, "p:u")) != -1) {
+		if (option == 'p')
+			port = optarg;
+		else if (option == 'u')
+			stream.is_ud = true;
+		else
+			die("usage: pvr_stream [-p PORT] [-u] [RECEIVER]");
 	}
+	stream.bytes = stream.is_ud ? DATAGRAM : MESSAGE;
 	signal(SIGTERM, end);
 	open_stream(&stream, argv[optind], port);
 	for (uint64_t i = 0; i < DEPTH && optind == argc; i++)
 		post_slot(&stream, i);
 	oob_exchange(stream.fd, &mine, &theirs, 1); /* receives are posted */
-	if (optind < argc)
+	if (optind < argc && stream.is_ud)
+		send_datagrams(&stream);
+	else if (optind < argc)
 		send_all(&stream);
 	else
 		receive_all(&stream);
 	close_stream(&stream);
-	return stream.wrong || stream.lost || stream.duplicated;
+	return stream.wrong || (stream.lost && !stream.is_ud) || stream.duplicated;
 }
