@@ -46,22 +46,20 @@ static const struct pvr_ram_region *find_region(struct pvr_ram *ram, const uint8
 }
 
 /* A run may go on in a region that is mapped behind the first one. */
-const struct pvr_ram_region *pvr_dirty_mark(struct pvr_adapter *adapter, const void *va,
-					    uint64_t len)
+void pvr_dirty_mark(struct pvr_adapter *adapter, const void *va, uint64_t len)
 {
-	const struct pvr_ram_region *region = NULL;
+	const struct pvr_ram_region *region;
 	const uint8_t *at = va;
 	uint64_t offset, n;
 
 	for (; len; len -= n, at += n) {
 		region = find_region(&adapter->ram, at);
 		if (!region)
-			break;
+			return;
 		offset = at - region->va;
 		n = len < region->size - offset ? len : region->size - offset;
 		set_bits(region->dirty, offset >> PAGE_SHIFT, (offset + n - 1) >> PAGE_SHIFT);
 	}
-	return region;
 }
 
 /* ----------------------------------------------------------------- report */

@@ -17,23 +17,42 @@
 
 #include "core/adapter.h"
 
-/*
- * While the log is on: set the bits of @len bytes at @va. Memory that is no RAM is skipped. Return:
- * the region of the last byte; NULL: it is no RAM.
- */
-const struct pvr_ram_region *pvr_dirty_mark(struct pvr_adapter *adapter, const void *va,
-					    uint64_t len);
+/* While the log is on: set the bits of @len bytes at @va. Memory that is no RAM is skipped. */
+void pvr_dirty_mark(struct pvr_adapter *adapter, const void *va, uint64_t len);
 
-/* The same for bytes of one page. Return: false if they are not all in @region. */
-static inline bool pvr_dirty_mark_page(const struct pvr_ram_region *region, const uint8_t *va,
-				       uint64_t len)
+/* As many regions a mark compares without a branch: pages of a guest may be of any of them in turn. */
+#define PVR_DIRTY_FEW 8
+
+/* Return: the region of @va if there are few regions, else NULL. */
+static pvr_always_inline const struct pvr_ram_region *
+pvr_dirty_region_of_few(const struct pvr_ram *ram, const uint8_t *va)
 {
-	uint64_t offset = (uint64_t)(va - region->va), page = offset / PVR_PAGE_SIZE;
+	uint64_t offset, index = 0;
+	unsigned int i;
 
-	if (offset >= region->size || len > PVR_PAGE_SIZE - offset % PVR_PAGE_SIZE)
-		return false;
+	if (ram->count > PVR_DIRTY_FEW)
+		return NULL;
+	for (i = 0; i < ram->count; i++) {
+		offset = (uintptr_t)va - (uintptr_t)ram->region[i].va;
+		index |= -(uint64_t)(offset < ram->region[i].size) & (i + 1);
+	}
+	return index ? &ram->region[index - 1] : NULL;
+}
+
+/* The same as pvr_dirty_mark(), fast for bytes of one page: a run of a large message. */
+static pvr_always_inline void pvr_dirty_mark_run(struct pvr_adapter *adapter, const uint8_t *va,
+						 uint64_t len)
+{
+	const struct pvr_ram_region *region = pvr_dirty_region_of_few(&adapter->ram, va);
+	uint64_t offset, page;
+
+	if (!region || len > PVR_PAGE_SIZE - (uintptr_t)va % PVR_PAGE_SIZE) {
+		pvr_dirty_mark(adapter, va, len);
+		return;
+	}
+	offset = (uintptr_t)va - (uintptr_t)region->va;
+	page = offset / PVR_PAGE_SIZE;
 	region->dirty[page / 64] |= 1ull << page % 64;
-	return true;
 }
 
 /*

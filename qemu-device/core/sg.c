@@ -258,8 +258,25 @@ static pvr_noinline int copy_cold(const struct pvr_copy *copy, const struct pvr_
 	return 0;
 }
 
-static int copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
-		     uint64_t from_offset, uint64_t len)
+void pvr_sg_mark(const struct pvr_sg *sg, uint64_t offset, uint64_t len)
+{
+	struct sg_cursor cursor;
+	uint8_t *run;
+	uint64_t n;
+
+	for (cursor_init(&cursor, sg, offset); len; len -= n) {
+		run = cursor_run(&cursor, len, &n);
+		if (!run)
+			return;
+		pvr_dirty_mark_run(sg->adapter, run, n);
+		cursor_move(&cursor, n);
+	}
+}
+
+/* @mark: the log of dirty pages is on */
+static pvr_always_inline int copy_runs(const struct pvr_sg *to, uint64_t to_offset,
+				       const struct pvr_sg *from, uint64_t from_offset,
+				       uint64_t len, bool mark)
 {
 	const struct pvr_copy *copy = &to->adapter->engine->copy;
 	const struct pvr_copy_impl *impl = pvr_copy_impl_for(copy, len);
@@ -273,10 +290,17 @@ static int copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 	if (!next_fragment(&dst, &src, len, &run))
 		return -EFAULT;
 	if (len > PVR_COPY_SHORT && copy->lanes &&
-	    !pvr_copy_note(&to->adapter->copy_recent, run.to))
+	    !pvr_copy_note(&to->adapter->copy_recent, run.to)) {
+		if (mark)
+			pvr_sg_mark(to, to_offset, len);
 		return copy_cold(copy, impl, &dst, &src, run, len);
-	while (len > run.len) {
+	}
+	for (;;) {
+		if (mark)
+			pvr_dirty_mark_run(to->adapter, run.to, run.len);
 		len -= run.len;
+		if (!len)
+			break;
 		if (!next_fragment(&dst, &src, len, &next))
 			return -EFAULT;
 		prefetch_next(&next);
@@ -287,32 +311,18 @@ static int copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 	return 0;
 }
 
-void pvr_sg_mark(const struct pvr_sg *sg, uint64_t offset, uint64_t len)
+static pvr_noinline int copy_marked(const struct pvr_sg *to, uint64_t to_offset,
+				    const struct pvr_sg *from, uint64_t from_offset, uint64_t len)
 {
-	const struct pvr_ram_region *region = NULL;
-	struct sg_cursor cursor;
-	uint8_t *run;
-	uint64_t n;
-
-	for (cursor_init(&cursor, sg, offset); len; len -= n) {
-		run = cursor_run(&cursor, len, &n);
-		if (!run)
-			return;
-		/* The usual case of a large message: a page, of the region of the one before. */
-		if (!region || !pvr_dirty_mark_page(region, run, n))
-			region = pvr_dirty_mark(sg->adapter, run, n);
-		cursor_move(&cursor, n);
-	}
+	return copy_runs(to, to_offset, from, from_offset, len, true);
 }
 
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len)
 {
-	int err = copy_runs(to, to_offset, from, from_offset, len);
-
 	if (pvr_dirty_is_on(to->adapter))
-		pvr_sg_mark(to, to_offset, len);
-	return err;
+		return copy_marked(to, to_offset, from, from_offset, len);
+	return copy_runs(to, to_offset, from, from_offset, len, false);
 }
 
 void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
