@@ -61,7 +61,7 @@ static const char help[] =
 	"  fault load FILE        the faults of a file, one a line: all or none\n"
 	"  fault list             faults and their counters\n"
 	"  fault clear [ID]       remove one fault or all\n"
-	"  domain-xml [--vm FILE] [--posted-writes] [--unplugged] NAME|ADAPTER\n"
+	"  domain-xml [--vm FILE] [--migratable] [--posted-writes] [--unplugged] NAME|ADAPTER\n"
 	"                         what a libvirt domain needs for an adapter, or insert it into\n"
 	"                         the domain in FILE, '-': standard input to output\n"
 	"  libvirt-hook DOMAIN OPERATION STEP [EXTRA]\n"
@@ -230,10 +230,12 @@ static bool check_options(const struct ctl_options *options, const struct ctl_co
 	if (options->has_capture_option && command->run != run_capture)
 		return pvr_fail(err, "options --snaplen and --payload are for the command capture, "
 				     "see pvrdmactl --help");
-	if ((options->domain.file || options->domain.posted_writes || options->domain.unplugged) &&
+	if ((options->domain.file || options->domain.posted_writes || options->domain.migratable ||
+	     options->domain.unplugged) &&
 	    command->run != run_domain_xml)
-		return pvr_fail(err, "options --vm, --posted-writes and --unplugged are for the "
-				     "command domain-xml, see pvrdmactl --help");
+		return pvr_fail(err,
+				"options --vm, --migratable, --posted-writes and --unplugged are "
+				"for the command domain-xml, see pvrdmactl --help");
 	if (options->if_changed && command->run != run_upgrade)
 		return pvr_fail(err, "option --if-changed is for the command upgrade, see "
 				     "pvrdmactl --help");
@@ -334,16 +336,27 @@ static int run(const struct ctl_options *options, char **args, int num)
 /* -------------------------------------------------------------------- options */
 
 static const struct option long_options[] = {
-	{ "control", required_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
-	{ "batch", no_argument, NULL, 'b' },	     { "delay", required_argument, NULL, 'd' },
-	{ "count", required_argument, NULL, 'n' },   { "sort", required_argument, NULL, 's' },
-	{ "fabric", required_argument, NULL, 'f' },  { "from", required_argument, NULL, 'f' },
-	{ "to", required_argument, NULL, 'f' },	     { "qp", required_argument, NULL, 'f' },
-	{ "seed", required_argument, NULL, 'f' },    { "snaplen", required_argument, NULL, 'S' },
-	{ "payload", no_argument, NULL, 'P' },	     { "vm", required_argument, NULL, 'V' },
-	{ "posted-writes", no_argument, NULL, 'W' }, { "help", no_argument, NULL, 'h' },
-	{ "unplugged", no_argument, NULL, 'U' },     { "if-changed", no_argument, NULL, 'I' },
-	{ "version", no_argument, NULL, 'v' },	     { NULL, 0, NULL, 0 },
+	{ "control", required_argument, NULL, 'c' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "batch", no_argument, NULL, 'b' },
+	{ "delay", required_argument, NULL, 'd' },
+	{ "count", required_argument, NULL, 'n' },
+	{ "sort", required_argument, NULL, 's' },
+	{ "fabric", required_argument, NULL, 'f' },
+	{ "from", required_argument, NULL, 'f' },
+	{ "to", required_argument, NULL, 'f' },
+	{ "qp", required_argument, NULL, 'f' },
+	{ "seed", required_argument, NULL, 'f' },
+	{ "snaplen", required_argument, NULL, 'S' },
+	{ "payload", no_argument, NULL, 'P' },
+	{ "vm", required_argument, NULL, 'V' },
+	{ "posted-writes", no_argument, NULL, 'W' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "unplugged", no_argument, NULL, 'U' },
+	{ "if-changed", no_argument, NULL, 'I' },
+	{ "version", no_argument, NULL, 'v' },
+	{ "migratable", no_argument, NULL, 'M' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static int bad_option(int key, const char *word)
@@ -444,6 +457,9 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 			break;
 		case 'W':
 			options->domain.posted_writes = true;
+			break;
+		case 'M':
+			options->domain.migratable = true;
 			break;
 		case 'U':
 			options->domain.unplugged = true;

@@ -86,6 +86,7 @@ static bool get_adapter(const struct pvr_domain_options *options,
 			struct pvr_domain_adapter *adapter, struct pvr_error *err)
 {
 	adapter->posted_writes = options->posted_writes;
+	adapter->migratable = options->migratable;
 	adapter->unplugged = options->unplugged;
 	if (!strchr(options->adapter, '='))
 		return ask_adapter(options->control, options->adapter, &adapter->settings, err);
@@ -263,7 +264,7 @@ bool pvr_ctl_domain_xml(const struct pvr_domain_options *options, struct pvr_err
 	     pvr_domain_insert(doc, &adapter, err) &&
 	     write_domain(doc, options->file, options->json, err);
 	xmlFreeDoc(doc);
-	if (ok && !adapter.guard)
+	if (ok && !adapter.guard && !adapter.migratable)
 		fputs(WARNING, stderr);
 	if (ok && lacks_hook(&adapter))
 		fputs(HOOK_WARNING, stderr);

@@ -14,6 +14,7 @@ struct pvr_domain_options {
 	const char *file; /* the domain to change; "-": standard input to output; NULL: print one */
 	bool json; /* print a JSON object with the XML as text */
 	bool posted_writes;
+	bool migratable; /* with QEMU's device pvrdma */
 	bool unplugged; /* without the device, as before it is plugged in */
 };
 

@@ -110,8 +110,10 @@ static bool make_adapter(void *opaque, const char *text, struct pvr_error *err)
 	return reply != NULL;
 }
 
-static bool check_device(void *opaque, const char *name, const char *socket, struct pvr_error *err)
+static bool check_device(void *opaque, const struct pvr_domain_device *device,
+			 struct pvr_error *err)
 {
+	const char *name = device->name, *socket = device->socket;
 	struct hook *hook = opaque;
 	struct json_object *reply = ask(hook, command("adapters"), err), *obj;
 	bool ok = false;
@@ -205,13 +207,15 @@ static bool remove_adapter(void *opaque, const char *text, struct pvr_error *err
 
 /* --------------------------------------------------------------------- migrate, restore */
 
-static bool refuse(void *opaque, const char *name, const char *socket, struct pvr_error *err)
+static bool must_be_migratable(void *opaque, const struct pvr_domain_device *device,
+			       struct pvr_error *err)
 {
-	return pvr_fail(err,
+	return device->migratable ||
+	       pvr_fail(err,
 			"QEMU cannot migrate, save or restore the RDMA device of adapter '%.64s': "
 			"shut the VM down and start it on the other host, see LIBVIRT in "
 			"pvrdmactl(8)",
-			name);
+			device->name);
 }
 
 /* ------------------------------------------------------------------------------- all */
@@ -225,7 +229,7 @@ static bool run(struct hook *hook, const char *operation, const char *step, stru
 	if (!strcmp(operation, "release") && !strcmp(step, "end"))
 		return pvr_domain_each_settings(hook->doc, remove_adapter, hook, err);
 	if (!strcmp(operation, "migrate") || !strcmp(operation, "restore"))
-		return pvr_domain_each_device(hook->doc, refuse, NULL, err);
+		return pvr_domain_each_device(hook->doc, must_be_migratable, NULL, err);
 	return true;
 }
 

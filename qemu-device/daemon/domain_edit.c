@@ -126,14 +126,6 @@ static struct json_object *device_of(xmlNode *arg)
 	return json_tokener_parse(value);
 }
 
-static bool has_socket(struct json_object *device, const char *path)
-{
-	struct json_object *socket = NULL;
-
-	return json_object_object_get_ex(device, "socket", &socket) &&
-	       !strcmp(text_of(socket, "path"), path);
-}
-
 /* Return: the argument with the device or node of this id, or with this socket if @path is given. */
 static xmlNode *find_device(xmlNode *command_line, const char *id, const char *path)
 {
@@ -145,7 +137,7 @@ static xmlNode *find_device(xmlNode *command_line, const char *id, const char *p
 		device = device_of(arg);
 		found = device && (!strcmp(text_of(device, "id"), id) ||
 				   !strcmp(text_of(device, "node-name"), id) ||
-				   (path && has_socket(device, path)));
+				   (path && !strcmp(pvr_domain_socket(device), path)));
 		json_object_put(device);
 		if (found)
 			break;
@@ -215,15 +207,20 @@ static bool put_port(xmlNode *command_line, const char *id, struct pvr_error *er
 static void put_adapter(xmlNode *command_line, const struct pvr_domain_adapter *adapter,
 			const char *id, const char *port)
 {
-	struct json_object *device = json_object_new_object(), *socket = json_object_new_object();
+	struct json_object *device = json_object_new_object(), *socket;
 	const char *path = adapter->settings.socket;
 
-	put_text(socket, "type", "unix");
-	put_text(socket, "path", path);
-	put_text(device, "driver", "vfio-user-pci");
+	put_text(device, "driver", adapter->migratable ? PVR_MIGRATABLE_DRIVER : PVR_STOCK_DRIVER);
 	put_text(device, "id", id);
 	put_text(device, "bus", port);
-	put(device, "socket", socket);
+	if (adapter->migratable) {
+		put_text(device, "path", path);
+	} else {
+		socket = json_object_new_object();
+		put_text(socket, "type", "unix");
+		put_text(socket, "path", path);
+		put(device, "socket", socket);
+	}
 	if (!adapter->posted_writes)
 		put_bool(device, "x-no-posted-writes", true);
 	put_option(command_line, find_device(command_line, id, path), "-device", device);
@@ -253,24 +250,25 @@ static void remove_option(xmlNode *arg)
 		remove_node(arg);
 }
 
-static bool note_device(void *opaque, const char *name, const char *socket, struct pvr_error *err)
+static bool note_device(void *opaque, const struct pvr_domain_device *device, struct pvr_error *err)
 {
-	bool *found = opaque;
+	bool *needs_guard = opaque;
 
-	*found = true;
+	*needs_guard |= !device->migratable;
 	return true;
 }
 
-/* The guard stays while the domain has the device of another adapter. */
-static void remove_device(xmlNode *command_line, const char *id, const char *path)
+/* The guard is there while the domain has a device, of any adapter, that QEMU does not migrate. */
+static void renew_guard(xmlNode *command_line, const char *path)
 {
+	bool needs_guard = false;
 	struct pvr_error err;
-	bool found = false;
 
-	remove_option(find_device(command_line, id, path));
-	pvr_domain_each_device(command_line->doc, note_device, &found, &err);
-	if (!found)
+	pvr_domain_each_device(command_line->doc, note_device, &needs_guard, &err);
+	if (!needs_guard)
 		remove_option(find_device(command_line, GUARD_NODE, NULL));
+	else if (path)
+		put_guard(command_line, path);
 }
 
 static xmlNode *need_command_line(xmlNode *root)
@@ -300,12 +298,10 @@ bool pvr_domain_insert(xmlDoc *doc, const struct pvr_domain_adapter *adapter, st
 	command_line = need_command_line(root);
 	if (!put_port(command_line, port, err))
 		return false;
-	if (adapter->unplugged) {
-		remove_device(command_line, id, adapter->settings.socket);
-		return true;
-	}
-	put_adapter(command_line, adapter, id, port);
-	if (adapter->guard)
-		put_guard(command_line, adapter->guard);
+	if (adapter->unplugged)
+		remove_option(find_device(command_line, id, adapter->settings.socket));
+	else
+		put_adapter(command_line, adapter, id, port);
+	renew_guard(command_line, adapter->guard);
 	return true;
 }

@@ -13,14 +13,15 @@ struct pvr_domain_adapter {
 	struct pvr_adapter_settings settings; /* name, socket and MAC are set */
 	const char *hook_text; /* settings for the hook, which makes the adapter; or NULL */
 	bool posted_writes;
+	bool migratable; /* by QEMU's device pvrdma */
 	bool unplugged; /* the domain has all but the device, which is plugged in later */
 	const char *guard; /* an image whose format QEMU does not migrate; or NULL */
 };
 
 /*
  * Insert shared memory, a port, the device and its settings; replace those of the same adapter.
- * QEMU does not refuse to migrate a vfio-user device. So the domain has a block node of @guard, too,
- * which keeps QEMU from migration while it exists. No guest sees it.
+ * QEMU does not refuse to migrate a vfio-user-pci device. So a domain with one has a block node of
+ * @guard, too, which keeps QEMU from migration while it exists. No guest sees it.
  * pvr_domain_check() has accepted the domain. Return: false with @err filled.
  */
 bool pvr_domain_insert(xmlDoc *doc, const struct pvr_domain_adapter *adapter,

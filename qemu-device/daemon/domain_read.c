@@ -242,10 +242,26 @@ bool pvr_domain_each_settings(xmlDoc *doc, pvr_domain_settings_fn *each, void *o
 	return true;
 }
 
-static bool is_ours(struct json_object *device)
+const char *pvr_domain_socket(struct json_object *device)
 {
-	return !strcmp(text_of(device, "driver"), "vfio-user-pci") &&
-	       !strncmp(text_of(device, "id"), PVR_DOMAIN_ID, strlen(PVR_DOMAIN_ID));
+	struct json_object *socket;
+
+	if (!strcmp(text_of(device, "driver"), PVR_MIGRATABLE_DRIVER))
+		return text_of(device, "path");
+	return json_object_object_get_ex(device, "socket", &socket) ? text_of(socket, "path") : "";
+}
+
+/* Return: whether the JSON of an argument of QEMU is a device of ours. */
+static bool read_device(struct json_object *json, struct pvr_domain_device *device)
+{
+	const char *driver = text_of(json, "driver"), *id = text_of(json, "id");
+
+	device->migratable = !strcmp(driver, PVR_MIGRATABLE_DRIVER);
+	if (!device->migratable && strcmp(driver, PVR_STOCK_DRIVER) != 0)
+		return false;
+	device->name = id + strlen(PVR_DOMAIN_ID);
+	device->socket = pvr_domain_socket(json);
+	return !strncmp(id, PVR_DOMAIN_ID, strlen(PVR_DOMAIN_ID)) && device->socket[0];
 }
 
 bool pvr_domain_each_device(xmlDoc *doc, pvr_domain_device_fn *each, void *opaque,
@@ -253,7 +269,8 @@ bool pvr_domain_each_device(xmlDoc *doc, pvr_domain_device_fn *each, void *opaqu
 {
 	xmlNode *node =
 		pvr_domain_child_ns(xmlDocGetRootElement(doc), "commandline", PVR_QEMU_XMLNS);
-	struct json_object *device, *socket;
+	struct pvr_domain_device device;
+	struct json_object *json;
 	char value[2 * PVR_PATH_MAX];
 	bool ok = true;
 
@@ -261,11 +278,10 @@ bool pvr_domain_each_device(xmlDoc *doc, pvr_domain_device_fn *each, void *opaqu
 	for (; ok && node; node = pvr_domain_next(node)) {
 		if (!pvr_domain_attr(node, "value", value, sizeof(value)) || value[0] != '{')
 			continue;
-		device = json_tokener_parse(value);
-		if (is_ours(device) && json_object_object_get_ex(device, "socket", &socket))
-			ok = each(opaque, text_of(device, "id") + strlen(PVR_DOMAIN_ID),
-				  text_of(socket, "path"), err);
-		json_object_put(device);
+		json = json_tokener_parse(value);
+		if (read_device(json, &device))
+			ok = each(opaque, &device, err);
+		json_object_put(json);
 	}
 	return ok;
 }

@@ -3,6 +3,7 @@
 #ifndef PVR_DAEMON_DOMAIN_READ_H
 #define PVR_DAEMON_DOMAIN_READ_H
 
+#include <json-c/json.h>
 #include <libxml/tree.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +16,9 @@
 #define PVR_DOMAIN_BYTES (8u << 20) /* limit of a domain's XML */
 #define PVR_DOMAIN_ID "pvrdma-" /* begins the ids of our devices, an adapter's name follows */
 #define PVR_DOMAIN_TEXT 256
+/* QEMU's devices: the one of every QEMU, and the one that it can migrate. */
+#define PVR_STOCK_DRIVER "vfio-user-pci"
+#define PVR_MIGRATABLE_DRIVER "pvrdma"
 
 /*
  * Parse a domain of at most PVR_DOMAIN_BYTES. @source is its file's name, for errors.
@@ -48,8 +52,17 @@ typedef bool pvr_domain_settings_fn(void *opaque, const char *settings, struct p
 bool pvr_domain_each_settings(xmlDoc *doc, pvr_domain_settings_fn *each, void *opaque,
 			      struct pvr_error *err);
 
-/* Calls @each with name and socket path of our devices until it returns false. */
-typedef bool pvr_domain_device_fn(void *opaque, const char *name, const char *socket,
+struct pvr_domain_device {
+	const char *name; /* of the adapter */
+	const char *socket;
+	bool migratable; /* QEMU's device pvrdma, not vfio-user-pci */
+};
+
+/* The socket's path of a device of ours, from its JSON; "" if there is none. */
+const char *pvr_domain_socket(struct json_object *device);
+
+/* Calls @each for our devices until it returns false. */
+typedef bool pvr_domain_device_fn(void *opaque, const struct pvr_domain_device *device,
 				  struct pvr_error *err);
 bool pvr_domain_each_device(xmlDoc *doc, pvr_domain_device_fn *each, void *opaque,
 			    struct pvr_error *err);

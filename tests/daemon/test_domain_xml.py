@@ -106,6 +106,29 @@ def test_posted_writes_are_off_unless_the_option_is_given():
     assert devices(insert(text))[1]["x-no-posted-writes"] is True
 
 
+def test_migratable_device_has_no_guard():
+    text = insert(DOMAIN, "--migratable")
+    device = {"driver": "pvrdma", "id": "pvrdma-vm1", "bus": "port-of-pvrdma-vm1", "path": SOCKET, "x-no-posted-writes": True}
+    assert devices(text)[1] == device
+    assert nodes(text) == []
+    assert insert(text, "--migratable") == text
+
+
+def test_migratable_device_and_the_stock_one_replace_each_other():
+    stock, migratable = insert(DOMAIN), insert(DOMAIN, "--migratable")
+    assert sorted(values(insert(stock, "--migratable"))) == sorted(values(migratable))
+    assert sorted(values(insert(migratable))) == sorted(values(stock))
+    assert insert(migratable, "--unplugged") == insert(DOMAIN, "--unplugged")
+
+
+def test_guard_stays_beside_a_migratable_device_for_a_stock_one():
+    other = "name=vm1b,socket=/run/pvrdma/b,mac=52:54:00:00:00:99"
+    text = insert(insert(insert(DOMAIN), adapter=other), "--migratable")
+    assert [device["driver"] for device in devices(text)] == ["pcie-root-port", "pvrdma", "pcie-root-port", "vfio-user-pci"]
+    assert len(nodes(text)) == 1
+    assert nodes(insert(text, "--migratable", adapter=other)) == []
+
+
 @pytest.mark.parametrize("backing", [
     "<memoryBacking/>",
     "<memoryBacking><hugepages/></memoryBacking>",
@@ -253,6 +276,6 @@ def test_name_without_an_adapter(daemon):
 
 
 def test_options_are_for_this_command_only():
-    for option in (["--vm", "x"], ["--posted-writes"], ["--unplugged"]):
+    for option in (["--vm", "x"], ["--migratable"], ["--posted-writes"], ["--unplugged"]):
         done = run(*option, "version")
         assert (done.returncode, "are for the command domain-xml" in done.stderr) == (2, True)

@@ -209,6 +209,18 @@ def test_migration_and_restore_are_refused(daemon, guest_xml, operation):
     assert names(daemon) == before
 
 
+@pytest.mark.parametrize("operation", ["migrate", "restore"])
+def test_migration_and_restore_of_a_migratable_device_are_allowed(hook, socket, operation):
+    hook(operation, text=domain(f"name=hooked,socket={socket},mac={MAC}", "--migratable"))
+
+
+def test_socket_of_a_migratable_device_is_checked(daemon, socket):
+    daemon.add_adapter("listed", 9)
+    text = domain(f"name=listed,socket={socket},mac={MAC}", "--migratable")
+    text = text[:text.index("<metadata>")] + text[text.index("</metadata>") + len("</metadata>"):]
+    assert f"adapter 'listed' has the socket {daemon.folder}" in refusal(daemon, text)
+
+
 def test_adapter_with_another_socket_is_not_taken(daemon, hook, socket):
     daemon.add_adapter("hooked", 9)
     assert "pvrdmad has an adapter 'hooked' with MAC" in refusal(daemon, domain(f"name=hooked,socket={socket},mac={MAC}"))

@@ -70,6 +70,12 @@ connect()
 	until_true 60 is_rts
 }
 
+# It has not ended.
+running()
+{
+	kill -0 "$pid"
+}
+
 end()
 {
 	kill "$pid" 2>/dev/null

@@ -33,9 +33,11 @@ COMMANDS = {
     "unguard": """virsh qemu-monitor-command vm1 '{"execute":"blockdev-del",""",
     "guard": """virsh qemu-monitor-command vm1 '{"execute":"blockdev-add",""",
     "unplugged": "virsh dumpxml --migratable vm1 | pvrdmactl domain-xml --unplugged --vm - name=vm1,... >unplugged.xml",
+    "migratable": "pvrdmactl domain-xml --migratable --vm vm1.xml name=vm1,socket=/run/pvrdma/vm1.sock,mac=52:54:00:12:34:56\n",
+    "migrate-device": "virsh migrate --live vm1 qemu+ssh://host2/system",
     "migrate": "virsh migrate --live --xml unplugged.xml vm1 qemu+ssh://host2/system",
 }
-NOT_RUN = {"migrate"}  # there is one host
+NOT_RUN = {"migrate"}  # without the device, from one host to another
 RULES = [
     "a domain does not start without pvrdmad", "a domain does not start without the hook",
     "a domain starts with the adapter that the hook made", "the hook removes the adapter when the domain ends",
@@ -46,6 +48,10 @@ RULES = [
 # libvirt 9.0 saves no domain of QEMU 11.1.
 SAVES = ["a domain is saved without its device, restored, and gets the device back",
          "the hook refuses to restore a domain with its device"]
+MIGRATION = [
+    "two domains with the device of QEMU with -device pvrdma", "a domain whose state is refused goes on at its host",
+    "a domain moves there and back twice, and its queue pairs go on", "a domain is saved and restored with its device",
+]
 
 
 def documented_commands():
@@ -64,8 +70,8 @@ def test_every_command_of_the_document_is_known():
     unknown = [text for text in commands if not any(text.startswith(start) for start in COMMANDS.values())]
     assert unknown == []
     assert [name for name, start in COMMANDS.items() if not any(text.startswith(start) for text in commands)] == []
-    script = (HERE / "libvirt.sh").read_text()
-    assert {name for name in COMMANDS if not re.search(rf"\bdoc {name}\b", script)} == NOT_RUN
+    script = (HERE / "libvirt.sh").read_text() + (HERE / "libvirt-migration.sh").read_text()
+    assert {name for name in COMMANDS if not re.search(rf"\bdoc[ /]{name}(?![\w-])", script)} == NOT_RUN
 
 
 def lay_out_commands(folder):
@@ -107,17 +113,30 @@ def clock():
     return f"tsc=reliable tsc_early_khz={frequency}" if frequency else "tsc=reliable"
 
 
-@pytest.fixture(scope="module")
-def output(packages, tmp_path_factory):
-    """Of libvirt.sh."""
-    work = tmp_path_factory.mktemp("libvirt")
+def migratable_qemu(work, stock):
+    """An emulator for the domains: the QEMU of scripts/build/qemu, with the libraries of the stock one."""
+    built = pathlib.Path(output_of(BUILD / "qemu")).with_name("qemu")
+    shutil.copy(built, work / "qemu")
+    root = stock.parent / "root"
+    script = work / "qemu-system-x86_64"
+    script.write_text(f"""#!/bin/sh
+exec {root}/usr/lib64/ld-linux-x86-64.so.2 --library-path {root}/usr/lib/x86_64-linux-gnu /job/qemu \
+    -L {root}/usr/share/qemu -L {root}/usr/share/seabios -L {root}/usr/lib/ipxe/qemu "$@"
+""")
+    script.chmod(0o755)
+    return f"/job/{script.name}"
+
+
+def run_in_root(packages, work, script, *arguments, migratable=False):
+    """Return: the output of a script with the QEMU, the image and the clock of its VMs."""
     work.chmod(0o755)
     lay_out_commands(work / "doc")
     found = lay_out_domain(work)
+    emulator = migratable_qemu(work, pathlib.Path(found.qemu)) if migratable else found.qemu
     cache = found.image.parents[1]
     tarball = output_of(ROOT / "scripts" / "fetch" / "root", packages.suite, "libvirt")
     command = [BUILD / "in-root", "--bind", f"{packages.folder}:/debs", "--bind", f"{HERE}:/tests", "--bind", f"{work}:/job",
-               "--bind", f"{cache}:{cache}", tarball, "sh", "/tests/libvirt.sh", cache, found.qemu, found.image, clock(), TIMES]
+               "--bind", f"{cache}:{cache}", tarball, "sh", f"/tests/{script}", cache, emulator, found.image, clock(), *arguments]
     with open(work / "output", "w+", encoding="utf-8") as file:
         child = process.spawn(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
         try:
@@ -128,7 +147,17 @@ def output(packages, tmp_path_factory):
         return file.read()
 
 
-def test_libvirt(packages, output):
+def rules_of(output):
+    assert "FAILED" not in output, output[-6000:]
+    return [line[3:] for line in output.splitlines() if line.startswith("ok ")]
+
+
+def test_libvirt(packages, tmp_path):
+    output = run_in_root(packages, tmp_path, "libvirt.sh", TIMES)
     rules = RULES if packages.suite == "bookworm" else RULES + SAVES
-    assert [line[3:] for line in output.splitlines() if line.startswith("ok ")] == rules, output[-6000:]
-    assert "FAILED" not in output
+    assert rules_of(output) == rules, output[-6000:]
+
+
+def test_migration_with_the_device(packages, tmp_path):
+    output = run_in_root(packages, tmp_path, "libvirt-migration.sh", migratable=True)
+    assert rules_of(output) == MIGRATION, output[-6000:]
