@@ -83,7 +83,7 @@ move()
 	echo "@move node$1 host$2 $answer"
 }
 
-# End all programs. Each must still have run, but for those that end by themselves now.
+# end_programs [SECONDS]: end all. Each must still have run, but for those that end by themselves, within SECONDS.
 end_programs()
 {
 	local pid
@@ -93,7 +93,7 @@ end_programs()
 	for pid in "${streams[@]}" "${programs[@]}"; do
 		wait "$pid" || return
 	done
-	barrier ended 120 || return
+	barrier ended "${1:-120}" || return
 	[ "${#servers[@]}" = 0 ] || kill "${servers[@]}" || return
 	# The first end that goes may take the other one with it.
 	[ -z "$writes" ] || kill "$writes" 2>/dev/null || true

@@ -25,7 +25,7 @@ if [ $NODE = {node} ]; then
 {moves}
 fi
 barrier moved 600
-end_programs
+end_programs 400
 """
 
 
@@ -76,12 +76,14 @@ def test_nvme_over_fabrics(vmlab):
     assert log and not [line for line in log if re.search("timeout|reconnect|error|fail", line, re.IGNORECASE)], log
 
 
+# Not accumulate and tickets: their locks hang in four VMs on three hosts at times, also if none of them moves.
+PROGRAM = applications.example("An MPI program in four VMs").commands[0].text + " ring allreduce alltoall put_get"
 MPI = BEGIN + f"""
 {applications.script("Preparing the VMs")}
 {applications.script("Locked memory for MPI")}
 barrier prepared
 if [ $NODE = 4 ]; then
-    again_and_again mpi su user -c {shlex.quote("cd; " + applications.example("An MPI program in four VMs").commands[0].text)}
+    again_and_again mpi su user -c {shlex.quote("cd; " + PROGRAM)}
 fi
 """ + to_and_fro(4, (1, 2), (2, 1), (4, 3), (1, 3, 2, 2), (3, 1), (1, 1, 4, 1))
 
@@ -89,7 +91,7 @@ fi
 def test_open_mpi_of_four_ranks(vmlab):
     """Each of its VMs moves, that of mpirun, too; pvr_mpi compares every byte."""
     vmlab.put(*mpi.files())
-    result = vmlab(MPI, "--migratable", hosts=3, nodes=4, packages=APPS_PACKAGES, memory="768M", timeout=900).check()
+    result = vmlab(MPI, "--migratable", hosts=3, nodes=4, packages=APPS_PACKAGES, memory="768M", timeout=500).check()
     check_moves(result, 8)
     check_rounds(result, "mpi", 2)
 
