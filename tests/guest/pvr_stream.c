@@ -6,6 +6,7 @@
  * such a VM should be the sender.
  */
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #define GRH 40 /* bytes before a received datagram */
 #define SLOT (MESSAGE + 64)
 #define PACE 500 /* us between datagrams */
-#define ENDS 50 /* copies of the last datagram, as each may be lost */
+#define END_PAUSE 10 /* ms between copies of the last datagram */
 #define PATIENCE 60 /* seconds without a completion */
 #define END UINT64_MAX /* number of the last message, whose next word is how many were before */
 
@@ -140,7 +141,15 @@ static void send_message(struct stream *stream, uint64_t number)
 	stream->next++;
 }
 
-/* One after the other. */
+/* The receiver has got the last datagram: see close_stream(). */
+static bool has_received_all(const struct stream *stream)
+{
+	struct pollfd answer = { .fd = stream->fd, .events = POLLIN };
+
+	return poll(&answer, 1, END_PAUSE) > 0;
+}
+
+/* One after the other. The last one goes again until it has arrived. */
 static void send_datagrams(struct stream *stream)
 {
 	uint64_t count;
@@ -151,12 +160,11 @@ static void send_datagrams(struct stream *stream)
 		usleep(PACE);
 	}
 	count = stream->next;
-	for (int i = 0; i < ENDS; i++) {
+	do {
 		stream->next = count;
 		send_message(stream, END);
 		next_completion(stream);
-		usleep(20 * PACE);
-	}
+	} while (!has_received_all(stream));
 	printf("stream: %llu datagrams sent\n", (unsigned long long)count);
 }
 
