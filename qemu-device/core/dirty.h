@@ -5,9 +5,9 @@
  * DOC: dirty pages
  *
  * - While the log is on, each region of RAM has a bitmap, one bit per page.
- * - Each store to guest RAM is followed by pvr_dirty() or another mark, before the adapter's
- *   lock is released or at the latest in pvr_publish(). All of them, and the report, run with
- *   the lock held. So a page that is written after a report has its bit again.
+ * - Each store to guest RAM has a mark, by pvr_dirty() or another function: before the store, or
+ *   after it and before the adapter's lock is released, at the latest in pvr_publish(). Stores,
+ *   marks and the report run with the lock held. So a page that is written after a report has its bit again.
  * - RDMA NICs do not write to guest RAM while the log is on, see core/ext_dma.h.
  * - The log of removed RAM stays until the log is off, because QEMU may map the same pages again in
  *   other ranges. If there are too many such logs, all further reports fail.
@@ -20,7 +20,7 @@
 /* While the log is on: set the bits of @len bytes at @va. Memory that is no RAM is skipped. */
 void pvr_dirty_mark(struct pvr_adapter *adapter, const void *va, uint64_t len);
 
-/* As many regions a mark compares without a branch: pages of a guest may be of any of them in turn. */
+/* With at most so many regions, a search has no branch: a guest's pages may be of any in turn. */
 #define PVR_DIRTY_FEW 8
 
 /* Return: the region of @va if there are few regions, else NULL. */
