@@ -259,6 +259,7 @@ class Lab:
         del self._migrations[node]
         if migration.failure:
             migration.close()
+            node.stay()
             self.progress.say(f"{node.name} stays on host {node.vm.host}: {migration.failure}")
             answer(f"error {migration.failure}")
             return

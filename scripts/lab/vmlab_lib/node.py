@@ -40,6 +40,7 @@ class Node:
         self.complained = None
         self.kernel = Console()
         self._logs = logs
+        self._held = None        # lines for the guest while it moves; None: it does not
         self.machine = self._machine(vm)
 
     def _machine(self, vm):
@@ -49,15 +50,24 @@ class Node:
         self.machine.start(self.program, self._logs, append=self.restarted)
 
     def start_incoming(self, vm):
-        """Return: a Machine that waits for the state of this node's VM."""
+        """Return: a Machine that waits for the state of this node's VM. move_to() or stay() follows."""
         machine = self._machine(vm)
         machine.start(self.program, self._logs, append=True)
+        # A VM that has stopped reads nothing more at its source.
+        self._held = []
         return machine
 
     def move_to(self, machine):
         """The VM runs there now."""
         old, self.machine = self.machine, machine
         machine.take_over(old)
+        self.stay()
+
+    def stay(self):
+        """The VM does not move any more."""
+        held, self._held = self._held, None
+        for text in held:
+            self.machine.send(text)
 
     @property
     def vm(self):
@@ -79,7 +89,10 @@ class Node:
         return self.state not in (State.ENDED, State.KILLED)
 
     def send(self, text):
-        self.machine.send(text)
+        if self._held is None:
+            self.machine.send(text)
+        else:
+            self._held.append(text)
 
     def kill(self, state=State.ENDED):
         self.machine.kill()
