@@ -36,6 +36,9 @@ def to_and_fro(node, *pairs):
     return MOVE.format(node=node, moves="\n".join(lines))
 
 
+MOVES = 20  # of one VM, in each test
+
+
 def check_moves(result, moves):
     made = re.findall(r"@move node\d host\d (\d+) \d+$", result.stdout, re.MULTILINE)
     assert len(made) == moves, result.stdout
@@ -57,7 +60,7 @@ if [ $NODE = 2 ]; then
     again_and_again fio {FIO}
     until [ "$(awk '{{ print $7 }}' /sys/class/nvme/nvme0/nvme0c0n1/stat)" -gt 1000 ]; do sleep 0.1; done
 fi
-""" + to_and_fro(3, (1, 2), (2, 1), (1, 3), (2, 3), (1, 1, 2, 2), (1, 2, 2, 1), (1, 1), (2, 2)) + f"""
+""" + to_and_fro(3, *[(1, 2), (2, 1), (1, 3), (2, 3), (1, 1, 2, 2), (1, 2, 2, 1), (1, 1), (2, 2)] * 2) + f"""
 if [ $NODE = 2 ]; then
     dmesg | grep -i nvme | sed 's/^/@log /'
     {storage.script("NVMe disconnect")}
@@ -70,14 +73,13 @@ barrier disconnected
 def test_nvme_over_fabrics(vmlab):
     """Both the target and the initiator move; fio compares what it reads. No request times out, no queue connects again."""
     result = vmlab(STORAGE, "--migratable", hosts=3, nodes=3, packages=APPS_PACKAGES, memory="768M", timeout=900).check()
-    check_moves(result, 10)
+    check_moves(result, MOVES)
     check_rounds(result, "fio", 2)
     log = re.findall("@log .*", result.text(2))
     assert log and not [line for line in log if re.search("timeout|reconnect|error|fail", line, re.IGNORECASE)], log
 
 
-# Not accumulate and tickets: their locks hang in four VMs on three hosts at times, also if none of them moves.
-PROGRAM = applications.example("An MPI program in four VMs").commands[0].text + " ring allreduce alltoall put_get"
+PROGRAM = applications.example("An MPI program in four VMs").commands[0].text
 MPI = BEGIN + f"""
 {applications.script("Preparing the VMs")}
 {applications.script("Locked memory for MPI")}
@@ -85,14 +87,15 @@ barrier prepared
 if [ $NODE = 4 ]; then
     again_and_again mpi su user -c {shlex.quote("cd; " + PROGRAM)}
 fi
-""" + to_and_fro(4, (1, 2), (2, 1), (4, 3), (1, 3, 2, 2), (3, 1), (1, 1, 4, 1))
+""" + to_and_fro(4, *[(1, 2), (2, 1), (4, 3), (1, 3, 2, 2), (3, 1), (1, 1, 4, 1), (3, 3)] * 2, (2, 1), (2, 2))
 
 
 def test_open_mpi_of_four_ranks(vmlab):
     """Each of its VMs moves, that of mpirun, too; pvr_mpi compares every byte."""
     vmlab.put(*mpi.files())
-    result = vmlab(MPI, "--migratable", hosts=3, nodes=4, packages=APPS_PACKAGES, memory="768M", timeout=500).check()
-    check_moves(result, 8)
+    # Two CPUs: with one, QEMU makes the guests' atomics of several steps.
+    result = vmlab(MPI, "--migratable", hosts=3, nodes=4, smp=2, packages=APPS_PACKAGES, memory="768M", timeout=900).check()
+    check_moves(result, MOVES)
     check_rounds(result, "mpi", 2)
 
 
@@ -110,14 +113,14 @@ case $NODE in
 esac
 stream 18801 2 -u
 stream 18802 4 -u
-""" + to_and_fro(4, *((1, host) for host in (2, 3, 1) * 2), (1, 2, 2, 1), (1, 1, 2, 2), (2, 3))
+""" + to_and_fro(4, *((1, host) for host in (2, 3, 1) * 3), *[(1, 2, 2, 1), (1, 1, 2, 2), (2, 3)] * 2, (2, 2))
 
 
 def test_rdma_cm_and_datagrams(vmlab):
     """rping connects and disconnects through all moves. Datagrams may be lost in a move, none is wrong or comes twice."""
     vmlab.put(*(path for path in guest_programs() if path.name == "pvr_stream"))
     result = vmlab(CONNECTIONS, "--migratable", hosts=3, nodes=4, memory="512M", timeout=900).check()
-    check_moves(result, 11)
+    check_moves(result, MOVES)
     check_rounds(result, "from-node1", 5)
     check_rounds(result, "to-node1", 5)
     rows = re.findall(r"datagrams: (\d+) messages, (\d+) wrong, (\d+) lost, (\d+) duplicated", result.stdout)
