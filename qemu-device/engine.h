@@ -470,6 +470,8 @@ void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size)
  * - RAM that is mapped later is in the log. Written pages of unmapped RAM stay in it. A
  *   reset does not end the log.
  * - RDMA NICs do not write to guest RAM meanwhile: received payload is copied.
+ * - Peers may write pages faster than they are sent. For a percentage of each period the adapter
+ *   does not execute their RC requests, and UC ones of this engine. They wait, without a retry.
  */
 
 /* Begin with no page. Return: 0, -EALREADY or -ENOMEM: there is none. */
@@ -484,6 +486,15 @@ bool pvr_adapter_has_dirty_log(struct pvr_adapter *adapter);
  */
 int pvr_adapter_take_dirty_log(struct pvr_adapter *adapter, uint64_t gpa, uint64_t len,
 			       uint64_t *bitmap);
+
+#define PVR_THROTTLE_NS 100000000ull /* the period */
+#define PVR_THROTTLE_MAX 99
+
+/*
+ * Let peers wait for @percent of each period, until the log ends. Return: 0, -EINVAL (more than
+ * PVR_THROTTLE_MAX) or -ENOENT (the log is off).
+ */
+int pvr_adapter_throttle(struct pvr_adapter *adapter, unsigned int percent);
 
 /* Set the link state. A change causes event PORT_ACTIVE or PORT_ERR. Initially up. */
 void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up);

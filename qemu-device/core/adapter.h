@@ -287,6 +287,13 @@ struct pvr_qp_sweep {
  *   workers' locks.
  * - Adapters are created and destroyed while no other thread uses the engine.
  */
+/* A period has a part in which the adapter is closed for its peers. */
+struct pvr_throttle {
+	unsigned int percent; /* of the period; 0: always open */
+	bool is_closed;
+	struct pvr_timer timer; /* until the next part */
+};
+
 struct pvr_adapter {
 	struct pvr_lock lock;
 	bool queued; /* on a list of its worker */
@@ -358,6 +365,8 @@ struct pvr_adapter {
 	 */
 	bool suspended;
 	bool dma_on; /* bus_master, not suspended, and running */
+	bool serves_on; /* dma_on, and not closed */
+	struct pvr_throttle throttle; /* see pvr_adapter_throttle() */
 	enum pvr_run_state run_state;
 	uint64_t stopped_at; /* ns, unless it runs */
 	uint64_t stops; /* number of this stop; changes at its end, too */
@@ -421,18 +430,35 @@ struct pvr_adapter {
 	struct pvr_adapter_stats stats; /* only members that neither stat[] nor a table has */
 };
 
-/* After a change of bus_master, suspended or run_state. */
+/* After a change of bus_master, suspended, run_state or throttle.is_closed. */
 static inline void pvr_adapter_update_dma(struct pvr_adapter *adapter)
 {
 	adapter->dma_on = adapter->bus_master && !adapter->suspended &&
 			  adapter->run_state == PVR_RUN_RUNNING;
+	adapter->serves_on = adapter->dma_on && !adapter->throttle.is_closed;
+}
+
+static inline bool pvr_adapter_has_driver(const struct pvr_adapter *adapter)
+{
+	return adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE;
 }
 
 /* Return: whether the adapter may read and write guest memory now. */
 static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 {
-	return adapter->dma_on &&
-	       (adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE);
+	return adapter->dma_on && pvr_adapter_has_driver(adapter);
+}
+
+/* Return: whether it executes requests of connected peers now. */
+static inline bool pvr_adapter_serves(const struct pvr_adapter *adapter)
+{
+	return adapter->serves_on && pvr_adapter_has_driver(adapter);
+}
+
+/* Return: whether it makes these requests wait, while it runs. */
+static inline bool pvr_adapter_is_closed(const struct pvr_adapter *adapter)
+{
+	return adapter->throttle.is_closed && pvr_adapter_dma_ok(adapter);
 }
 
 /* Return: whether it has a state that can be saved. */
@@ -441,11 +467,13 @@ static inline bool pvr_adapter_is_stopped(const struct pvr_adapter *adapter)
 	return adapter->run_state == PVR_RUN_STOPPED || adapter->run_state == PVR_RUN_LOADED;
 }
 
-/* Return: whether requests to this adapter wait for its start. */
+/* Return: whether requests to this adapter wait for its start, or until it is open again. */
 static inline bool pvr_adapter_is_held(const struct pvr_adapter *adapter)
 {
 	bool is_moving = adapter->run_state == PVR_RUN_MOVED && !adapter->move.released;
 
+	if (pvr_adapter_is_closed(adapter))
+		return true;
 	return (is_moving || pvr_adapter_is_stopped(adapter)) &&
 	       adapter->engine->ops->now(adapter->engine->opaque) - adapter->stopped_at <
 		       adapter->engine->hold_ns;

@@ -19,6 +19,7 @@
 #include "core/ext_dma.h"
 #include "core/persist.h"
 #include "ctrl/ctrl.h"
+#include "rdma/throttle.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
 #include "ctrl/revision.h"
@@ -109,7 +110,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->ops = ops;
 	adapter->host = host;
 	adapter->bus_master = true;
-	adapter->dma_on = true;
+	pvr_adapter_update_dma(adapter);
 	TAILQ_INIT(&adapter->contexts);
 	TAILQ_INIT(&adapter->uar_poll.sweeping);
 	adapter->uar_poll.on = config->uar_mapped;
@@ -167,11 +168,13 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_peers;
 	if (pvr_ud_linger_init(adapter))
 		goto err_port;
+	if (pvr_throttle_init(adapter))
+		goto err_ud_linger;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default", adapter);
 	if (ret == -EADDRINUSE)
 		why = "another adapter of its fabric has this MAC address";
 	if (ret)
-		goto err_ud_linger;
+		goto err_throttle;
 	if (pvr_shaper_join(adapter, &config->qos))
 		goto err_fabric;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
@@ -180,6 +183,8 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 
 err_fabric:
 	pvr_fabric_leave(adapter);
+err_throttle:
+	pvr_throttle_exit(adapter);
 err_ud_linger:
 	pvr_ud_linger_exit(adapter);
 err_port:
@@ -206,6 +211,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	pvr_worker_remove(adapter);
 	pvr_shaper_leave(adapter);
 	pvr_fabric_leave(adapter);
+	pvr_throttle_exit(adapter);
 	pvr_ud_linger_exit(adapter);
 	pvr_port_state_exit(adapter);
 	pvr_peer_gone_exit(adapter);

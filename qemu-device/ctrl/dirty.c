@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "core/ext_dma.h"
+#include "rdma/throttle.h"
 #include "rdma/worker.h"
 
 int pvr_adapter_start_dirty_log(struct pvr_adapter *adapter)
@@ -24,6 +25,7 @@ void pvr_adapter_stop_dirty_log(struct pvr_adapter *adapter)
 {
 	pvr_adapter_lock(adapter);
 	pvr_ram_stop_dirty(&adapter->ram);
+	pvr_throttle_set(adapter, 0);
 	pvr_adapter_unlock(adapter);
 }
 
@@ -51,6 +53,21 @@ int pvr_adapter_take_dirty_log(struct pvr_adapter *adapter, uint64_t gpa, uint64
 		err = -ENOBUFS;
 	else
 		pvr_dirty_take(&adapter->ram, gpa, len, bitmap);
+	pvr_adapter_unlock(adapter);
+	return err;
+}
+
+int pvr_adapter_throttle(struct pvr_adapter *adapter, unsigned int percent)
+{
+	int err = 0;
+
+	if (percent > PVR_THROTTLE_MAX)
+		return -EINVAL;
+	pvr_adapter_lock(adapter);
+	if (adapter->ram.dirty_on)
+		pvr_throttle_set(adapter, percent);
+	else if (percent)
+		err = -ENOENT;
 	pvr_adapter_unlock(adapter);
 	return err;
 }

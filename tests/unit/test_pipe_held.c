@@ -243,3 +243,37 @@ TEST(hosts, test_wait_has_the_time_of_the_engine)
 	fg_settle(env->host, FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
+
+/* --------------------------------------------------------- peers of a closed adapter */
+
+static void close_b(struct t_env *env)
+{
+	struct pvr_adapter *b = env->g[1]->adapter;
+
+	assert_int_equal(pvr_adapter_start_dirty_log(b), 0);
+	assert_int_equal(pvr_adapter_throttle(b, 50), 0);
+	fg_settle(env->host, PVR_THROTTLE_NS / 2 + FG_MS);
+}
+
+TEST_CASES(hosts, test_requests_are_executed_once_while_the_adapter_closes_and_opens, moments)
+{
+	struct pvr_adapter *b = env->g[1]->adapter;
+
+	fg_wire_limit(env->wire, 3000, 1000);
+	assert_int_equal(pvr_adapter_start_dirty_log(b), 0);
+	assert_int_equal(pvr_adapter_throttle(b, PVR_THROTTLE_MAX), 0);
+	post_all(env);
+	fg_wire_steps(env->wire, row->steps);
+	fg_settle(env->host, PVR_THROTTLE_NS / 100 + FG_MS);
+	fg_settle(env->host, 30 * FG_SEC);
+	expect_all(env);
+}
+
+/* It would count its retries, so it does not wait. */
+TEST(old, test_host_without_move_does_not_wait_for_a_closed_adapter)
+{
+	close_b(env);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, FG_MS);
+	expect_written(&env->a, 1);
+}

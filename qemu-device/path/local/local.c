@@ -19,6 +19,7 @@
 #include "rdma/sched.h"
 #include "rdma/qp.h"
 #include "rdma/rq.h"
+#include "rdma/throttle.h"
 #include "gid/dest.h"
 #include "gid/fabric.h"
 
@@ -38,7 +39,7 @@ static struct pvr_qp *look_up(const struct pvr_qp *qp)
 static bool is_connected(const struct pvr_qp *qp)
 {
 	return qp->peer && qp->adapter->link_up && qp->peer_adapter->link_up &&
-	       pvr_adapter_dma_ok(qp->peer_adapter);
+	       pvr_adapter_serves(qp->peer_adapter);
 }
 
 bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
@@ -74,6 +75,10 @@ bool pvr_local_hold(struct pvr_qp *qp)
 {
 	if (!qp->peer_adapter || !pvr_adapter_is_held(qp->peer_adapter))
 		return false;
+	if (pvr_adapter_is_closed(qp->peer_adapter)) {
+		pvr_requester_wait_rnr(qp, pvr_throttle_left(qp->peer_adapter));
+		return true;
+	}
 	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 	pvr_requester_wait(qp);
 	return true;

@@ -32,6 +32,7 @@
 #include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/responder.h"
+#include "rdma/throttle.h"
 #include "gid/resolve.h"
 #include "core/demand.h"
 #include "core/ext_dma.h"
@@ -274,10 +275,14 @@ static struct pvr_qp *find_stopped(struct pvr_adapter *adapter,
 	return qp;
 }
 
-/* The same. It can execute requests. */
-static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_request *frame)
+/* The same. It can execute requests. A closed adapter executes those whose requester would not wait. */
+static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_rsp_conn *in,
+			   const struct pvr_frame_request *frame)
 {
-	return pvr_adapter_dma_ok(adapter) ? find_stopped(adapter, frame) : NULL;
+	if (pvr_adapter_serves(adapter) || (pvr_adapter_is_closed(adapter) &&
+					    (is_unreliable(frame) || !pvr_rsp_conn_has_held(in))))
+		return find_stopped(adapter, frame);
+	return NULL;
 }
 
 static void fill_atomic_write(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_request *frame)
@@ -590,6 +595,8 @@ static uint64_t held_ns(const struct pvr_adapter *adapter)
 {
 	uint64_t ns = (pvr_now(adapter->engine) - adapter->stopped_at) / 4;
 
+	if (pvr_adapter_is_closed(adapter))
+		return pvr_throttle_left(adapter);
 	if (ns < HELD_MIN_NS)
 		return HELD_MIN_NS;
 	return ns < HELD_MAX_NS ? ns : HELD_MAX_NS;
@@ -645,7 +652,7 @@ static pvr_always_inline enum pvr_handled handle_for(struct pvr_adapter *adapter
 	fragment.conn = in;
 	fragment.frame = frame;
 	fragment.payload = payload;
-	fragment.to = find(adapter, frame);
+	fragment.to = find(adapter, in, frame);
 	fill_fragment(&fragment);
 	if (!fragment.to || !pvr_host_rq_get(fragment.to, pvr_rsp_conn_host(in),
 					     fragment.inbound.request.op->kind == PVR_OP_ATOMIC))
