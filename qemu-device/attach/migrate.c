@@ -346,21 +346,34 @@ static int report_log(struct pvr_migrate *mig, struct feature *f, struct pvr_err
 					  (uint64_t *)(f->reply + sizeof(report)));
 }
 
+static int set_throttle(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err)
+{
+	uint32_t percent;
+
+	memcpy(&percent, f->data, sizeof(percent));
+	if (percent > PVR_THROTTLE_MAX) {
+		pvr_fail(err, "throttle of %u %%, expected at most %u", percent, PVR_THROTTLE_MAX);
+		return -EINVAL;
+	}
+	return pvr_adapter_throttle(mig->adapter, percent);
+}
+
 /* A method is NULL if the feature has not got it. The lengths are those of the data, at least. */
 static const struct feature_type {
+	uint32_t index;
 	int (*get)(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err);
 	int (*set)(struct pvr_migrate *mig, struct feature *f, struct pvr_error *err);
 	size_t get_len, set_len;
 } feature_types[] = {
-	[VFIO_DEVICE_FEATURE_MIGRATION] = { .get = get_migration },
-	[VFIO_DEVICE_FEATURE_MIG_DEVICE_STATE] = { .get = get_state,
-						   .set = set_state,
-						   .set_len = sizeof(struct feature_state) },
-	[VFIO_DEVICE_FEATURE_DMA_LOGGING_START] = { .set = start_log,
-						    .set_len = sizeof(struct log_start) },
-	[VFIO_DEVICE_FEATURE_DMA_LOGGING_STOP] = { .set = stop_log },
-	[VFIO_DEVICE_FEATURE_DMA_LOGGING_REPORT] = { .get = report_log,
-						     .get_len = sizeof(struct log_report) },
+	{ VFIO_DEVICE_FEATURE_MIGRATION, .get = get_migration },
+	{ VFIO_DEVICE_FEATURE_MIG_DEVICE_STATE, get_state, set_state,
+	  .set_len = sizeof(struct feature_state) },
+	{ VFIO_DEVICE_FEATURE_DMA_LOGGING_START, .set = start_log,
+	  .set_len = sizeof(struct log_start) },
+	{ VFIO_DEVICE_FEATURE_DMA_LOGGING_STOP, .set = stop_log },
+	{ VFIO_DEVICE_FEATURE_DMA_LOGGING_REPORT, .get = report_log,
+	  .get_len = sizeof(struct log_report) },
+	{ PVR_MIG_FEATURE_THROTTLE, .set = set_throttle, .set_len = sizeof(uint32_t) },
 };
 
 /* Return: NULL if the device lacks the feature, or one of the methods in @flags. */
@@ -368,14 +381,15 @@ static const struct feature_type *find_feature(uint32_t flags)
 {
 	uint32_t index = flags & FEATURE_INDEX;
 	const struct feature_type *type;
+	size_t i;
 
-	if (index >= sizeof(feature_types) / sizeof(feature_types[0]))
-		return NULL;
-	type = &feature_types[index];
-	if ((flags & FEATURE_GET && !type->get) || (flags & FEATURE_SET && !type->set) ||
-	    (!type->get && !type->set))
-		return NULL;
-	return type;
+	for (i = 0; i < sizeof(feature_types) / sizeof(feature_types[0]); i++) {
+		type = &feature_types[i];
+		if (type->index == index && !(flags & FEATURE_GET && !type->get) &&
+		    !(flags & FEATURE_SET && !type->set))
+			return type;
+	}
+	return NULL;
 }
 
 static int run_feature(struct pvr_migrate *mig, const struct feature_type *type, struct feature *f,

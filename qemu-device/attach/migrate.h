@@ -37,6 +37,13 @@ enum {
 /* Bytes of state in one message; also the limit of a bitmap. */
 #define PVR_MIG_DATA_MAX 65536
 
+/*
+ * A private feature of VFIO_USER_DEVICE_FEATURE, SET: a uint32_t, the percentage of the time for which
+ * QEMU stops the vCPUs (auto-converge). Peers of the adapter wait for as long, see
+ * pvr_adapter_throttle().
+ */
+#define PVR_MIG_FEATURE_THROTTLE 0x7676u
+
 /* Values of the protocol. */
 enum pvr_migrate_state {
 	PVR_MIGRATE_ERROR,

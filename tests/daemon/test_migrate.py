@@ -101,12 +101,13 @@ def test_stopped_device_starts_again(client, guest):
 # ----------------------------------------------------------------------- features
 
 @pytest.mark.parametrize("flags", [v.STATE | v.GET, v.STATE | v.SET, v.STATE | v.GET | v.SET, v.MIGRATION | v.GET,
-                                   v.MIGRATION, v.LOG_START | v.SET, v.LOG_STOP | v.SET, v.LOG_REPORT | v.GET])
+                                   v.MIGRATION, v.LOG_START | v.SET, v.LOG_STOP | v.SET, v.LOG_REPORT | v.GET, v.THROTTLE | v.SET])
 def test_probe(client, flags):
     assert client.feature(v.PROBE | flags) == b""
 
 
-@pytest.mark.parametrize("flags", [0, 3, 4, 5, 9, 0xFFFF, v.MIGRATION | v.SET, v.LOG_START | v.GET, v.LOG_REPORT | v.SET])
+@pytest.mark.parametrize("flags", [0, 3, 4, 5, 9, 0xFFFF, v.MIGRATION | v.SET, v.LOG_START | v.GET, v.LOG_REPORT | v.SET,
+                                   v.THROTTLE | v.GET])
 def test_probe_of_what_is_missing(client, flags):
     assert refused(client.feature, v.PROBE | flags) == errno.ENOTTY
     assert refused(client.feature, flags | v.GET) in (errno.ENOTTY, errno.EINVAL)
@@ -117,7 +118,8 @@ def test_get_and_set_exclude_each_other(client, flags):
     assert refused(client.feature, flags, bytes(8)) == errno.EINVAL
 
 
-@pytest.mark.parametrize("flags, size", [(v.STATE | v.SET, 8), (v.LOG_START | v.SET, 16), (v.LOG_REPORT | v.GET, 24)])
+@pytest.mark.parametrize("flags, size", [(v.STATE | v.SET, 8), (v.LOG_START | v.SET, 16), (v.LOG_REPORT | v.GET, 24),
+                                         (v.THROTTLE | v.SET, 4)])
 def test_short_request(client, flags, size):
     for length in range(size):
         assert refused(client.feature, flags, bytes(length), space=65536) == errno.EINVAL
@@ -223,6 +225,24 @@ def test_log_of_hostile_ranges(client, page, ranges):
 def test_log_with_fewer_ranges_than_announced(client, number):
     data = struct.pack("<QII", PAGE, number, 0) + struct.pack("<QQ", 0, PAGE)[:15]
     assert refused(client.feature, v.SET | v.LOG_START, data) == errno.EINVAL
+
+
+def throttle(client, percent):
+    client.feature(v.SET | v.THROTTLE, struct.pack("<I", percent))
+
+
+def test_throttle_needs_the_log(client):
+    assert refused(throttle, client, 20) == errno.ENOENT
+    throttle(client, 0)
+    client.start_logging()
+    throttle(client, 20)
+    throttle(client, 99)
+
+
+@pytest.mark.parametrize("percent", [100, 2**31, 2**32 - 1])
+def test_throttle_of_more_than_all_but_one_percent(client, percent):
+    client.start_logging()
+    assert refused(throttle, client, percent) == errno.EINVAL
 
 
 # --------------------------------------------------------------------------- data

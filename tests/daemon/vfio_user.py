@@ -19,7 +19,7 @@ TRIGGER, EVENTFD, NONE, BOOL = 1 << 5, 1 << 2, 1 << 0, 1 << 1
 UNMASK = 1 << 4
 
 # Features, their methods, and states of a device that is migrated.
-MIGRATION, STATE, LOG_START, LOG_STOP, LOG_REPORT = 1, 2, 6, 7, 8
+MIGRATION, STATE, LOG_START, LOG_STOP, LOG_REPORT, THROTTLE = 1, 2, 6, 7, 8, 0x7676
 GET, SET, PROBE = 1 << 16, 1 << 17, 1 << 18
 STATE_ERROR, STOP, RUNNING, STOP_COPY, RESUMING = range(5)
 CHUNK = 65536  # the most data in a message

@@ -11,6 +11,7 @@
  *   the state is saved              STOP_COPY, then MIG_DATA_READ
  *   it is loaded                    RESUMING, then MIG_DATA_WRITE, then STOP
  *   dirty pages of RAM              DMA_LOGGING_START, _REPORT, _STOP
+ *   vCPUs are throttled             THROTTLE, a feature of pvrdmad alone
  *
  * A daemon without these messages, or a VM whose state would be of no use, has
  * a migration blocker with the reason.
@@ -35,6 +36,7 @@
 #include "migration/register.h"
 #include "migration/vmstate.h"
 #include "system/address-spaces.h"
+#include "system/cpu-throttle.h"
 #include "system/memory.h"
 #include "system/runstate.h"
 
@@ -60,6 +62,7 @@ enum {
     PVRDMA_LOG_START = 6,
     PVRDMA_LOG_STOP = 7,
     PVRDMA_LOG_REPORT = 8,
+    PVRDMA_THROTTLE = 0x7676,
 };
 
 enum {
@@ -97,6 +100,11 @@ typedef struct {
 
 typedef struct {
     PvrdmaFeature feature;
+    uint32_t percent;
+} PvrdmaThrottle;
+
+typedef struct {
+    PvrdmaFeature feature;
     uint64_t page_size;
     uint32_t num_ranges, reserved;
 } PvrdmaLogStart;
@@ -125,6 +133,7 @@ typedef struct PvrdmaDevice {
     bool listens, is_registered;
     bool has_log, is_logging;
     bool may_have_written; /* since the last pass over RAM, without a log */
+    int throttle;          /* percent, as pvrdmad has it */
     PvrdmaLogReport report;
     QLIST_ENTRY(PvrdmaDevice) next;
 } PvrdmaDevice;
@@ -233,6 +242,7 @@ static bool pvrdma_log_start(MemoryListener *listener, Error **errp)
     PvrdmaLogStart msg = { .page_size = PVRDMA_PAGE };
 
     dev->may_have_written = runstate_is_running();
+    dev->throttle = 0;
     dev->is_logging =
         !dev->has_log || pvrdma_is_dead(dev) ||
         pvrdma_feature(dev, &msg.feature, PVRDMA_SET | PVRDMA_LOG_START,
@@ -334,12 +344,31 @@ static void pvrdma_log_sync(MemoryListener *listener,
     }
 }
 
+/*
+ * auto-converge: peers write to this VM for as long as its vCPUs run. A pvrdmad
+ * without this feature lets them write.
+ */
+static void pvrdma_pass_throttle_on(PvrdmaDevice *dev)
+{
+    int percent = cpu_throttle_get_percentage();
+    PvrdmaThrottle msg = { .percent = percent };
+
+    if (percent == dev->throttle || !dev->is_logging || !dev->has_log ||
+        pvrdma_is_dead(dev)) {
+        return;
+    }
+    dev->throttle = percent;
+    pvrdma_feature(dev, &msg.feature, PVRDMA_SET | PVRDMA_THROTTLE, sizeof(msg),
+                   0, NULL);
+}
+
 /* A stopped adapter does not write: one pass has all. */
 static void pvrdma_log_after_sync(MemoryListener *listener)
 {
     PvrdmaDevice *dev = container_of(listener, PvrdmaDevice, listener);
 
     dev->may_have_written = runstate_is_running();
+    pvrdma_pass_throttle_on(dev);
 }
 
 /* -------------------------------------------------------------------- state */
