@@ -58,6 +58,41 @@ def test_both_ends_move_at_once(vmlab):
     check(travel(vmlab, BOTH), 8)
 
 
+# 16 queue pairs write 128 MiB of node 1's RAM again and again; the network of the migration carries 200 MB/s, and a VM may
+# stand still for 300 ms.
+BUSY = """#!/bin/bash
+set -e
+writes="ib_write_bw -d $RDMA_DEV -x $GID_INDEX -s 8388608 -q 16 -D 1 --run_infinitely -F"
+if [ $NODE = 1 ]; then
+    $writes >/tmp/writes &
+    until ss -ltnH "sport = :18515" | grep -q .; do sleep 0.1; done
+fi
+barrier listens
+if [ $NODE = 2 ]; then
+    stdbuf -oL $writes node1 >/tmp/writes &
+    until grep -q '^ *8388608' /tmp/writes; do sleep 0.1; done
+    echo "@before $(grep '^ *8388608' /tmp/writes | tail -n 1)"
+    echo "@move $(labctl migrate-node 1 2 200)"
+    lines=$(wc -l </tmp/writes)
+    until [ $(wc -l </tmp/writes) -ge $((lines + 3)) ]; do sleep 0.1; done
+    echo "@after $(grep '^ *8388608' /tmp/writes | tail -n 1)"
+fi
+barrier moved 400
+kill $! || true
+"""
+
+
+def test_vm_moves_whose_peer_writes_faster_than_the_network(vmlab):
+    result = vmlab(BUSY, "--migratable", "--pvrdmad-log-level", "info", hosts=2, memory="768M", timeout=500).check()
+    total, = re.findall(r"@move \d+ (\d+)$", result.text(2), re.MULTILINE)
+    rates = re.findall(r"@(?:before|after) +8388608 +\d+ +[\d.]+ +([\d.]+)", result.text(2))
+    throttled = re.findall(r"peers wait for (\d+) % of the time", "".join(path.read_text() for path in result.logs.glob("pvrdmad*.log")))
+    print("ms", total, "MiB/s", rates, "throttle", throttled)
+    assert len(rates) == 2 and all(float(rate) > 200 for rate in rates), result.stdout
+    # It begins with QEMU's cpu-throttle-initial, and ends with the log.
+    assert throttled[0] == "20" and throttled[-1] == "0", throttled
+
+
 REFUSED = """#!/bin/bash
 ask() { echo "$*: $(labctl migrate-node "$@" 2>&1)"; }
 [ $NODE = 1 ] || exit 0

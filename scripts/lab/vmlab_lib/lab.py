@@ -238,9 +238,9 @@ class Lab:
         self._boot(old.number, restarted=True)
         answer("ok")
 
-    def _migrate_node(self, node, answer, number, host):
+    def _migrate_node(self, node, answer, number, host, megabytes="0"):
         """"ok DOWNTIME TOTAL", in milliseconds."""
-        moved, host = self._node(number), int(host)
+        moved, host, megabytes = self._node(number), int(host), int(megabytes)
         if not self.options.migratable:
             raise _Refused("the lab is not --migratable")
         if not 1 <= host <= self.options.hosts:
@@ -250,7 +250,7 @@ class Lab:
         if moved in self._migrations or moved.vm.host == host:
             raise _Refused(f"{moved.name} {'moves already' if moved in self._migrations else f'is on host {host}'}")
         target = moved.start_incoming(self.make_vm(moved.number, host))
-        self._migrations[moved] = Migration(moved.machine, target), answer
+        self._migrations[moved] = Migration(moved.machine, target, megabytes), answer
 
     def _look_after_migration(self, node):
         migration, answer = self._migrations[node]

@@ -9,6 +9,8 @@ from . import process, qmp
 BANDWIDTH = 16 << 30     # bytes/s: the hosts are one machine
 SECONDS = 300            # for the whole migration
 POLL = 0.02
+# Without it QEMU has completed when it has sent all, also if the target then refuses the state.
+RETURN_PATH = ["return-path"]
 
 
 class MigrationFailed(Exception):
@@ -21,8 +23,11 @@ class Migration:
     It works in a thread, and `over` becomes true: then `failure` is the reason why the VM is still at the source, or None, and
     `downtime` and `total` are QEMU's milliseconds."""
 
-    def __init__(self, source, target):
+    def __init__(self, source, target, megabytes=0):
+        """megabytes: over a network of so many MB/s, with auto-converge; 0: as fast as possible."""
         self.source, self.target = source, target
+        self.bandwidth = megabytes * 10**6 if megabytes else BANDWIDTH
+        self.capabilities = RETURN_PATH + (["auto-converge"] if megabytes else [])
         self.over, self.failure = False, None
         self.downtime = self.total = None
         self._deadline = time.monotonic() + SECONDS
@@ -38,9 +43,8 @@ class Migration:
 
     def _migrate(self):
         with qmp.connect(self.target.vm.qmp, self.target.child) as target, qmp.connect(self.source.vm.qmp, self.source.child) as source:
-            # Without it QEMU has completed when it has sent all, also if the target then refuses the state.
-            source.execute("migrate-set-capabilities", capabilities=[{"capability": "return-path", "state": True}])
-            source.execute("migrate-set-parameters", **{"max-bandwidth": BANDWIDTH})
+            source.execute("migrate-set-capabilities", capabilities=[{"capability": name, "state": True} for name in self.capabilities])
+            source.execute("migrate-set-parameters", **{"max-bandwidth": self.bandwidth})
             source.execute("migrate", uri=self.target.vm.incoming)
             try:
                 state = self._wait_for(lambda: self._ended(source), "the migration did not end")
