@@ -27,6 +27,17 @@ static bool is_token(const uint8_t token[PVR_TOKEN_BYTES])
 	return memcmp(token, none, sizeof(none)) != 0;
 }
 
+/* The time does not depend on the tokens: a host cannot find one byte by byte. */
+static bool is_same_token(const uint8_t a[PVR_TOKEN_BYTES], const uint8_t b[PVR_TOKEN_BYTES])
+{
+	volatile uint8_t differs = 0;
+	unsigned int i;
+
+	for (i = 0; i < PVR_TOKEN_BYTES; i++)
+		differs |= a[i] ^ b[i];
+	return !differs;
+}
+
 /* ----------------------------------------------------------------------- the state */
 
 /* Without random bytes there is no token, and the state can be used only once its source is gone. */
@@ -91,7 +102,7 @@ static bool is_outdated(const struct pvr_adapter *adapter)
 	const struct pvr_move *move = &adapter->move;
 
 	return is_from_here(adapter) && move->ran && is_token(move->loaded) &&
-	       !memcmp(move->loaded, move->token, sizeof(move->loaded));
+	       is_same_token(move->loaded, move->token);
 }
 
 /* Its peers have not waited for it. A clock that differs by more than their time is as bad. */
@@ -191,8 +202,7 @@ void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t
 		return;
 	pvr_adapter_lock(adapter);
 	if (adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
-	    !strcmp(adapter->move.source, from) &&
-	    !memcmp(adapter->move.loaded, token, PVR_TOKEN_BYTES))
+	    !strcmp(adapter->move.source, from) && is_same_token(adapter->move.loaded, token))
 		adapter->move.answer = answer;
 	pvr_adapter_unlock(adapter);
 }
@@ -289,7 +299,7 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (!is_token(taker->token) || memcmp(taker->token, move->token, sizeof(move->token)))
+	if (!is_token(taker->token) || !is_same_token(taker->token, move->token))
 		return PVR_TAKE_STALE;
 	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host) {
 		if (taker->bound)

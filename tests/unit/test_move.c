@@ -317,6 +317,28 @@ TEST(three, test_one_of_two_destinations_is_refused)
 	pvr_adapter_destroy(source);
 }
 
+TEST(three, test_token_that_differs_in_one_byte_is_another_one)
+{
+	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	uint8_t token[PVR_TOKEN_BYTES];
+	const struct pvr_taker taker = {
+		.fabric = "default",
+		.mac = env->g[1]->config.mac,
+		.token = token,
+		.host = fg_wire_remote_host(env->wire, 1, 2),
+		.name = "host3",
+	};
+
+	for (unsigned int i = 0; i < 8 * sizeof(token); i++) {
+		memcpy(token, env->g[1]->adapter->move.loaded, sizeof(token));
+		token[i / 8] ^= (uint8_t)(1u << i % 8);
+		assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_STALE);
+	}
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_STOPPED);
+	pvr_adapter_destroy(source);
+}
+
 /* The guest comes to host 2, and its source is dead, or the way to it is cut. */
 static int start_without_source(struct t_env *env)
 {
