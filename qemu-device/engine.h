@@ -62,6 +62,7 @@
 
 #define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
+#define PVR_TOKEN_BYTES 16 /* of a state: a secret of its source and its destination */
 
 struct pvr_engine;
 struct pvr_adapter;
@@ -714,6 +715,26 @@ enum pvr_gid_state {
 	PVR_GID_LEFT_HOST, /* @host no longer has it */
 };
 
+/*
+ * A claim to start an adapter with a state of another host. The first claim of a token wins. So a
+ * state is started once, even if its source does not respond to decide that.
+ */
+struct pvr_state_claim {
+	char fabric[PVR_NAME_MAX];
+	uint8_t mac[6];
+	uint8_t token[PVR_TOKEN_BYTES]; /* not to be published */
+	uint32_t life; /* seconds: after this the claim has no effect */
+	bool waits; /* the adapter waits for the result; else it runs, and fails if it has lost */
+};
+
+enum pvr_claim {
+	PVR_CLAIM_NONE,
+	PVR_CLAIM_ASKED, /* the result follows */
+	PVR_CLAIM_WON, /* also if this host has won before */
+	PVR_CLAIM_LOST, /* another host has won */
+	PVR_CLAIM_FAILED, /* the winner is unknown */
+};
+
 struct pvr_gid_ops {
 	/*
 	 * The location of @gid is unknown: a guest sends to it, or a host sends as it.
@@ -732,6 +753,13 @@ struct pvr_gid_ops {
 	/* Return: whether the rules let @host have @gid. Any thread. NULL: each host may. */
 	bool (*may_have)(void *opaque, struct pvr_host *host, const char *fabric,
 			 const uint8_t gid[16]);
+	/*
+	 * Claim a state. Return: ASKED, and pvr_engine_state_claimed() is called later, within
+	 * 2 s if the adapter waits; FAILED; or NONE: hosts cannot agree here, as without this
+	 * function. A second claim of an adapter replaces the first one. Any thread; the
+	 * adapter's lock is held.
+	 */
+	enum pvr_claim (*claim_state)(void *opaque, const struct pvr_state_claim *claim);
 	/* @host no longer has @gid, which pvr_engine_set_gid() had located there. */
 	void (*moved)(void *opaque, struct pvr_host *host, const char *fabric,
 		      const uint8_t gid[16]);
@@ -745,6 +773,13 @@ struct pvr_gid_ops {
  */
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host);
+
+/*
+ * Report the result of a claim: WON, LOST to the host @detail, or FAILED because of @detail. It is
+ * ignored if the adapter does not have this state any more. Any thread, without locks.
+ */
+void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_claim *claim,
+			      enum pvr_claim result, const char *detail);
 
 /*
  * Find the adapter of this engine that has @gid, and get its RoCE version and MAC.

@@ -22,6 +22,10 @@
  * - A source that does not respond is dead: the destination starts after a time, or does not start
  *   at all if the operator wants it so. If the state is older than the peers wait, they have gone
  *   on: its connections end.
+ * - Two destinations of one state can find its source silent, or one of them while the source has
+ *   given the adapter to the other. So a destination claims the state with struct pvr_state_claim.
+ *   Without the source it waits for the result. With the source it does not wait, because that
+ *   would prolong the pause; if it turns out to have lost, the adapter fails.
  */
 #ifndef PVR_MOVE_H
 #define PVR_MOVE_H
@@ -29,7 +33,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PVR_TOKEN_BYTES 16
+#include "engine.h"
+
 #define PVR_MOVE_NAME_MAX 64 /* of a host, with its NUL */
 
 struct pvr_adapter;
@@ -54,6 +59,8 @@ struct pvr_move {
 	bool bound; /* LOADED: its GIDs are bound */
 	bool refused; /* it was loaded, but lives at the source */
 	enum pvr_take answer; /* of the source */
+	enum pvr_claim claim; /* of the loaded state; a reset makes it NONE */
+	char claim_detail[PVR_MOVE_NAME_MAX]; /* LOST: the winner; FAILED: the reason */
 	uint64_t asked_at, ask_next; /* ns */
 	struct pvr_host *to; /* MOVED: the host that has it */
 	bool released; /* MOVED: its GIDs are bound there, and not here */

@@ -109,7 +109,7 @@ struct pvr_codec;
 void pvr_move_state(struct pvr_codec *codec);
 /* Ask the source of the state for the LOADED adapter. Return: 0, -EINPROGRESS or -EPERM. */
 int pvr_move_take(struct pvr_adapter *adapter);
-/* The source has refused: fail the adapter. */
+/* The source has refused, or another host has the adapter: fail it. */
 void pvr_move_refused(struct pvr_adapter *adapter);
 /* The adapter has started with a state older than those of its peers. */
 void pvr_move_end_connections(struct pvr_adapter *adapter);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Adapters that move to another host, see core/move.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -96,21 +97,34 @@ static bool is_from_here(const struct pvr_adapter *adapter)
 	return !strcmp(adapter->move.source, adapter->engine->name);
 }
 
-/* A state of this host that was read before the adapter has run on. */
-static bool is_outdated(const struct pvr_adapter *adapter)
-{
-	const struct pvr_move *move = &adapter->move;
-
-	return is_from_here(adapter) && move->ran && is_token(move->loaded) &&
-	       is_same_token(move->loaded, move->token);
-}
-
 /* Its peers have not waited for it. A clock that differs by more than their time is as bad. */
 static bool is_older_than_hold(const struct pvr_adapter *adapter)
 {
 	uint64_t saved = adapter->move.saved_at, now = wall_clock();
 
 	return saved && (now > saved ? now - saved : saved - now) > adapter->engine->hold_ns;
+}
+
+/* After twice the time of connections the state has none, even if the clocks of hosts differ. */
+static uint32_t claim_life(const struct pvr_engine *engine)
+{
+	return (uint32_t)(2 * engine->hold_ns / 1000000000u) + 60;
+}
+
+static void claim(struct pvr_adapter *adapter, bool waits)
+{
+	const struct pvr_fabrics *fabrics = adapter->engine->fabrics;
+	struct pvr_move *move = &adapter->move;
+	struct pvr_state_claim what = { .life = claim_life(adapter->engine), .waits = waits };
+	enum pvr_claim result = PVR_CLAIM_NONE;
+
+	snprintf(what.fabric, sizeof(what.fabric), "%s", adapter->fabric->name);
+	memcpy(what.mac, adapter->mac, sizeof(what.mac));
+	memcpy(what.token, move->loaded, sizeof(what.token));
+	if (fabrics->gid_ops->claim_state)
+		result = fabrics->gid_ops->claim_state(fabrics->gid_opaque, &what);
+	move->claim = result == PVR_CLAIM_NONE ? PVR_CLAIM_WON : result;
+	snprintf(move->claim_detail, sizeof(move->claim_detail), "out of memory");
 }
 
 /* The source does not respond. */
@@ -126,6 +140,10 @@ static int start_alone(struct pvr_adapter *adapter)
 	}
 	if (adapter->engine->needs_source)
 		return -EPERM;
+	if (move->claim == PVR_CLAIM_NONE)
+		claim(adapter, true);
+	if (move->claim != PVR_CLAIM_WON)
+		return move->claim == PVR_CLAIM_ASKED ? -EINPROGRESS : -EPERM;
 	if (is_older_than_hold(adapter))
 		move->answer = PVR_TAKE_STALE;
 	pvr_log_limited(adapter, PVR_LOG_WARN,
@@ -157,6 +175,8 @@ static int bind(struct pvr_adapter *adapter, uint64_t now)
 
 	if (err)
 		return err;
+	if (move->claim == PVR_CLAIM_NONE)
+		claim(adapter, false);
 	move->asked_at = now;
 	move->ask_next = now;
 	return ask(adapter, now);
@@ -166,6 +186,8 @@ static int decide(struct pvr_adapter *adapter, uint64_t now)
 {
 	const struct pvr_move *move = &adapter->move;
 
+	if (move->claim == PVR_CLAIM_LOST)
+		return -EPERM;
 	switch (move->answer) {
 	case PVR_TAKE_YES:
 		return move->bound ? ask(adapter, now) : bind(adapter, now);
@@ -179,14 +201,28 @@ static int decide(struct pvr_adapter *adapter, uint64_t now)
 	}
 }
 
+/* The state that was read here last. This host is the one that gives it away. */
+static int take_own(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+
+	if (!is_same_token(move->loaded, move->token))
+		return 0;
+	if (move->ran)
+		move->answer = PVR_TAKE_STALE;
+	return 0;
+}
+
 int pvr_move_take(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
 	uint64_t now = pvr_now(adapter->engine);
 
-	if (is_outdated(adapter))
-		move->answer = PVR_TAKE_STALE;
-	if (!is_token(move->loaded) || is_from_here(adapter) || !adapter->engine->fabrics->gid_ops)
+	if (!is_token(move->loaded))
+		return 0;
+	if (is_from_here(adapter))
+		return take_own(adapter);
+	if (!adapter->engine->fabrics->gid_ops)
 		return 0;
 	if (!move->asked_at)
 		move->asked_at = now;
@@ -204,6 +240,31 @@ void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t
 	if (adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
 	    !strcmp(adapter->move.source, from) && is_same_token(adapter->move.loaded, token))
 		adapter->move.answer = answer;
+	pvr_adapter_unlock(adapter);
+}
+
+static void claimed(struct pvr_adapter *adapter, enum pvr_claim result, const char *detail)
+{
+	struct pvr_move *move = &adapter->move;
+
+	move->claim = result;
+	snprintf(move->claim_detail, sizeof(move->claim_detail), "%s", detail);
+	if (result == PVR_CLAIM_LOST &&
+	    (adapter->run_state == PVR_RUN_RUNNING || adapter->run_state == PVR_RUN_STOPPED))
+		pvr_move_refused(adapter);
+}
+
+void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_claim *claim,
+			      enum pvr_claim result, const char *detail)
+{
+	struct pvr_adapter *adapter = pvr_move_find(engine, claim->fabric, claim->mac);
+
+	if (!adapter)
+		return;
+	pvr_adapter_lock(adapter);
+	if (adapter->move.claim == PVR_CLAIM_ASKED &&
+	    is_same_token(adapter->move.loaded, claim->token))
+		claimed(adapter, result, detail);
 	pvr_adapter_unlock(adapter);
 }
 
@@ -295,6 +356,12 @@ static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_tak
 	return PVR_TAKE_YES;
 }
 
+/* Its client has left after it had read the state. */
+static enum pvr_take give_dropped(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+{
+	return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
+}
+
 static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
 	struct pvr_move *move = &adapter->move;
@@ -306,10 +373,9 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 			release(adapter);
 		return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
 	}
-	/* Its client has left after it had read the state. */
 	if (adapter->run_state == PVR_RUN_RUNNING && !move->ran &&
 	    adapter->state == PVR_ADAPTER_IDLE)
-		return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
+		return give_dropped(adapter, taker);
 	if (adapter->run_state != PVR_RUN_STOPPED || move->ran)
 		return PVR_TAKE_NO;
 	return give_away(adapter, taker);
@@ -350,12 +416,32 @@ int pvr_move_reclaim(struct pvr_adapter *adapter)
 	return 0;
 }
 
+static void say_why(struct pvr_adapter *adapter)
+{
+	const struct pvr_move *move = &adapter->move;
+	char *why = adapter->load_why;
+	size_t size = sizeof(adapter->load_why);
+
+	if (move->claim == PVR_CLAIM_LOST)
+		snprintf(why, size, "host %s has started the adapter with this state",
+			 move->claim_detail);
+	else if (move->answer == PVR_TAKE_NO)
+		snprintf(why, size, "its VM runs at the host that its state is from");
+	else if (move->claim == PVR_CLAIM_FAILED)
+		snprintf(why, size,
+			 "the host that its state is from does not respond, and it is unknown "
+			 "whether another host has started with this state (%s)",
+			 move->claim_detail);
+	else
+		snprintf(why, size,
+			 "the host that its state is from does not respond (silent-source = "
+			 "refuse)");
+}
+
 void pvr_move_refused(struct pvr_adapter *adapter)
 {
 	leave_fabric(adapter);
 	adapter->move.refused = true;
-	pvr_adapter_do_fail(adapter, adapter->move.answer == PVR_TAKE_NO
-					     ? "its VM runs at the host that its state is from"
-					     : "the host that its state is from does not respond "
-					       "(silent-source = refuse)");
+	say_why(adapter);
+	pvr_adapter_do_fail(adapter, adapter->load_why);
 }

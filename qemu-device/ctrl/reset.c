@@ -219,6 +219,8 @@ static void halt(struct pvr_adapter *adapter)
 	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
 	adapter->stops++;
 	pvr_adapter_suspend(adapter, false);
+	/* A result that is late concerns no one. */
+	adapter->move.claim = PVR_CLAIM_NONE;
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
 	adapter->state = PVR_ADAPTER_IDLE;
 	adapter->qp_gen++;

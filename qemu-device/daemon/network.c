@@ -53,6 +53,13 @@ static bool may_have(void *opaque, struct pvr_host *peer, const char *fabric, co
 	       pvr_directory_may_have(network->directory, pvr_host_name(peer), fabric, gid);
 }
 
+static enum pvr_claim claim_state(void *opaque, const struct pvr_state_claim *claim)
+{
+	struct pvr_network *network = opaque;
+
+	return network->directory ? pvr_directory_claim(network->directory, claim) : PVR_CLAIM_NONE;
+}
+
 static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16])
 {
 	struct pvr_network *network = opaque;
@@ -75,6 +82,7 @@ static const struct pvr_gid_ops gid_ops = {
 	.resolve = resolve,
 	.announce = announce,
 	.may_have = may_have,
+	.claim_state = claim_state,
 	.moved = moved,
 };
 
@@ -133,6 +141,14 @@ static bool state(void *opaque, const char *host, const struct pvr_key *key)
 static bool is_up(void *opaque, const char *host)
 {
 	return pvr_peers_is_up(peers_of(opaque), host);
+}
+
+static void claimed(void *opaque, const struct pvr_state_claim *claim, enum pvr_claim result,
+		    const char *detail)
+{
+	struct pvr_network *network = opaque;
+
+	pvr_engine_state_claimed(network->daemon->engine, claim, result, detail);
 }
 
 static void log_directory(void *opaque, enum pvr_log_level level, const char *text)
@@ -226,6 +242,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 		.want = dial_host,
 		.state = state,
 		.is_up = is_up,
+		.claimed = claimed,
 		.log = log_directory,
 		.opaque = network,
 	};

@@ -47,6 +47,8 @@ struct pvr_directory_ops {
 	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*own_changed)(struct pvr_directory *directory);
+	/* The queue may have claims of states. NULL: hosts cannot agree on them. */
+	void (*claims_changed)(struct pvr_directory *directory);
 	/* As pvr_directory_may_have(), without the policy; rules_lock is held. */
 	bool (*may_have)(struct pvr_directory *directory, const char *host,
 			 const struct pvr_key *key);

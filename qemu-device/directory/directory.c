@@ -221,6 +221,8 @@ static void queue_ready(struct pvr_source *source, uint32_t events)
 	more |= answer_questions(directory);
 	if (directory->ops->own_changed)
 		directory->ops->own_changed(directory);
+	if (directory->ops->claims_changed)
+		directory->ops->claims_changed(directory);
 	if (more)
 		pvr_loop_again(source);
 }
@@ -322,6 +324,15 @@ void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
 {
 	if (directory->ops->host_wanted)
 		pvr_dir_queue_add_news(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
+}
+
+enum pvr_claim pvr_directory_claim(struct pvr_directory *directory,
+				   const struct pvr_state_claim *claim)
+{
+	if (!directory->ops->claims_changed)
+		return PVR_CLAIM_NONE;
+	return pvr_dir_queue_add_claim(&directory->queue, claim) ? PVR_CLAIM_ASKED
+								 : PVR_CLAIM_FAILED;
 }
 
 /* ------------------------------------------------------ calls of the daemon */

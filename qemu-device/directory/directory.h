@@ -51,6 +51,9 @@ struct pvr_directory_env {
 	 * changes.
 	 */
 	bool (*is_up)(void *opaque, const char *host);
+	/* As pvr_engine_state_claimed(). */
+	void (*claimed)(void *opaque, const struct pvr_state_claim *claim, enum pvr_claim result,
+			const char *detail);
 	void (*log)(void *opaque, enum pvr_log_level level, const char *text);
 	void *opaque;
 };
@@ -98,6 +101,9 @@ void pvr_directory_located(struct pvr_directory *directory, const char *host, co
 void pvr_directory_moved(struct pvr_directory *directory, const char *host, const char *fabric,
 			 const uint8_t gid[16]);
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host);
+/* As claim_state() of struct pvr_gid_ops. */
+enum pvr_claim pvr_directory_claim(struct pvr_directory *directory,
+				   const struct pvr_state_claim *claim);
 
 /* Return: whether the rules let the host have the GID. Any thread, also with locks held. */
 bool pvr_directory_may_have(struct pvr_directory *directory, const char *host, const char *fabric,

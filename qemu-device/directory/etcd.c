@@ -92,6 +92,7 @@ void pvr_etcd_step(struct pvr_etcd *etcd)
 {
 	pvr_etcd_lease_step(etcd);
 	pvr_etcd_publish_step(etcd);
+	pvr_etcd_claim_step(etcd);
 	pvr_etcd_lookup_step(etcd);
 	pvr_etcd_watch_step(etcd);
 	pvr_etcd_audit_step(etcd);
@@ -253,6 +254,7 @@ static bool etcd_create(struct pvr_directory *directory,
 	etcd->client.changed = client_changed;
 	etcd->client.opaque = etcd;
 	pvr_etcd_lease_init(etcd);
+	pvr_etcd_claim_init(etcd);
 	pvr_etcd_lookup_init(etcd);
 	pvr_etcd_watch_init(etcd);
 	pvr_etcd_audit_init(etcd);
@@ -270,6 +272,7 @@ static void etcd_destroy(struct pvr_directory *directory)
 
 	pvr_etcd_client_exit(&etcd->client);
 	pvr_etcd_lease_exit(etcd);
+	pvr_etcd_claim_exit(etcd);
 	pvr_etcd_lookup_exit(etcd);
 	pvr_etcd_watch_exit(etcd);
 	pvr_etcd_audit_exit(etcd);
@@ -290,6 +293,7 @@ const struct pvr_directory_ops pvr_directory_etcd = {
 	.moved = pvr_etcd_moved,
 	.host_gone = etcd_host_gone,
 	.own_changed = etcd_own_changed,
+	.claims_changed = pvr_etcd_claims_changed,
 	.leave = etcd_leave,
 	.stats = etcd_stats,
 };

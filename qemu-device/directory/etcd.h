@@ -8,9 +8,19 @@
  *	PREFIX hosts/NAME/gids/FABRIC/GID	{"type":"v2"}	the claim of host NAME
  *	PREFIX gids/FABRIC/GID/NAME		{"type":"v2"}	index: NAME may have a claim
  *	PREFIX mcast/FABRIC/GID/NAME		{"type":"v2"}	a member of a group
+ *	PREFIX moves/FABRIC/HASH		{"host":"NAME"}	NAME has started a state
  *
- * GIDs are 32 hexadecimal digits. All keys of a host are attached to its lease and
- * disappear when the lease expires.
+ * GIDs are 32 hexadecimal digits. All keys of a host but the last kind are attached to its lease
+ * and disappear when the lease expires.
+ *
+ * DOC: claims of states
+ *
+ * A host that starts an adapter with the state of another host puts a key unless it exists. The
+ * host in its value has won. HASH is the SHA-256 of the state's token, 64 hexadecimal digits: the
+ * key does not disclose the token, and no one without it can put the key before. Each key has a
+ * lease of its own, which no one renews. It must outlive the host: a second host that starts the
+ * state of a source and of a destination which both are dead would repeat what the destination has
+ * done.
  *
  * DOC: the owner of a GID
  *
@@ -32,7 +42,7 @@
  *
  * DOC: steps
  *
- * Lease, own keys, look-ups and watches each have a list of pending work and a step
+ * Lease, own keys, claims, look-ups and watches each have a list of pending work and a step
  * function that does as much of it as is possible. All steps run whenever more may have
  * become possible. Failed work returns to its list.
  */
@@ -126,6 +136,13 @@ struct pvr_etcd_audit {
 	size_t left; /* keys to be checked without a pause */
 };
 
+struct pvr_etcd_claim;
+
+struct pvr_etcd_claims {
+	TAILQ_HEAD(, pvr_etcd_claim) list; /* without a result, one per adapter */
+	struct pvr_loop_timer timer;
+};
+
 struct pvr_etcd_lookup {
 	struct pvr_item_list queue, later;
 	struct pvr_loop_timer timer; /* for LATER */
@@ -153,6 +170,7 @@ struct pvr_etcd {
 	struct pvr_etcd_lease lease;
 	struct pvr_etcd_publish publish;
 	struct pvr_etcd_audit audit;
+	struct pvr_etcd_claims claims;
 	struct pvr_etcd_lookup lookup;
 	struct pvr_etcd_watch watch;
 	uint64_t revision, raft_term, cluster_id; /* newest seen */
@@ -227,6 +245,14 @@ void pvr_etcd_audit_exit(struct pvr_etcd *etcd);
 void pvr_etcd_audit_step(struct pvr_etcd *etcd);
 /* Checks all keys in the next steps. */
 void pvr_etcd_audit_all(struct pvr_etcd *etcd);
+
+/* ------------------------------------------------------------- etcd_claim.c */
+void pvr_etcd_claim_init(struct pvr_etcd *etcd);
+/* Call it after the end of the client. */
+void pvr_etcd_claim_exit(struct pvr_etcd *etcd);
+void pvr_etcd_claim_step(struct pvr_etcd *etcd);
+/* Takes new claims from the queue. */
+void pvr_etcd_claims_changed(struct pvr_directory *directory);
 
 /* ------------------------------------------------------------ etcd_lookup.c */
 void pvr_etcd_lookup_init(struct pvr_etcd *etcd);

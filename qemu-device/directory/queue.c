@@ -23,6 +23,7 @@ int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
 	memset(queue, 0, sizeof(*queue));
 	pthread_mutex_init(&queue->lock, NULL);
 	TAILQ_INIT(&queue->news);
+	TAILQ_INIT(&queue->claims);
 	for (i = 0; i < 2 * PVR_DIR_QUEUE_LANES; i++)
 		TAILQ_INIT(&queue->lanes[i]);
 	queue->source.ready = ready;
@@ -36,11 +37,14 @@ int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
 
 void pvr_dir_queue_exit(struct pvr_dir_queue *queue)
 {
+	struct pvr_state_claim claim;
 	struct pvr_news news;
 	struct pvr_key key;
 
 	if (!queue->source.ready)
 		return;
+	while (pvr_dir_queue_claim(queue, &claim))
+		;
 	while (queue->questions.buckets && pvr_dir_queue_question(queue, &key))
 		;
 	while (pvr_dir_queue_news(queue, &news))
@@ -198,6 +202,39 @@ void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind
 	pthread_mutex_unlock(&queue->lock);
 }
 
+bool pvr_is_same_claimant(const struct pvr_state_claim *a, const struct pvr_state_claim *b)
+{
+	return !memcmp(a->mac, b->mac, sizeof(a->mac)) && !strcmp(a->fabric, b->fabric);
+}
+
+static bool add_claim_locked(struct pvr_dir_queue *queue, const struct pvr_state_claim *claim)
+{
+	struct pvr_claim_request *request;
+
+	TAILQ_FOREACH(request, &queue->claims, link)
+		if (pvr_is_same_claimant(&request->claim, claim))
+			break;
+	if (!request) {
+		request = malloc(sizeof(*request));
+		if (!request)
+			return false;
+		TAILQ_INSERT_TAIL(&queue->claims, request, link);
+	}
+	request->claim = *claim;
+	wake_locked(queue);
+	return true;
+}
+
+bool pvr_dir_queue_add_claim(struct pvr_dir_queue *queue, const struct pvr_state_claim *claim)
+{
+	bool ok;
+
+	pthread_mutex_lock(&queue->lock);
+	ok = add_claim_locked(queue, claim);
+	pthread_mutex_unlock(&queue->lock);
+	return ok;
+}
+
 void pvr_dir_queue_begin(struct pvr_dir_queue *queue)
 {
 	uint64_t count;
@@ -255,6 +292,22 @@ bool pvr_dir_queue_news(struct pvr_dir_queue *queue, struct pvr_news *news)
 	if (!first)
 		return false;
 	*news = *first;
+	free(first);
+	return true;
+}
+
+bool pvr_dir_queue_claim(struct pvr_dir_queue *queue, struct pvr_state_claim *claim)
+{
+	struct pvr_claim_request *first;
+
+	pthread_mutex_lock(&queue->lock);
+	first = TAILQ_FIRST(&queue->claims);
+	if (first)
+		TAILQ_REMOVE(&queue->claims, first, link);
+	pthread_mutex_unlock(&queue->lock);
+	if (!first)
+		return false;
+	*claim = first->claim;
 	free(first);
 	return true;
 }

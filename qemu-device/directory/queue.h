@@ -10,7 +10,8 @@
  * fabric, which are served round-robin. So a tenant that queries GIDs that do not exist
  * delays others by one query each. Frames of other hosts cause queries, too. These have
  * lanes chosen by the host, each with a rate. Messages of hosts have a bound for each
- * host. So a hostile host takes nothing from guests, or from other hosts.
+ * host. So a hostile host takes nothing from guests, or from other hosts. Claims of states are
+ * never dropped. There is one per adapter at most.
  */
 #ifndef PVR_DIRECTORY_QUEUE_H
 #define PVR_DIRECTORY_QUEUE_H
@@ -44,6 +45,11 @@ struct pvr_news {
 
 TAILQ_HEAD(pvr_news_list, pvr_news);
 
+struct pvr_claim_request {
+	struct pvr_state_claim claim;
+	TAILQ_ENTRY(pvr_claim_request) link;
+};
+
 struct pvr_question;
 TAILQ_HEAD(pvr_lane, pvr_question);
 
@@ -61,6 +67,7 @@ struct pvr_dir_queue {
 		unsigned int num_news[PVR_NEWS_KINDS];
 	} hosts[PVR_DIR_QUEUE_LANES];
 	struct pvr_news_list news;
+	TAILQ_HEAD(, pvr_claim_request) claims;
 	uint64_t dropped; /* atomic */
 };
 
@@ -73,6 +80,10 @@ void pvr_dir_queue_exit(struct pvr_dir_queue *queue);
 void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const char *host, const struct pvr_key *key);
 void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
 			    const struct pvr_key *key, uint8_t type);
+/* Return: false without memory. */
+bool pvr_dir_queue_add_claim(struct pvr_dir_queue *queue, const struct pvr_state_claim *claim);
+/* Return: whether both claims are of one adapter. */
+bool pvr_is_same_claimant(const struct pvr_state_claim *a, const struct pvr_state_claim *b);
 void pvr_dir_queue_wake(struct pvr_dir_queue *queue);
 
 /* Context of these: the directory's thread. Call before the queue is read. */
@@ -80,5 +91,6 @@ void pvr_dir_queue_begin(struct pvr_dir_queue *queue);
 /* Takes the next query. Return: false if there is none. */
 bool pvr_dir_queue_question(struct pvr_dir_queue *queue, struct pvr_key *key);
 bool pvr_dir_queue_news(struct pvr_dir_queue *queue, struct pvr_news *news);
+bool pvr_dir_queue_claim(struct pvr_dir_queue *queue, struct pvr_state_claim *claim);
 
 #endif /* PVR_DIRECTORY_QUEUE_H */

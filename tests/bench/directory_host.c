@@ -11,10 +11,11 @@
  * 	located HOST FABRIC GID TYPE		log LEVEL TEXT
  * 	up HOST, down HOST, wanted HOST, reload, leave
  * 	stats					stats JSON
+ * 	claim FABRIC MAC TOKEN LIFE 0|1		claimed MAC won|lost|failed DETAIL
  * 	many FABRIC FIRST COUNT			many JSON, when all have been found
  * 	spread FABRIC FIRST COUNT		the same, one after the other
  *
- * GIDs of `many` are fd00::NUMBER.
+ * GIDs of `many` are fd00::NUMBER. MAC and TOKEN are hexadecimal digits.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -222,6 +223,20 @@ static bool state(void *opaque, const char *name, const struct pvr_key *key)
 	return is_up(opaque, name);
 }
 
+static void claimed(void *opaque, const struct pvr_state_claim *claim, enum pvr_claim result,
+		    const char *detail)
+{
+	static const char *const names[] = {
+		[PVR_CLAIM_WON] = "won",
+		[PVR_CLAIM_LOST] = "lost",
+		[PVR_CLAIM_FAILED] = "failed",
+	};
+	const uint8_t *mac = claim->mac;
+
+	say("claimed %02x%02x%02x%02x%02x%02x %s %s", mac[0], mac[1], mac[2], mac[3], mac[4],
+	    mac[5], names[result], detail);
+}
+
 static void log_line(void *opaque, enum pvr_log_level level, const char *text)
 {
 	say("log %u %s", level, text);
@@ -288,6 +303,25 @@ static void run_gid_command(const char *command, char **args, int num)
 		pvr_directory_located(host.directory, args[0], args[1], gid, type);
 }
 
+static void from_hex(uint8_t *to, size_t size, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < size && sscanf(text + 2 * i, "%2hhx", &to[i]) == 1; i++)
+		;
+}
+
+static void run_claim(char **args)
+{
+	struct pvr_state_claim claim = { .life = (uint32_t)atol(args[3]), .waits = atoi(args[4]) };
+
+	snprintf(claim.fabric, sizeof(claim.fabric), "%s", args[0]);
+	from_hex(claim.mac, sizeof(claim.mac), args[1]);
+	from_hex(claim.token, sizeof(claim.token), args[2]);
+	if (pvr_directory_claim(host.directory, &claim) == PVR_CLAIM_NONE)
+		say("claimed %s by itself", args[1]);
+}
+
 static void reload(void)
 {
 	struct pvr_error err;
@@ -314,6 +348,8 @@ static void run_command(char *line)
 		pvr_directory_wanted(host.directory, args[0]);
 	else if (num == 1)
 		set_up(args[0], !strcmp(command, "up"));
+	else if (num == 5 && !strcmp(command, "claim"))
+		run_claim(args);
 	else if (num == 3 && (!strcmp(command, "many") || !strcmp(command, "spread")))
 		run_many(args[0], (uint32_t)atol(args[1]), (uint32_t)atol(args[2]),
 			 *command == 'm' ? WINDOW : 1);
@@ -400,6 +436,7 @@ int main(int argc, char **argv)
 		.want = want,
 		.state = state,
 		.is_up = is_up,
+		.claimed = claimed,
 		.log = log_line,
 	};
 	static struct pvr_etcd_settings etcd;

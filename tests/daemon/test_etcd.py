@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The directory in etcd: a correct etcd, one that fails, and one that sends wrong answers."""
 
+import hashlib
 import json
 import os
 import re
@@ -306,7 +307,7 @@ DOC = (Path(__file__).resolve().parents[2] / "docs" / "multi-host.md").read_text
 def run_documented(etcd, *also):
     """The commands of the chapter on rights, and those of `also` instead of host1's for other hosts."""
     commands = re.findall(r"^any\$ +(etcdctl (?:role|user|auth) .*)$", DOC, re.M)
-    assert len(commands) == 14
+    assert len(commands) == 15
     own = [command for command in commands if "host1" in command]
     others = [command.replace("host1", name) for name in also for command in own]
     for command in [*commands[:-3], *others, *commands[-3:]]:
@@ -331,7 +332,7 @@ def test_documented_rights(tmp_path, etcd, start):
         two.resolve("default", gid, "remote 2 host1")
     since, number = two.mark(), number_of(G1)
     for key in ("hosts/host1/address", f"hosts/host1/gids/default/{number}", f"hosts/host1x/gids/default/{number}",
-                f"gids/red/{number}/host3", f"mcast/red/{number_of(GROUP)}/host3"):
+                f"gids/red/{number}/host3", f"mcast/red/{number_of(GROUP)}/host3", "moves/red/11"):
         assert not etcdctl(etcd, "host3", "put", f"pvrdma/{key}", V2), key
         assert not etcdctl(etcd, "host3", "del", f"pvrdma/{key}"), key
     # All that it can do to this GID.
@@ -340,9 +341,145 @@ def test_documented_rights(tmp_path, etcd, start):
         assert etcdctl(etcd, "host3", "put", f"pvrdma/{key}", V2), key
     two.wait(f"log 1 directory: host host3 claims {G1} in fabric default: refused, the claim of host host1 is older")
     assert not [line for line in two.lines[since:] if line.startswith("set") and "host3" in line]
+    claim_state(one, fabric="default")
+    claims(one, "won")
+    claim_state(two, fabric="default")
+    claims(two, "lost host1")
     # A fabric for which the host has no role: refused and logged there.
+    claim_state(two, number=2)
+    claims(two, "failed etcd refuses the claim", number=2)
     one.announce("red", G2)
     one.wait("log 1 directory: etcd refuses this host's keys: etcdserver: permission denied")
+
+
+# ------------------------------------------------------------------- claims of states
+
+TOKEN, TOKEN2 = "11" * 16, "22" * 16
+MOVE = f"pvrdma/moves/red/{hashlib.sha256(bytes.fromhex(TOKEN)).hexdigest()}"
+LIFE = 600
+
+
+def claim_state(host, number=1, token=TOKEN, waits=True, fabric="red", life=LIFE):
+    """The answer is a line `claimed 02000000000N ...`."""
+    host.tell("claim", fabric, f"{number:012x}", token, life, int(waits))
+
+
+def claims(host, answer, since=0, number=1):
+    return host.wait(f"claimed {number:012x} {answer}", since)
+
+
+def test_first_claim_of_a_state_wins(etcd, pair):
+    a, b = pair
+    claim_state(a)
+    claims(a, "won")
+    assert etcd.keys()[MOVE] == '{"host":"a"}'
+    assert TOKEN not in str(etcd.keys())
+    claim_state(b)
+    claims(b, "lost a")
+    since = a.mark()
+    claim_state(a)
+    claims(a, "won", since)
+    claim_state(b, token=TOKEN2)
+    claims(b, "won")
+    assert etcd.keys()[MOVE] == '{"host":"a"}'
+
+
+def test_two_claims_at_once_have_one_winner(pair):
+    for number in range(1, 21):
+        for host in pair:
+            claim_state(host, number, f"{number:032x}", waits=number % 2)
+        answers = sorted(claims(host, "", number=number).split()[2] for host in pair)
+        assert answers == ["lost", "won"], number
+
+
+def test_claim_outlives_its_host_for_a_time(etcd, pair):
+    a, b = pair
+    claim_state(a, life=LEASE + 2)
+    claims(a, "won")
+    a.end(signal.SIGKILL)
+    wait_until(lambda: KEY1 not in etcd.keys(), "the lease of a has ended")
+    claim_state(b)
+    claims(b, "lost a")
+    wait_until(lambda: MOVE not in etcd.keys(), "the claim has ended")
+    since = b.mark()
+    claim_state(b)
+    claims(b, "won", since)
+
+
+def test_claim_without_an_etcd(etcd, pair):
+    """An adapter that waits is refused in time. One that runs claims its state when etcd is back."""
+    a, b = pair
+    etcd.child.send_signal(signal.SIGSTOP)
+    begin = time.monotonic()
+    claim_state(a, waits=False)
+    claim_state(b, token=TOKEN2)
+    claims(b, "failed etcd does not respond")
+    assert time.monotonic() - begin > 1.5
+    etcd.kill()
+    etcd.start()
+    claims(a, "won")
+    assert etcd.keys()[MOVE] == '{"host":"a"}'
+
+
+def test_claim_whose_answer_is_lost(etcd, start):
+    """etcd has the key, and the host does not know it: it asks again, and has won."""
+    proxy, lost = FaultyProxy(etcd), []
+
+    def lose_one(handler):
+        if handler.path != "/v3/kv/txn" or lost:
+            return FaultyProxy.FORWARD
+        body = FaultyProxy.body(handler)
+        if encode(MOVE).encode() not in body:
+            etcd.call(handler.path, json.loads(body))
+            return FaultyProxy.reply(handler, 200, b"{}")
+        lost.append(etcd.call(handler.path, json.loads(body)))
+        return None
+
+    try:
+        a = start("a", proxy.url)
+        a.wait("log 2 directory: announced as a")
+        proxy.mode = lose_one
+        claim_state(a, waits=False)
+        claims(a, "won")
+        assert lost and lost[0]["succeeded"]
+    finally:
+        proxy.close()
+
+
+@pytest.mark.parametrize("value, winner", [('{"host":"c"}', "c"), ('{"host":""}', "?"), ('{"host":"a b"}', "?"),
+                                           ('{"host":7}', "?"), ("[]", "?"), ("", "?"),
+                                           ('{"host":"' + "x" * 64 + '"}', "?")])
+def test_claim_of_a_stranger(etcd, pair, value, winner):
+    etcd.put(MOVE, value)
+    claim_state(pair[0])
+    claims(pair[0], f"lost {winner}")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_claim_that_etcd_refuses(etcd, start, waits):
+    proxy = FaultyProxy(etcd)
+    try:
+        a = start("a", proxy.url)
+        a.wait("log 2 directory: announced as a")
+        refusal = json.dumps({"error": "etcdserver: permission denied", "code": 7}).encode()
+        proxy.mode = lambda handler: FaultyProxy.reply(handler, 403, refusal)
+        claim_state(a, waits=waits)
+        claims(a, "failed etcd refuses the claim")
+        a.wait("log 1 directory: etcd refuses the claim of an adapter's state: etcdserver: permission denied")
+    finally:
+        proxy.close()
+
+
+def test_newer_claim_of_an_adapter_replaces_the_last_one(etcd, pair):
+    a, _ = pair
+    etcd.child.send_signal(signal.SIGSTOP)
+    claim_state(a, waits=False)
+    a.watch(0.2)
+    claim_state(a, token=TOKEN2, waits=False)
+    a.watch(0.2)
+    etcd.child.send_signal(signal.SIGCONT)
+    claims(a, "won")
+    assert len([line for line in a.watch(1) + a.lines if line.startswith("claimed ")]) == 1
 
 
 # ------------------------------------------------- answers of hosts against those of etcd

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import itertools
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -497,6 +498,87 @@ def test_operator_reclaims_the_adapter(hosts):
         assert run_state(one) == "stopped"
         source.call(v.RESET)
         assert run_state(one) == "running"
+
+
+# ------------------------------------------------- two destinations of one state
+
+@pytest.fixture
+def three(start, etcd):
+    """h1, h2 and h3 with one etcd, each with the adapter of the VM. No one else is at its addresses."""
+    hosts = [start(number, args=("--etcd", etcd.url, "--insecure")) for number in (1, 2, 3)]
+    for daemon in hosts:
+        daemon.add_adapter("vm", 1)
+    return hosts
+
+
+@contextlib.contextmanager
+def loaded(three, targets=(1, 2)):
+    """A state of h1, loaded at other hosts: the client there, and the guest at the first and at the second one."""
+    with contextlib.ExitStack() as stack:
+        source, *others = (stack.enter_context(attach(three[number].folder / "vm")) for number in (0, *targets))
+        guest = Guest(source)
+        guest.start()
+        state = source.save()
+        guests = []
+        for client in others:
+            guests.append(adopt(guest, client))
+            client.load(state)
+        yield source, others, guests
+
+
+def claims_in(etcd):
+    return [value for key, value in etcd.keys().items() if key.startswith("pvrdma/moves/default/")]
+
+
+def test_one_of_two_destinations_of_a_dead_source_starts(three, etcd):
+    one, two, other = three
+    with loaded(three) as (_, clients, guests):
+        one.kill()
+        clients[0].set_state(v.RUNNING)
+        assert guests[0].query_port()[0] == 0
+        assert refused(clients[1].set_state, v.RUNNING) == errno.EPERM
+        other.wait_for_log("failed until reset: host h2 has started the adapter with this state")
+        assert guests[0].query_port()[0] == 0
+        assert claims_in(etcd) == ['{"host":"h2"}']
+        two.wait_for_log("host h1 does not respond: the adapter starts without it")
+
+
+def test_both_destinations_of_a_dead_source_start_at_once(three, etcd):
+    with loaded(three) as (_, clients, guests):
+        three[0].kill()
+        results = []
+        with ThreadPoolExecutor(2) as pool:
+            for attempt in [pool.submit(client.set_state, v.RUNNING) for client in clients]:
+                results.append(attempt.exception())
+        assert [result is None for result in results].count(True) == 1, results
+        winner = results.index(None)
+        assert guests[winner].query_port()[0] == 0
+        assert claims_in(etcd) == [f'{{"host":"h{winner + 2}"}}']
+
+
+def test_destination_of_a_dead_source_tries_again(three, etcd):
+    one, two, _ = three
+    with attach(one.folder / "vm") as source:
+        guest = Guest(source)
+        guest.start()
+        state = source.save()
+        one.kill()
+        for _ in range(2):
+            with attach(two.folder / "vm") as target:
+                moved = adopt(guest, target)
+                target.load(state)
+                target.set_state(v.RUNNING)
+                assert moved.query_port()[0] == 0
+    assert claims_in(etcd) == ['{"host":"h2"}']
+
+
+def test_destination_of_a_dead_source_without_an_etcd(three, etcd):
+    """No host knows whether another one has started."""
+    with loaded(three, targets=(1,)) as (_, clients, _guests):
+        three[0].kill()
+        etcd.kill()
+        assert refused(clients[0].set_state, v.RUNNING) == errno.EPERM
+        three[1].wait_for_log("it is unknown whether another host has started with this state (etcd does not respond)")
 
 
 # ---------------------------------------------------------------------------- log

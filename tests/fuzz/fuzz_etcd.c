@@ -16,6 +16,8 @@
  *	D	all bytes for that stream are sent
  *	T	the argument's number of seconds pass
  *	u d	the connection to a host goes up or down
+ *	c	the adapter of the argument claims a state; upper case: and waits. The text begins with a
+ *		byte of its token
  *	l m w	a host reports that it has a GID or has lost it, or it is needed
  *
  * In texts, {{...}} becomes the base64 of what it encloses, @I the ID of the newest watch.
@@ -292,6 +294,16 @@ static bool is_up(void *opaque, const char *host)
 	return host[0] == 'a';
 }
 
+static void claimed(void *opaque, const struct pvr_state_claim *claim, enum pvr_claim result,
+		    const char *detail)
+{
+	(void)opaque;
+	if (strcmp(claim->fabric, fabric) || result < PVR_CLAIM_WON)
+		die("a claim without a result");
+	if (result == PVR_CLAIM_LOST && strcmp(detail, "?"))
+		check_host(detail);
+}
+
 static void log_line(void *opaque, enum pvr_log_level level, const char *text)
 {
 	(void)opaque;
@@ -321,6 +333,7 @@ static struct pvr_directory *make_directory(struct pvr_loop *loop, const char *o
 		.want = want,
 		.state = ask,
 		.is_up = is_up,
+		.claimed = claimed,
 		.log = log_line,
 	};
 	struct pvr_directory *directory;
@@ -435,6 +448,19 @@ static void end_stream(char arg, const char *text)
 	ops->ended(opaque, status_of(arg), text);
 }
 
+static void claim_state(struct pvr_directory *directory, char arg, char token)
+{
+	struct pvr_state_claim claim = {
+		.mac = { 2, [5] = arg & 3 },
+		.token = { (uint8_t)token },
+		.life = 60 * (arg & 7),
+		.waits = arg >= 'A' && arg <= 'Z',
+	};
+
+	strcpy(claim.fabric, fabric);
+	pvr_directory_claim(directory, &claim);
+}
+
 static void step(struct pvr_directory *directory, char op, char arg, const char *text, size_t len)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
@@ -470,6 +496,9 @@ static void step(struct pvr_directory *directory, char op, char arg, const char 
 	case 'u':
 	case 'd':
 		pvr_directory_changed(directory, host_of(arg), op == 'u');
+		break;
+	case 'c':
+		claim_state(directory, arg, text[0]);
 		break;
 	case 'l':
 		pvr_directory_located(directory, host_of(arg), fabric, gid, text[0] & 3);

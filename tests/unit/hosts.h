@@ -4,6 +4,7 @@
 #define UNIT_HOSTS_H
 
 #include "ends.h"
+#include "fg_migrate.h"
 
 #define GRH 40u
 
@@ -37,5 +38,13 @@ void hosts_hide_b(struct t_env *env);
 void hosts_hold(struct t_env *env);
 /* They do again, and all that is due within a second has happened. */
 void hosts_release(struct t_env *env);
+
+/* Plugs the guest in at @host, with this state. Return: the adapter at its source. */
+struct pvr_adapter *hosts_load_at(struct t_env *env, struct fg_guest *guest, unsigned int host,
+				  const struct fg_state *state);
+/* The same with its present state. The adapter at its source is stopped. */
+struct pvr_adapter *hosts_send_state(struct t_env *env, struct fg_guest *guest, unsigned int host);
+/* Return: as pvr_adapter_start(), when it has an answer, or after 3 s. *ms: until then. */
+int hosts_start_in(struct t_env *env, struct fg_guest *guest, unsigned int *ms);
 
 #endif /* UNIT_HOSTS_H */

@@ -211,6 +211,43 @@ TEST_QUEUE(test_queue_news_are_bounded)
 	assert_true(pvr_dir_queue_news(&env->queue, &news));
 }
 
+static struct pvr_state_claim claim_of(const char *fabric, uint8_t mac, uint8_t token)
+{
+	struct pvr_state_claim claim = { .mac = { 2, [5] = mac }, .token = { token } };
+
+	snprintf(claim.fabric, sizeof(claim.fabric), "%s", fabric);
+	return claim;
+}
+
+static void expect_claim(struct queue_env *env, const char *fabric, uint8_t mac, uint8_t token)
+{
+	struct pvr_state_claim claim;
+
+	assert_true(pvr_dir_queue_claim(&env->queue, &claim));
+	assert_string_equal(claim.fabric, fabric);
+	assert_int_equal(claim.mac[5], mac);
+	assert_int_equal(claim.token[0], token);
+}
+
+/* An adapter has one state. */
+TEST_QUEUE(test_queue_keeps_the_last_claim_of_an_adapter)
+{
+	const struct pvr_state_claim claims[] = {
+		claim_of(RED, 1, 1), claim_of(RED, 2, 2), claim_of("blue", 1, 3),
+		claim_of(RED, 1, 4), claim_of(RED, 1, 5),
+	};
+	struct pvr_state_claim claim;
+
+	for (unsigned int i = 0; i < COUNT(claims); i++)
+		assert_true(pvr_dir_queue_add_claim(&env->queue, &claims[i]));
+	expect_claim(env, RED, 1, 5);
+	expect_claim(env, RED, 2, 2);
+	expect_claim(env, "blue", 1, 3);
+	assert_false(pvr_dir_queue_claim(&env->queue, &claim));
+	/* What is left is freed with the queue. */
+	assert_true(pvr_dir_queue_add_claim(&env->queue, &claims[0]));
+}
+
 /* Look-ups that frames of a host cause have a rate of their own, and wait for no guest's. */
 TEST_QUEUE(test_queue_lookups_of_a_host_have_a_quota)
 {
@@ -565,6 +602,14 @@ TEST_WITH(struct fake_net *net, setup_none, stop, test_policy_of_static_hosts)
 }
 
 /* Replies without a query, from unknown hosts. */
+/* Nothing stores a claim that all hosts see. */
+TEST_NET(hurry, test_static_hosts_cannot_agree_on_a_state)
+{
+	const struct pvr_state_claim claim = claim_of(RED, 1, 1);
+
+	assert_int_equal(pvr_directory_claim(net->directory, &claim), PVR_CLAIM_NONE);
+}
+
 TEST_NET(hurry, test_answers_out_of_nowhere)
 {
 	fake_located(net, "a", RED, G1);

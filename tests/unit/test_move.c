@@ -25,39 +25,10 @@ T_SETUP_HOSTS(three, 3, .chunk = 4096)
 	memset(env->b.buf.va, 0, PAGES * PVR_PAGE_SIZE);
 }
 
-/* Loads the state of the guest at @host. Return: the adapter at its source, which is stopped. */
-static struct pvr_adapter *send_state(struct t_env *env, struct fg_guest *guest, unsigned int host)
-{
-	struct pvr_adapter *source = guest->adapter;
-	struct fg_state state;
-
-	fg_stop(guest);
-	assert_int_equal(fg_state_save(guest, &state), 0);
-	LIST_REMOVE(guest, of_host);
-	guest->host = fg_wire_host(env->wire, host);
-	LIST_INSERT_HEAD(&guest->host->guests, guest, of_host);
-	assert_true(fg_guest_plug(guest));
-	assert_int_equal(fg_state_load(guest, &state), 0);
-	fg_state_free(&state);
-	return source;
-}
-
-/* Return: as pvr_adapter_start(), when it has an answer. *ms: until then. */
-static int start_in(struct t_env *env, struct fg_guest *guest, unsigned int *ms)
-{
-	int err = pvr_adapter_start(guest->adapter);
-
-	for (*ms = 0; err == -EINPROGRESS && *ms < 3000; ++*ms) {
-		fg_wire_advance(env->wire, FG_MS);
-		err = pvr_adapter_start(guest->adapter);
-	}
-	return err;
-}
-
 static int start(struct t_env *env, struct fg_guest *guest)
 {
 	unsigned int ms;
-	int err = start_in(env, guest, &ms);
+	int err = hosts_start_in(env, guest, &ms);
 
 	assert_in_range(ms, 0, 100);
 	return err;
@@ -118,7 +89,7 @@ TEST_CASES(three, test_peers_follow_an_adapter_to_another_host, moments)
 	fg_wire_limit(env->wire, 3000, 1000);
 	post_all(env);
 	fg_wire_steps(env->wire, row->steps);
-	source = send_state(env, env->g[1], 2);
+	source = hosts_send_state(env, env->g[1], 2);
 	fg_settle(env->host, 3 * FG_SEC);
 	assert_int_equal(start(env, env->g[1]), 0);
 	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_MOVED);
@@ -137,8 +108,8 @@ TEST_CASES(three, test_both_ends_move_at_once, moments)
 	fg_wire_limit(env->wire, 3000, 1000);
 	post_all(env);
 	fg_wire_steps(env->wire, row->steps);
-	source[1] = send_state(env, env->g[1], 2);
-	source[0] = send_state(env, env->g[0], row->steps % 2 ? 1 : 2);
+	source[1] = hosts_send_state(env, env->g[1], 2);
+	source[0] = hosts_send_state(env, env->g[0], row->steps % 2 ? 1 : 2);
 	assert_int_equal(start(env, env->g[1]), 0);
 	assert_int_equal(start(env, env->g[0]), 0);
 	fg_settle(env->host, 5 * FG_SEC);
@@ -157,7 +128,7 @@ TEST(three, test_adapter_that_moves_to_and_fro)
 		memset(env->b.buf.va, 0, PAGES * PVR_PAGE_SIZE);
 		post_all(env);
 		fg_wire_steps(env->wire, 3 * i);
-		source = send_state(env, env->g[1], 2 - i % 2);
+		source = hosts_send_state(env, env->g[1], 2 - i % 2);
 		assert_int_equal(start(env, env->g[1]), 0);
 		pvr_adapter_destroy(source);
 		fg_settle(env->host, 5 * FG_SEC);
@@ -167,7 +138,7 @@ TEST(three, test_adapter_that_moves_to_and_fro)
 
 TEST(three, test_source_does_not_start_what_it_has_given)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(start(env, env->g[1]), 0);
 	assert_int_equal(pvr_adapter_start(source), -EPERM);
@@ -178,7 +149,7 @@ TEST(three, test_source_does_not_start_what_it_has_given)
 
 TEST(three, test_reset_of_what_has_moved_is_not_told_to_its_peers)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(start(env, env->g[1]), 0);
 	pvr_adapter_reset(source);
@@ -190,7 +161,7 @@ TEST(three, test_reset_of_what_has_moved_is_not_told_to_its_peers)
 /* The migration was cancelled. */
 TEST(three, test_source_that_runs_again_refuses)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(pvr_adapter_start(source), 0);
 	assert_int_equal(start(env, env->g[1]), -EPERM);
@@ -206,10 +177,10 @@ TEST(three, test_local_peer_does_not_hear_of_the_end_of_the_source)
 {
 	struct pvr_adapter *source[2];
 
-	source[0] = send_state(env, env->g[0], 1);
+	source[0] = hosts_send_state(env, env->g[0], 1);
 	assert_int_equal(start(env, env->g[0]), 0);
 	expect_connected(env);
-	source[1] = send_state(env, env->g[1], 2);
+	source[1] = hosts_send_state(env, env->g[1], 2);
 	assert_int_equal(start(env, env->g[1]), 0);
 	assert_int_equal(pvr_adapter_drop(source[1]), 0);
 	fg_settle(env->host, FG_SEC);
@@ -223,12 +194,12 @@ TEST(three, test_local_peer_does_not_hear_of_the_end_of_the_source)
 /* Both hosts have had the adapter, so its peers take their word for the end of it. */
 static struct pvr_adapter *move_and_load_back(struct t_env *env)
 {
-	struct pvr_adapter *first = send_state(env, env->g[1], 2);
+	struct pvr_adapter *first = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(start(env, env->g[1]), 0);
 	expect_connected(env);
 	pvr_adapter_destroy(first);
-	return send_state(env, env->g[1], 1);
+	return hosts_send_state(env, env->g[1], 1);
 }
 
 static void expect_written_at_source(struct t_env *env)
@@ -264,7 +235,7 @@ TEST(three, test_peers_do_not_hear_of_the_end_of_a_refused_destination)
 /* A snapshot that is not the last one. */
 TEST(three, test_wrong_token_ends_the_connections)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	env->g[1]->adapter->move.loaded[3] ^= 1;
 	assert_int_equal(start(env, env->g[1]), 0);
@@ -283,7 +254,7 @@ TEST(three, test_host_that_may_not_have_the_gids_is_refused)
 	struct pvr_fabrics *fabrics = fg_wire_host(env->wire, 1)->engine->fabrics;
 	const struct pvr_gid_ops *before = fabrics->gid_ops;
 	struct pvr_gid_ops ops = *before;
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	ops.may_have = never;
 	fabrics->gid_ops = &ops;
@@ -296,7 +267,7 @@ TEST(three, test_host_that_may_not_have_the_gids_is_refused)
 
 TEST(three, test_one_of_two_destinations_is_refused)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
 	struct pvr_taker taker = {
 		.fabric = "default",
@@ -319,7 +290,7 @@ TEST(three, test_one_of_two_destinations_is_refused)
 
 TEST(three, test_token_that_differs_in_one_byte_is_another_one)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
 	uint8_t token[PVR_TOKEN_BYTES];
 	const struct pvr_taker taker = {
@@ -346,7 +317,7 @@ static int start_without_source(struct t_env *env)
 	int err;
 
 	fg_wire_hold(env->wire, 2, 1, true);
-	err = start_in(env, env->g[1], &ms);
+	err = hosts_start_in(env, env->g[1], &ms);
 	fg_wire_hold(env->wire, 2, 1, false);
 	assert_in_range(ms, 990, 1010);
 	return err;
@@ -354,7 +325,7 @@ static int start_without_source(struct t_env *env)
 
 TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(start_without_source(env), 0);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -364,7 +335,7 @@ TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
 /* The peers have gone on. The clocks of the hosts may differ, but not by that much. */
 static void expect_end_of_old_state(struct t_env *env, uint64_t age_ns)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_true(env->g[1]->adapter->move.saved_at);
 	env->g[1]->adapter->move.saved_at -= age_ns;
@@ -385,7 +356,7 @@ TEST(three, test_state_of_a_silent_source_from_the_future_has_no_connections)
 
 TEST(three, test_state_without_time_of_a_silent_source_keeps_its_connections)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	env->g[1]->adapter->move.saved_at = 0;
 	assert_int_equal(start_without_source(env), 0);
@@ -395,7 +366,7 @@ TEST(three, test_state_without_time_of_a_silent_source_keeps_its_connections)
 
 TEST(three, test_silent_source_can_be_a_reason_to_refuse)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	pvr_engine_set_needs_source(fg_wire_host(env->wire, 2)->engine, true);
 	assert_int_equal(start_without_source(env), -EPERM);
@@ -404,11 +375,11 @@ TEST(three, test_silent_source_can_be_a_reason_to_refuse)
 
 TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 	unsigned int ms;
 
 	strcpy(env->g[1]->adapter->move.source, "absent");
-	assert_int_equal(start_in(env, env->g[1], &ms), 0);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
 	assert_in_range(ms, 990, 1010);
 	pvr_adapter_destroy(source);
 }
@@ -416,7 +387,7 @@ TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
 /* Its client has ended before the destination asked. */
 TEST(three, test_source_that_was_dropped_gives_the_adapter)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(pvr_adapter_drop(source), 0);
 	fg_run(env->host);
@@ -428,7 +399,7 @@ TEST(three, test_source_that_was_dropped_gives_the_adapter)
 
 TEST(three, test_operator_reclaims_an_adapter_of_a_dead_host)
 {
-	struct pvr_adapter *source = send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 
 	assert_int_equal(pvr_adapter_reclaim(source), -EINVAL);
 	assert_int_equal(start(env, env->g[1]), 0);
@@ -459,7 +430,7 @@ TEST(three, test_destination_does_not_look_for_the_guest_at_the_source_any_more)
 	struct pvr_adapter *source;
 
 	expect_connected(env);
-	source = send_state(env, env->g[1], 0);
+	source = hosts_send_state(env, env->g[1], 0);
 	fg_wire_directory(env->wire, false); /* a real one does not tell departures */
 	assert_int_equal(start(env, env->g[1]), 0);
 	fg_settle(env->host, 10 * FG_MS);
