@@ -409,8 +409,9 @@ int pvr_adapter_stop(struct pvr_adapter *adapter);
 int pvr_adapter_start(struct pvr_adapter *adapter);
 
 /*
- * An operator knows that the host which has the adapter is dead: it is STOPPED again. Return: 0,
- * -EINVAL (it is not MOVED), or why its GIDs cannot be bound.
+ * An operator knows that the host which has the adapter is dead: it is STOPPED again if it is MOVED,
+ * and its state can be loaded again. Return: 0, -EINVAL (no host has it), or why its GIDs cannot be
+ * bound.
  */
 int pvr_adapter_reclaim(struct pvr_adapter *adapter);
 

@@ -62,7 +62,8 @@ struct pvr_move {
 	enum pvr_claim claim; /* of the loaded state; a reset makes it NONE */
 	char claim_detail[PVR_MOVE_NAME_MAX]; /* LOST: the winner; FAILED: the reason */
 	uint64_t asked_at, ask_next; /* ns */
-	struct pvr_host *to; /* MOVED: the host that has it */
+	struct pvr_host *to; /* the host that the state was given to; NULL: none */
+	char to_name[PVR_MOVE_NAME_MAX];
 	bool released; /* MOVED: its GIDs are bound there, and not here */
 };
 

@@ -47,6 +47,7 @@ void pvr_move_new_token(struct pvr_adapter *adapter)
 	struct pvr_move *move = &adapter->move;
 
 	move->ran = false;
+	move->to = NULL;
 	if (!adapter->engine->name[0] ||
 	    getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
 		memset(move->token, 0, sizeof(move->token));
@@ -208,6 +209,11 @@ static int take_own(struct pvr_adapter *adapter)
 
 	if (!is_same_token(move->loaded, move->token))
 		return 0;
+	if (move->to) {
+		move->claim = PVR_CLAIM_LOST;
+		strcpy(move->claim_detail, move->to_name);
+		return -EPERM;
+	}
 	if (move->ran)
 		move->answer = PVR_TAKE_STALE;
 	return 0;
@@ -340,6 +346,12 @@ static void release(struct pvr_adapter *adapter)
 	adapter->move.released = true;
 }
 
+static void note_taker(struct pvr_move *move, const struct pvr_taker *taker)
+{
+	move->to = taker->host;
+	snprintf(move->to_name, sizeof(move->to_name), "%s", taker->name);
+}
+
 static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
 	if (!may_have(adapter, taker->host)) {
@@ -348,7 +360,7 @@ static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_tak
 				taker->name);
 		return PVR_TAKE_NO;
 	}
-	adapter->move.to = taker->host;
+	note_taker(&adapter->move, taker);
 	adapter->move.released = false;
 	adapter->stops++;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_MOVED);
@@ -359,6 +371,11 @@ static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_tak
 /* Its client has left after it had read the state. */
 static enum pvr_take give_dropped(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
+	struct pvr_move *move = &adapter->move;
+
+	if (move->to && move->to != taker->host)
+		return PVR_TAKE_NO;
+	note_taker(move, taker);
 	return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
 }
 
@@ -400,8 +417,13 @@ int pvr_move_reclaim(struct pvr_adapter *adapter)
 {
 	int err;
 
-	if (adapter->run_state != PVR_RUN_MOVED)
+	if (!adapter->move.to)
 		return -EINVAL;
+	if (adapter->run_state != PVR_RUN_MOVED) {
+		/* Its client has left, but may load the state again. */
+		adapter->move.to = NULL;
+		return 0;
+	}
 	adapter->move.bound = !adapter->move.released;
 	err = pvr_load_bind(adapter);
 	if (err) {

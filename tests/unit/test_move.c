@@ -288,6 +288,28 @@ TEST(three, test_one_of_two_destinations_is_refused)
 	pvr_adapter_destroy(source);
 }
 
+/* Its client has left, so its run state does not tell that it was given. */
+TEST(three, test_second_destination_of_a_dropped_source_is_refused)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct pvr_taker taker = {
+		.fabric = "default",
+		.mac = env->g[1]->config.mac,
+		.token = env->g[1]->adapter->move.loaded,
+		.host = fg_wire_remote_host(env->wire, 1, 0),
+		.name = "host1",
+	};
+
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(env->host);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_NO);
+	taker.bound = true;
+	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_NO);
+	pvr_adapter_destroy(source);
+}
+
 TEST(three, test_token_that_differs_in_one_byte_is_another_one)
 {
 	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
@@ -482,4 +504,56 @@ TEST(three, test_last_state_of_the_same_host_keeps_the_connections)
 	assert_int_equal(start(env, env->g[1]), 0);
 	fg_settle(env->host, FG_SEC);
 	expect_connected(env);
+}
+
+/* The guest and its adapter at the source, which is dropped; another host has its state. */
+static struct pvr_adapter *drop_and_give(struct t_env *env, struct fg_state *state)
+{
+	struct pvr_adapter *source;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], state), 0);
+	source = hosts_load_at(env, env->g[1], 2, state);
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(env->host);
+	assert_int_equal(start(env, env->g[1]), 0);
+	return source;
+}
+
+static int load_and_start(struct t_env *env, struct pvr_adapter *adapter,
+			  const struct fg_state *state)
+{
+	struct fg_guest at_source = *env->g[1];
+
+	at_source.adapter = adapter;
+	at_source.host = fg_wire_host(env->wire, 1);
+	assert_int_equal(fg_state_load(&at_source, state), 0);
+	return fg_start(&at_source);
+}
+
+TEST(three, test_state_that_was_given_does_not_start_at_its_source)
+{
+	struct fg_state state;
+	struct pvr_adapter *source = drop_and_give(env, &state);
+	char why[200];
+
+	assert_int_equal(load_and_start(env, source, &state), -EPERM);
+	fg_state_free(&state);
+	pvr_adapter_load_error(source, why, sizeof(why));
+	assert_string_equal(why, "host host3 has started the adapter with this state");
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_state_of_a_dead_destination_starts_at_its_source_when_reclaimed)
+{
+	struct fg_state state;
+	struct pvr_adapter *source = drop_and_give(env, &state);
+
+	fg_guest_unplug(env->g[1]);
+	assert_int_equal(pvr_adapter_reclaim(source), 0);
+	assert_int_equal(pvr_adapter_reclaim(source), -EINVAL);
+	assert_int_equal(load_and_start(env, source, &state), 0);
+	fg_state_free(&state);
+	pvr_adapter_destroy(source);
 }
