@@ -63,14 +63,16 @@ static void measure_adapters(struct pvr_balance *balance, struct pvr_balance_ada
 	size_t i, old = 0;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i]);
+		struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i].attach);
 
-		now = (struct load){ .attach = daemon->adapters[i], .cost = cost_of(adapter) };
+		now = (struct load){ .attach = daemon->adapters[i].attach,
+				     .cost = cost_of(adapter) };
 		while (old < balance->num && loads[old].attach != now.attach)
 			old++;
 		adapters[i] = (struct pvr_balance_adapter){
 			.worker = pvr_adapter_worker(adapter),
-			.stays = daemon->settings[i]->has_worker || daemon->segments[i],
+			.stays = daemon->adapters[i].settings->has_worker ||
+				 daemon->adapters[i].segment,
 		};
 		if (old < balance->num && now.cost >= loads[old].cost) {
 			adapters[i].cost = now.cost - loads[old].cost;
@@ -85,7 +87,7 @@ static void measure_adapters(struct pvr_balance *balance, struct pvr_balance_ada
 static void move_adapter(struct pvr_balance *balance, const struct pvr_balance_move *move)
 {
 	struct pvr_daemon *daemon = balance->daemon;
-	struct pvr_attach *attach = daemon->adapters[move->adapter];
+	struct pvr_attach *attach = daemon->adapters[move->adapter].attach;
 	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
 	struct pvr_error err;
 

@@ -74,7 +74,7 @@ static unsigned int polling_workers(const struct pvr_daemon *daemon)
 	size_t i;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		const struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i]);
+		const struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i].attach);
 		unsigned int worker = pvr_adapter_worker(adapter);
 
 		num += pvr_adapter_is_uar_mapped(adapter) && !polls[worker];
@@ -101,7 +101,7 @@ static unsigned int choose_worker(const struct pvr_daemon *daemon)
 	size_t a;
 
 	for (a = 0; a < daemon->num_adapters; a++)
-		count[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[a]))]++;
+		count[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[a].attach))]++;
 	for (i = 1; i < daemon->pool.num; i++) {
 		if (count[i] < count[best])
 			best = i;
@@ -169,30 +169,26 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.port_ecn = settings->wire_ecn,
 		.qos = settings->qos,
 	};
-	struct pvr_adapter_settings **copy = &daemon->settings[daemon->num_adapters];
-	struct pvr_segment *segment;
-	struct pvr_attach *attach;
+	struct pvr_daemon_adapter added = { .attach = NULL };
 	struct pvr_error why;
 
 	if (!check_worker(daemon, settings, err))
 		return false;
 	if (daemon->num_adapters == PVR_ADAPTERS_MAX)
 		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
-	*copy = malloc(sizeof(**copy));
-	if (!*copy)
+	added.settings = malloc(sizeof(*added.settings));
+	if (!added.settings)
 		return pvr_fail(err, "out of memory");
-	**copy = *settings;
+	*added.settings = *settings;
 	config.worker = settings->has_worker ? settings->worker : choose_worker(daemon);
 	memcpy(config.mac, settings->mac, sizeof(config.mac));
 	pvr_worker_pool_pause(&daemon->pool);
-	attach = attach_with_wire(daemon, settings, &config, &segment, &why);
-	if (attach) {
-		daemon->segments[daemon->num_adapters] = segment;
-		daemon->adapters[daemon->num_adapters++] = attach;
-	}
+	added.attach = attach_with_wire(daemon, settings, &config, &added.segment, &why);
+	if (added.attach)
+		daemon->adapters[daemon->num_adapters++] = added;
 	pvr_worker_pool_resume(&daemon->pool);
-	if (!attach) {
-		free(*copy);
+	if (!added.attach) {
+		free(added.settings);
 		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
 	}
 	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
@@ -213,7 +209,7 @@ static size_t index_of(const struct pvr_daemon *daemon, const char *name)
 	size_t i;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		if (!strcmp(pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i])), name))
+		if (!strcmp(pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i].attach)), name))
 			break;
 	}
 	return i;
@@ -225,7 +221,7 @@ struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char
 	size_t i = index_of(daemon, name);
 
 	if (i < daemon->num_adapters)
-		return daemon->adapters[i];
+		return daemon->adapters[i].attach;
 	pvr_fail(err, "there is no adapter '%s': see 'pvrdmactl adapters'", name);
 	return NULL;
 }
@@ -239,7 +235,7 @@ bool pvr_daemon_move_adapter(struct pvr_daemon *daemon, struct pvr_attach *attac
 	if (worker >= daemon->pool.num)
 		return pvr_fail(err, "there is no worker %u: pvrdmad has %u, numbered from 0",
 				worker, daemon->pool.num);
-	if (daemon->segments[i])
+	if (daemon->adapters[i].segment)
 		return pvr_fail(err, "it has a wire, whose socket belongs to its worker");
 	pvr_worker_pool_pause(&daemon->pool);
 	ok = pvr_attach_move(attach, &daemon->pool.threads[worker].env, worker, err);
@@ -262,26 +258,27 @@ static void detach_vm(struct pvr_daemon *daemon, struct pvr_attach *attach)
 		nanosleep(&period, NULL);
 }
 
+static void destroy_adapter(const struct pvr_daemon_adapter *adapter)
+{
+	pvr_attach_destroy(adapter->attach);
+	pvr_segment_destroy(adapter->segment);
+	free(adapter->settings);
+}
+
 void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach)
 {
 	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
 	size_t i = index_of(daemon, name);
-	struct pvr_segment *segment = daemon->segments[i];
+	struct pvr_daemon_adapter removed = daemon->adapters[i];
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
 	pvr_captures_end(daemon, attach);
 	detach_vm(daemon, attach);
 	pvr_worker_pool_pause(&daemon->pool);
-	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
-		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));
-	memmove(&daemon->segments[i], &daemon->segments[i + 1],
-		(daemon->num_adapters - i - 1) * sizeof(daemon->segments[0]));
-	free(daemon->settings[i]);
-	memmove(&daemon->settings[i], &daemon->settings[i + 1],
-		(daemon->num_adapters - i - 1) * sizeof(daemon->settings[0]));
 	daemon->num_adapters--;
-	pvr_attach_destroy(attach);
-	pvr_segment_destroy(segment);
+	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
+		(daemon->num_adapters - i) * sizeof(daemon->adapters[0]));
+	destroy_adapter(&removed);
 	pvr_worker_pool_resume(&daemon->pool);
 }
 
@@ -391,7 +388,7 @@ static void check_adapters(void *opaque)
 	size_t i;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		attach = daemon->adapters[i];
+		attach = daemon->adapters[i].attach;
 		if (pvr_adapter_worker(pvr_attach_adapter(attach)) == thread->worker_loop.worker)
 			pvr_attach_check(attach);
 	}
@@ -485,11 +482,8 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_stall_guard_exit(&daemon->guard);
 	pvr_control_destroy(daemon->control);
 	pvr_network_stop(daemon);
-	while (daemon->num_adapters) {
-		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
-		pvr_segment_destroy(daemon->segments[daemon->num_adapters]);
-		free(daemon->settings[daemon->num_adapters]);
-	}
+	while (daemon->num_adapters)
+		destroy_adapter(&daemon->adapters[--daemon->num_adapters]);
 	pvr_loop_remove(&daemon->signals);
 	if (daemon->signals.fd >= 0)
 		close(daemon->signals.fd);

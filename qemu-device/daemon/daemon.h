@@ -15,16 +15,19 @@ struct pvr_segment;
 struct pvr_takeover;
 struct pvr_upgrade;
 
+struct pvr_daemon_adapter {
+	struct pvr_attach *attach;
+	struct pvr_segment *segment; /* of its wire; NULL: it has none */
+	struct pvr_adapter_settings *settings; /* those at its creation */
+};
+
 struct pvr_daemon {
 	struct pvr_loop *loop; /* of the first thread, see worker_pool.h */
 	struct pvr_stall_guard guard;
 	struct pvr_engine *engine;
 	struct pvr_worker_pool pool;
 	/* In the order of their creation. Changes only while the pool is paused. */
-	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
-	/* That of each adapter, or NULL. */
-	struct pvr_segment *segments[PVR_ADAPTERS_MAX];
-	struct pvr_adapter_settings *settings[PVR_ADAPTERS_MAX]; /* those at the creation */
+	struct pvr_daemon_adapter adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
 	unsigned int polling; /* workers that uar=mapped keeps from sleeping, at the last check */
 	struct pvr_control *control;

@@ -28,7 +28,8 @@ static bool check_fabric(const struct pvr_daemon *daemon, const char *fabric, st
 	size_t i;
 
 	for (i = 0; i < daemon->num_adapters; i++)
-		if (!strcmp(pvr_adapter_fabric(pvr_attach_adapter(daemon->adapters[i])), fabric))
+		if (!strcmp(pvr_adapter_fabric(pvr_attach_adapter(daemon->adapters[i].attach)),
+			    fabric))
 			return true;
 	return pvr_fail(err, "no adapter has the fabric '%s': see 'pvrdmactl adapters'", fabric);
 }

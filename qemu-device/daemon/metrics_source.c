@@ -153,7 +153,7 @@ static void add_workers(struct pvr_metrics_snapshot *snapshot, const struct pvr_
 		row->cpu_contended = poll.cpu_contended;
 	}
 	for (i = 0; i < daemon->num_adapters; i++)
-		snapshot->workers[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[i]))]
+		snapshot->workers[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[i].attach))]
 			.adapters++;
 }
 
@@ -261,7 +261,7 @@ static bool collect_some(struct pvr_metrics_source *source)
 
 	if (source->adapter < daemon->num_adapters) {
 		source->failed |=
-			!add_adapter(source->snapshot, daemon->adapters[source->adapter++]);
+			!add_adapter(source->snapshot, daemon->adapters[source->adapter++].attach);
 		return true;
 	}
 	if (daemon->network && !source->has_peers) {

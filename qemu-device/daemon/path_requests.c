@@ -48,8 +48,9 @@ static bool put_flows(const struct pvr_daemon *daemon, uint32_t *cursor, struct 
 
 	for (; index < daemon->num_adapters; index++, at = 0) {
 		max = FLOWS_PER_PAGE - (unsigned int)json_object_array_length(list);
-		if (max && !pvr_adapter_page_flows(pvr_attach_adapter(daemon->adapters[index]), &at,
-						   max, put_path, list))
+		if (max &&
+		    !pvr_adapter_page_flows(pvr_attach_adapter(daemon->adapters[index].attach), &at,
+					    max, put_path, list))
 			continue;
 		*cursor = index * PVR_FLOW_CURSORS + at;
 		return true;

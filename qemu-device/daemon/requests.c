@@ -177,7 +177,7 @@ static bool list_adapters(struct request *request, size_t max,
 		return false;
 	list = json_object_new_array();
 	for (i = range.begin; i < range.end; i++)
-		json_object_array_add(list, each(daemon->adapters[i]));
+		json_object_array_add(list, each(daemon->adapters[i].attach));
 	put(request->reply, "adapters", list);
 	return true;
 }
@@ -202,8 +202,8 @@ static bool run_each(struct request *request,
 	}
 	list = json_object_new_array();
 	for (i = 0; i < request->daemon->num_adapters; i++) {
-		if (!attach || attach == request->daemon->adapters[i])
-			json_object_array_add(list, each(request->daemon->adapters[i]));
+		if (!attach || attach == request->daemon->adapters[i].attach)
+			json_object_array_add(list, each(request->daemon->adapters[i].attach));
 	}
 	put(request->reply, "adapters", list);
 	return true;
@@ -318,7 +318,7 @@ static uint64_t count_adapters(const struct pvr_daemon *daemon, unsigned int wor
 	size_t i;
 
 	for (i = 0; i < daemon->num_adapters; i++)
-		num += pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[i])) == worker;
+		num += pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[i].attach)) == worker;
 	return num;
 }
 

@@ -222,10 +222,10 @@ static void start(struct pvr_daemon *daemon)
 	int ret;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		ret = pvr_handover_start(daemon->adapters[i]);
+		ret = pvr_handover_start(daemon->adapters[i].attach);
 		if (ret)
 			pvrd_log(PVR_LOG_ERR,
-				 pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i])),
+				 pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i].attach)),
 				 "cannot start after the upgrade: %s", strerror(-ret));
 	}
 }
@@ -238,7 +238,7 @@ bool pvr_takeover_run(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 	pvr_inherited_close();
 	for (i = 0; i < takeover->num_links && i < daemon->num_adapters; i++) {
 		if (takeover->link_down[i])
-			pvr_adapter_set_link(pvr_attach_adapter(daemon->adapters[i]), false);
+			pvr_adapter_set_link(pvr_attach_adapter(daemon->adapters[i].attach), false);
 	}
 	if (!send_message(takeover, pvr_handover_message("ready"), err) ||
 	    !import_all(takeover, daemon, err) ||

@@ -125,8 +125,8 @@ static int send_listeners(const struct pvr_upgrade *upgrade)
 /* Limits and the link may have changed since the adapter was created. */
 static struct json_object *describe(const struct pvr_daemon *daemon, size_t i)
 {
-	struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i]);
-	struct pvr_adapter_settings settings = *daemon->settings[i];
+	struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i].attach);
+	struct pvr_adapter_settings settings = *daemon->adapters[i].settings;
 	struct pvr_adapter_stats stats;
 	struct json_object *obj;
 
@@ -202,20 +202,21 @@ static bool greet(struct pvr_upgrade *upgrade, struct json_object *message)
 static void go_on(struct pvr_daemon *daemon, size_t num)
 {
 	while (num)
-		pvr_handover_start(daemon->adapters[--num]);
+		pvr_handover_start(daemon->adapters[--num].attach);
 	pvr_worker_pool_resume(&daemon->pool);
 }
 
 static int stop_adapter(struct pvr_daemon *daemon, size_t i, struct pvr_error *err)
 {
 	struct pvr_error why = { "" };
-	int ret = pvr_handover_stop(daemon->adapters[i], &why);
+	int ret = pvr_handover_stop(daemon->adapters[i].attach, &why);
 
 	if (ret == -EAGAIN)
 		pvr_fail(&why, "it did not come to rest within %llu s", STOP_NS / PVR_SEC);
 	if (ret)
 		pvr_fail(err, "adapter %s: %.300s",
-			 pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i])), why.text);
+			 pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i].attach)),
+			 why.text);
 	return ret;
 }
 
@@ -299,7 +300,7 @@ static void hand_over(struct pvr_upgrade *upgrade, struct pvr_error *err)
 
 	upgrade->deadline = pvr_loop_now() + LOAD_NS;
 	for (i = 0; i < daemon->num_adapters; i++) {
-		if (!hand_over_client(upgrade, daemon->adapters[i], err))
+		if (!hand_over_client(upgrade, daemon->adapters[i].attach, err))
 			return;
 	}
 	ret = pvr_handover_send(channel, pvr_handover_message("load"), NULL, 0, upgrade->deadline);
@@ -381,9 +382,10 @@ static bool check_wires(const struct pvr_daemon *daemon, struct pvr_error *err)
 	size_t i;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		if (daemon->segments[i])
-			return pvr_fail(err, "adapter %s has a wire, which cannot be handed over",
-					pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i])));
+		if (daemon->adapters[i].segment)
+			return pvr_fail(
+				err, "adapter %s has a wire, which cannot be handed over",
+				pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i].attach)));
 	}
 	return true;
 }

@@ -235,7 +235,7 @@ static void feed_requests(const uint8_t *data, size_t size, bool reads)
 	close(fd);
 	run();
 	while (d.num_adapters)
-		pvr_daemon_remove_adapter(&d, d.adapters[0]);
+		pvr_daemon_remove_adapter(&d, d.adapters[0].attach);
 	pvr_daemon_set_log_level(&d, PVR_LOG_INFO);
 }
 
