@@ -3,6 +3,8 @@
 # lab.sh CACHE NAME...: runs in a clean root. Installs pvrdma-lab of /debs with packaging/ci/setup, then runs each
 # /job/NAME.sh, as an ordinary user in a copy of the folder /job/NAME. Output is /job/NAME.out, the status NAME.status.
 set -eu
+# shellcheck source=tests/packages/functions.sh
+. /tests/functions.sh
 
 cache=$1
 shift
@@ -11,12 +13,7 @@ shift
 	exit 1
 }
 # The cache is at its own path, below the home of the tests' own user. Builds are the ordinary user's.
-folder=$cache
-while [ "$folder" != / ]; do
-	chmod o+x "$folder" 2>/dev/null || true
-	folder=${folder%/*}
-	folder=${folder:-/}
-done
+open_folders "$cache"
 as_user()
 {
 	setpriv --reuid user --regid user --clear-groups \

@@ -3,6 +3,8 @@
 # Functions of the scripts in clean roots with libvirtd. $cache, $emulator, $image and $clock are set, the commands of the
 # document are /job/doc/NAME, and $more has further settings of adapters for them.
 # shellcheck disable=SC2154
+# shellcheck source=tests/packages/functions.sh
+. /tests/functions.sh
 
 fail()
 {
@@ -16,18 +18,6 @@ fail()
 rule()
 {
 	echo "ok $*"
-}
-
-# until_true SECONDS COMMAND...
-until_true()
-{
-	left=$(($1 * 5))
-	shift
-	until "$@"; do
-		left=$((left - 1))
-		[ $left -gt 0 ] || fail "in vain: $*"
-		sleep 0.2
-	done
 }
 
 # refused TEXT COMMAND...: it fails with this text.
@@ -126,12 +116,7 @@ pingpong()
 set_up_root()
 {
 	# The folders of the cache, and /job, are also for libvirt's user.
-	folder=$cache
-	while [ "$folder" != / ]; do
-		chmod o+x "$folder" 2>/dev/null || true
-		folder=${folder%/*}
-		folder=${folder:-/}
-	done
+	open_folders "$cache"
 	chmod 755 /job
 	mkdir -p /sys /run/lock
 	mount -t sysfs sys /sys

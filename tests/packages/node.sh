@@ -4,6 +4,8 @@
 # a host, whose service systemd starts, and node 2 removes the packages of a VM. Prints lines "ok RULE"; the first failure
 # ends it. /mnt/add-adapter is the command of docs/install.md.
 set -eu
+# shellcheck source=tests/packages/functions.sh
+. /mnt/functions.sh
 
 node=$(tail -c 2 /proc/sys/kernel/hostname)
 address=192.0.2.$node
@@ -18,18 +20,6 @@ fail()
 rule()
 {
 	echo "ok $*"
-}
-
-# until_true SECONDS COMMAND...
-until_true()
-{
-	left=$1
-	shift
-	until "$@"; do
-		left=$((left - 1))
-		[ $left -gt 0 ] || fail "in vain: $*"
-		sleep 1
-	done
 }
 
 has_gid()

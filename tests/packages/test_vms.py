@@ -130,7 +130,8 @@ def test_plain_vms_have_rdma_after_installation(packages, folder):
     share.mkdir()
     (share / "add-adapter").write_text(re.search(r"^    (pvrdmactl add-adapter .*\n)", INSTALL, re.M)[1])
     shutil.copy(packages.files["pvrdmad"], share)
-    shutil.copy(HERE / "node.sh", share)
+    for script in ("node.sh", "functions.sh"):
+        shutil.copy(HERE / script, share)
     with host(packages, folder):
         run_until_off(folder, program, [folder / "disk", folder / "disk2"])
         consoles = "".join((folder / f"console{node}").read_text(errors="replace")[-1500:] for node in RULES_OF)
