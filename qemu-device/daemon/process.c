@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The daemon as a process: limits, privileges, service manager, stall guard. */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
@@ -17,6 +18,23 @@
 #include "daemon/process.h"
 
 #define STALL_NSEC 500000000l
+#define FILES_MAX 65536 /* as LimitNOFILE= of the unit; 8 bytes each */
+
+/*
+ * When the table of descriptors of a process with threads grows, the kernel waits for all CPUs (a
+ * grace period of RCU): 5 to 20 ms, in which a worker serves no VM, or an upgrade lets all of them
+ * wait. Without threads it does not wait.
+ */
+static void make_table(rlim_t limit)
+{
+	int fd = open("/", O_PATH | O_CLOEXEC);
+	int last = fcntl(fd, F_DUPFD_CLOEXEC, limit < FILES_MAX ? (int)limit - 1 : FILES_MAX - 1);
+
+	if (last >= 0)
+		close(last);
+	if (fd >= 0)
+		close(fd);
+}
 
 void pvr_raise_file_limit(void)
 {
@@ -25,7 +43,8 @@ void pvr_raise_file_limit(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (!setrlimit(RLIMIT_NOFILE, &limit))
+		make_table(limit.rlim_cur);
 }
 
 bool pvr_drop_privileges(const char *user, struct pvr_error *err)

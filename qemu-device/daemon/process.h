@@ -9,7 +9,10 @@
 
 #include "base/error.h"
 
-/* Raises the limit of open files to its maximum: each VM needs about 30 descriptors. */
+/*
+ * Raises the limit of open files to its maximum: each VM needs about 30 descriptors. The table of
+ * descriptors has its size then. Before any thread is started.
+ */
 void pvr_raise_file_limit(void);
 
 /* Switches to the user @user permanently. */

@@ -5,6 +5,8 @@ import contextlib
 import json
 import mmap
 import os
+import re
+import resource
 import shutil
 import socket
 import struct
@@ -580,6 +582,12 @@ def test_wrong_ram_or_state_is_refused(forged, tmp_path, regions, why):
 
 
 # --------------------------------------------------------------------------- pause
+
+def test_table_of_descriptors_does_not_grow(daemon):
+    """It would grow in the pause, and the kernel would let all VMs wait."""
+    slots = int(re.search(r"FDSize:\s*(\d+)", Path(f"/proc/{daemon.child.pid}/status").read_text())[1])
+    assert slots >= min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)
+
 
 def test_pause_of_ten_adapters_with_a_hundred_queue_pairs(start_daemon, record_property):
     """Within 2 s also under a sanitizer on a busy machine. docs/performance/notes.md has the measurement."""
