@@ -239,7 +239,7 @@ static int stop_all(struct pvr_upgrade *upgrade, struct pvr_error *err)
 	return ret;
 }
 
-#define ENDED "it ended while it loaded the states of the VMs"
+#define ENDED "it ended while it loaded the states of the VMs, see its log"
 
 static bool describe_error(int ret, struct pvr_error *err)
 {

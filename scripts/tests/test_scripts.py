@@ -12,7 +12,7 @@ from conftest import SCRIPTS
 
 OURS = ["check", "demo", "deps",
         *(f"bench/{name}" for name in ("apps", "directory", "guest", "hosts", "native", "provider", "report", "vm")),
-        *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider", "user-module", "user-rdma-core")),
+        *(f"build/{name}" for name in ("debug-kernel", "earlier", "guest-modules", "guest-tests", "host", "module", "provider", "user-module", "user-rdma-core")),
          *(f"checks/{name}" for name in ("abi", "analysis", "checkpatch", "fuzz", "instructions", "layers", "names", "prose", "provider",
                                           "same-code", "style")),
         *(f"fuzz/{name}" for name in ("coverage", "minimise")),

@@ -11,6 +11,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "pylib"), str(HERE.parents[1] / "scripts/lab")]
 
+import daemon_process  # noqa: E402
 from daemon_net import address, leave_network, options  # noqa: E402
 from daemon_process import Daemon, run_pvrdmad  # noqa: E402
 from delay import Neighbour, neighbour_of  # noqa: E402
@@ -19,6 +20,7 @@ from guest import Guest  # noqa: E402
 from keys import Authority  # noqa: E402
 from pipe_peer import Listener  # noqa: E402
 from scrape import Scrape  # noqa: E402
+from upgrading import install  # noqa: E402
 from vfio_user import attach  # noqa: E402
 from vmlab_lib.hosts import Hosts  # noqa: E402
 
@@ -43,6 +45,16 @@ def namespace():
         yield hosts.enter(1)
     finally:
         hosts.close()
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """The path of an installed pvrdmad, which the test can replace."""
+    path = tmp_path / "bin" / "pvrdmad"
+    path.parent.mkdir()
+    install(path, daemon_process.PVRDMAD)
+    monkeypatch.setattr(daemon_process, "PVRDMAD", str(path))
+    return path
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -25,92 +24,18 @@ from daemon_process import PATIENCE, mac, wait_until
 from guest import Guest
 from scrape import get
 from sender import CREATE_PD, CREATE_QP, QP_RINGS, UD, WQES, Sender, create_ud_qp
+from upgrading import Traffic, install, install_script, wait_for_messages
 from vfio_user import attach
 
 CQ_DOORBELL, ARM, CQ_VECTOR = 4, 1 << 30, 2
 GOES_ON = "the new pvrdmad does not replace this one, which goes on: "
-FORGED = """#!{python}
-import json, os, socket, sys, time
-channel = socket.socket(fileno=int(os.environ["PVRDMAD_UPGRADE"]))
-def send(**message):
-    channel.send(json.dumps(message).encode())
-def receive(last):
-    while True:
-        data = socket.recv_fds(channel, 65536, 253)[0]
-        if not data:
-            sys.exit(1)
-        if json.loads(data)["type"] == last:
-            return
-def hello(handover=1):
-    send(type="hello", handover=handover, pid=os.getpid(), version="forged")
-def ready():
-    hello()
-    receive("create")
-    send(type="ready")
-{body}
-"""
-
-
-@pytest.fixture
-def program(tmp_path, monkeypatch):
-    """The path of an installed pvrdmad, which the test can replace."""
-    path = tmp_path / "bin" / "pvrdmad"
-    path.parent.mkdir()
-    install(path, daemon_process.PVRDMAD)
-    monkeypatch.setattr(daemon_process, "PVRDMAD", str(path))
-    return path
-
-
-def install(path, source):
-    """As a package manager: the running process keeps its file."""
-    new = path.with_suffix(".new")
-    shutil.copy(source, new)
-    os.replace(new, path)
-
-
-def install_script(path, body):
-    new = path.with_suffix(".new")
-    new.write_text(FORGED.format(python=sys.executable, body=body))
-    new.chmod(0o755)
-    os.replace(new, path)
-
-
-class Traffic:
-    """Two guests of a daemon whose queue pairs send to each other, and check each byte."""
-
-    def __init__(self, daemon, *args, over):
-        self.over = over
-        argv = [Path(daemon_process.PVRDMACTL).parent / "tests/hosts/hosts_verify", "--seconds", "600", "--until", over,
-                *args, f"1={daemon.socket(1)}", f"2={daemon.socket(2)}"]
-        self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True)
-        assert self.child.stderr.readline() == "begun\n"
-
-    def end(self):
-        """Return: the steps done. Each message has come once, and each byte is right."""
-        self.over.touch()
-        out, err = self.child.communicate(timeout=2 * PATIENCE)
-        assert self.child.returncode == 0, out + err
-        result = json.loads(out)
-        assert result["wrong"] == 0 and not result["failed"], out + err
-        return result["steps"]
 
 
 @pytest.fixture
 def traffic(daemon, tmp_path):
     made = Traffic(daemon, over=tmp_path / "over")
     yield made
-    made.child.kill()
-    made.child.communicate()
-
-
-def messages(daemon):
-    return sum(row["messages"] for row in daemon.query("workers")["workers"])
-
-
-def wait_for_messages(daemon):
-    before = messages(daemon)
-    wait_until(lambda: messages(daemon) > before + 100, "guests send")
+    made.kill()
 
 
 # ------------------------------------------------------------------------- traffic
@@ -319,9 +244,9 @@ FAILURES = {
     "missing": (None, "it ended before it was ready, see its log"),
     "ends": ("sys.exit(3)", "it ended before it was ready, see its log"),
     "ends after hello": ("hello()\nreceive('create')", "it ended before it was ready, see its log"),
-    "ends when it is ready": ("ready()", "it ended while it loaded the states of the VMs"),
-    "ends with one VM": ("ready()\nreceive('ram')", "it ended while it loaded the states of the VMs"),
-    "ends with all VMs": ("ready()\nreceive('load')", "it ended while it loaded the states of the VMs"),
+    "ends when it is ready": ("ready()", "it ended while it loaded the states of the VMs, see its log"),
+    "ends with one VM": ("ready()\nreceive('ram')", "it ended while it loaded the states of the VMs, see its log"),
+    "ends with all VMs": ("ready()\nreceive('load')", "it ended while it loaded the states of the VMs, see its log"),
     "other version": ("hello(99)\nreceive('abort')", "it has another version of the hand-over: restart pvrdmad"),
     "garbage": ("channel.send(b'garbage')\nreceive('abort')", "a message of 7 bytes is no JSON object"),
     "wrong message": ("ready()\nreceive('load')\nsend(type='hello')\nreceive('abort')",
