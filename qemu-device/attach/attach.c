@@ -22,6 +22,7 @@ struct pvr_attach {
 	const struct pvr_attach_env *env;
 	struct pvr_adapter *adapter;
 	struct pvr_client *client; /* NULL: none */
+	struct pvr_client *prepared; /* see pvr_attach_prepared() */
 	struct pvr_closer *closer;
 	struct pvr_attach_stats stats;
 	uint64_t log_since;
@@ -147,6 +148,14 @@ void pvr_attach_set_client(struct pvr_attach *attach, struct pvr_client *client)
 	attach->client = client;
 	pvr_adapter_resume(attach->adapter);
 	pvr_attach_notify(attach);
+}
+
+struct pvr_client *pvr_attach_prepared(struct pvr_attach *attach, struct pvr_client *next)
+{
+	struct pvr_client *previous = attach->prepared;
+
+	attach->prepared = next;
+	return previous;
 }
 
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client)

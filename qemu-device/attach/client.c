@@ -636,36 +636,58 @@ static void out_of_patience(struct pvr_loop_timer *timer)
 
 static_assert(offsetof(struct pvr_client, source) == 0, "client_ready() casts");
 
-struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
+struct pvr_client *pvr_client_alloc(struct pvr_attach *attach)
 {
-	struct pvr_loop *loop = pvr_attach_env(attach)->loop;
 	struct pvr_client *client = calloc(1, sizeof(*client));
 
-	if (!client) {
-		pvr_closer_close(pvr_attach_closer(attach), fd);
+	if (!client)
 		return NULL;
-	}
 	client->attach = attach;
 	client->adapter = pvr_attach_adapter(attach);
 	client->ram.adapter = client->adapter;
-	client->ram.loop = loop;
+	client->ram.loop = pvr_attach_env(attach)->loop;
 	client->ram.closer = pvr_attach_closer(attach);
 	client->ram.limit = pvr_attach_stats(attach)->ram_limit;
-	client->pid = pvr_unix_peer_pid(fd);
-	client->source.fd = fd;
+	client->source.fd = -1;
 	client->source.ready = client_ready;
 	client->patience.expired = out_of_patience;
 	client->retry.expired = retry;
 	pvr_migrate_init(&client->migrate, client->adapter);
 	pvr_irq_init(&client->irq, pvr_attach_has_msi(attach));
 	client->uar.fd = -1;
-	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
-		pvr_closer_close(pvr_attach_closer(attach), fd);
-		free(client);
-		return NULL;
-	}
-	pvr_loop_timer_arm(loop, &client->patience, CLIENT_PATIENCE);
 	return client;
+}
+
+void pvr_client_free(struct pvr_client *client)
+{
+	pvr_device_discard(client);
+	pvr_migrate_exit(&client->migrate);
+	free(client->version);
+	free(client);
+}
+
+bool pvr_client_connect(struct pvr_client *client, int fd)
+{
+	struct pvr_attach *attach = client->attach;
+
+	client->pid = pvr_unix_peer_pid(fd);
+	client->source.fd = fd;
+	if (pvr_loop_add(client->ram.loop, &client->source, CLIENT_EVENTS) < 0) {
+		pvr_closer_close(pvr_attach_closer(attach), fd);
+		pvr_client_free(client);
+		return false;
+	}
+	pvr_loop_timer_arm(client->ram.loop, &client->patience, CLIENT_PATIENCE);
+	return true;
+}
+
+struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
+{
+	struct pvr_client *client = pvr_client_alloc(attach);
+
+	if (!client)
+		pvr_closer_close(pvr_attach_closer(attach), fd);
+	return client && pvr_client_connect(client, fd) ? client : NULL;
 }
 
 bool pvr_client_set_version(struct pvr_client *client, const void *version, size_t len)

@@ -27,8 +27,8 @@ struct pvr_client {
 	struct pvr_adapter *adapter;
 	pid_t pid;
 	/*
-	 * NULL until the version is negotiated. Has a descriptor of its own for the connection
-	 * and may close that at any time.
+	 * NULL until the version is negotiated, also by pvr_device_prepare(). Has a descriptor of
+	 * its own for the connection and may close that at any time.
 	 */
 	vfu_ctx_t *vfu;
 	struct pvr_vm_ram ram;
@@ -48,6 +48,13 @@ struct pvr_client {
 
 /* Takes ownership of @fd, also on failure. Return: NULL without memory. */
 struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd);
+/*
+ * The same in two steps: a client without a connection, which pvr_client_free() frees, and its
+ * connection. Return: NULL, or false, without memory; then the client is freed.
+ */
+struct pvr_client *pvr_client_alloc(struct pvr_attach *attach);
+bool pvr_client_connect(struct pvr_client *client, int fd);
+void pvr_client_free(struct pvr_client *client);
 /*
  * Ends the connection, and destroys the client when the adapter's reset is complete: at
  * once, or later from the loop. Return: whether the client was destroyed.
@@ -88,11 +95,17 @@ bool pvr_device_attach(struct pvr_client *client, struct pvr_error *err);
 
 void pvr_device_get_config(struct pvr_client *client, uint8_t config[PVR_CONFIG_SIZE]);
 /*
- * The same as pvr_device_attach() for a client that another process has negotiated with. The
- * client sends and gets nothing. Only bits that a guest can write are taken from @config.
+ * The same as pvr_device_attach() for a client that another process has negotiated with, in two
+ * steps: the client gets a context, before or after it gets its connection, and then the context
+ * gets that connection. The client sends and gets nothing. Only bits that a guest can write are
+ * taken from @config.
  */
+bool pvr_device_prepare(struct pvr_client *client, struct pvr_error *err);
 bool pvr_device_adopt(struct pvr_client *client, const uint8_t config[PVR_CONFIG_SIZE],
 		      struct pvr_error *err);
+
+/* Undoes pvr_device_prepare(). */
+void pvr_device_discard(struct pvr_client *client);
 
 /*
  * Lets libvfio-user handle a message that was already received, and passes its reply on to the
@@ -130,6 +143,8 @@ void pvr_attach_stalled(struct pvr_attach *attach);
 struct pvr_client *pvr_attach_client(const struct pvr_attach *attach);
 /* Begins the delivery of interrupts to the client. */
 void pvr_attach_set_client(struct pvr_attach *attach, struct pvr_client *client);
+/* A client that waits for pvr_handover_import(). NULL: none. The previous one is the caller's. */
+struct pvr_client *pvr_attach_prepared(struct pvr_attach *attach, struct pvr_client *next);
 /* Stops the delivery of interrupts; called by pvr_client_destroy(). */
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client);
 

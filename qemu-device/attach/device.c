@@ -397,19 +397,21 @@ static bool forward_reply(int peer, int fd)
  * the client leaves, and another thread can then get the same number. So source.fd stays
  * the client's own descriptor.
  */
-static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
+static bool adopt(struct pvr_client *client, struct pvr_error *err)
 {
-	int fd = vfu_get_poll_fd(vfu);
+	int fd = vfu_get_poll_fd(client->vfu);
 
-	if (dup3(client->source.fd, fd, O_CLOEXEC) < 0)
+	if (dup3(client->source.fd, fd, O_CLOEXEC) < 0) {
+		pvr_fail(err, "no descriptor for its device: %s", strerror(errno));
+		pvr_device_discard(client);
 		return false;
-	client->vfu = vfu;
+	}
 	pvr_adapter_map_uar(client->adapter, client->uar.va);
 	update_bus_master(client);
 	return true;
 }
 
-/* @reply: where the reply goes, see forward_reply() */
+/* The client gets a context. @reply: where the reply goes, see forward_reply() */
 static bool negotiate(struct pvr_client *client, int reply, struct pvr_error *err)
 {
 	vfu_ctx_t *vfu;
@@ -426,8 +428,10 @@ static bool negotiate(struct pvr_client *client, int reply, struct pvr_error *er
 	if (!forward_reply(peer, reply))
 		agreed = false;
 	close(peer);
-	if (agreed && adopt(client, vfu))
+	if (agreed) {
+		client->vfu = vfu;
 		return true;
+	}
 	vfu_destroy_ctx(vfu);
 	return pvr_fail(err, "no agreement on the vfio-user version (%s)",
 			client->complaint[0] ? client->complaint : strerror(errno));
@@ -437,7 +441,19 @@ bool pvr_device_attach(struct pvr_client *client, struct pvr_error *err)
 {
 	if (pvr_adapter_is_uar_mapped(client->adapter) && !pvr_uar_map_open(&client->uar, err))
 		return false;
-	return negotiate(client, client->source.fd, err);
+	return negotiate(client, client->source.fd, err) && adopt(client, err);
+}
+
+bool pvr_device_prepare(struct pvr_client *client, struct pvr_error *err)
+{
+	return negotiate(client, -1, err);
+}
+
+void pvr_device_discard(struct pvr_client *client)
+{
+	if (client->vfu)
+		vfu_destroy_ctx(client->vfu);
+	client->vfu = NULL;
 }
 
 void pvr_device_get_config(struct pvr_client *client, uint8_t config[PVR_CONFIG_SIZE])
@@ -448,7 +464,7 @@ void pvr_device_get_config(struct pvr_client *client, uint8_t config[PVR_CONFIG_
 bool pvr_device_adopt(struct pvr_client *client, const uint8_t config[PVR_CONFIG_SIZE],
 		      struct pvr_error *err)
 {
-	if (!negotiate(client, -1, err))
+	if (!adopt(client, err))
 		return false;
 	config_write(client->vfu, 0, (const char *)config, PVR_CONFIG_SIZE);
 	update_bus_master(client);

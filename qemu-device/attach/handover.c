@@ -81,6 +81,16 @@ static int write_state(struct pvr_adapter *adapter, int fd)
 	return ret;
 }
 
+size_t pvr_handover_version(const struct pvr_attach *attach, const uint8_t **version)
+{
+	const struct pvr_client *client = pvr_attach_client(attach);
+
+	if (!client || !client->vfu || pvr_adapter_is_uar_mapped(client->adapter))
+		return 0;
+	*version = client->version;
+	return client->version_len;
+}
+
 static void export_ram(const struct pvr_vm_ram *ram, struct pvr_handover *to)
 {
 	const struct pvr_vm_ram_region *region;
@@ -134,6 +144,45 @@ int pvr_handover_export(struct pvr_attach *attach, struct pvr_handover *to, int 
 }
 
 /* --------------------------------------------------------------- the later process */
+
+void pvr_handover_prepare(struct pvr_attach *attach, const uint8_t *version, size_t len)
+{
+	struct pvr_client *client = pvr_client_alloc(attach), *previous;
+	struct pvr_error err;
+
+	if (!client)
+		return;
+	if (!pvr_client_set_version(client, version, len) || !pvr_device_prepare(client, &err)) {
+		pvr_client_free(client);
+		return;
+	}
+	previous = pvr_attach_prepared(attach, client);
+	if (previous)
+		pvr_client_free(previous);
+}
+
+void pvr_handover_discard(struct pvr_attach *attach)
+{
+	struct pvr_client *client = pvr_attach_prepared(attach, NULL);
+
+	if (client)
+		pvr_client_free(client);
+}
+
+/* The context of a prepared client depends on nothing but the VERSION message. */
+static struct pvr_client *new_client(struct pvr_attach *attach, const struct pvr_handover *from)
+{
+	struct pvr_client *client = pvr_attach_prepared(attach, NULL);
+
+	if (client && (client->version_len != from->version_len || from->uar >= 0 ||
+		       memcmp(client->version, from->version, from->version_len))) {
+		pvr_client_free(client);
+		client = NULL;
+	}
+	if (!client)
+		return pvr_client_create(attach, from->socket);
+	return pvr_client_connect(client, from->socket) ? client : NULL;
+}
 
 static bool import_ram(struct pvr_client *client, const struct pvr_handover *from,
 		       struct pvr_error *err)
@@ -213,8 +262,10 @@ static bool import_device(struct pvr_client *client, const struct pvr_handover *
 				from->uar >= 0 ? "" : "not ");
 	if (from->uar >= 0 && !pvr_uar_map_adopt(&client->uar, from->uar, err))
 		return false;
-	if (!pvr_client_set_version(client, from->version, from->version_len))
+	if (!client->vfu && !pvr_client_set_version(client, from->version, from->version_len))
 		return pvr_fail(err, "out of memory");
+	if (!client->vfu && !pvr_device_prepare(client, err))
+		return false;
 	if (!pvr_device_adopt(client, from->config, err))
 		return false;
 	pvr_loop_timer_disarm(&client->patience);
@@ -226,7 +277,7 @@ static bool import_device(struct pvr_client *client, const struct pvr_handover *
 bool pvr_handover_import(struct pvr_attach *attach, const struct pvr_handover *from, int state,
 			 struct pvr_error *err)
 {
-	struct pvr_client *client = pvr_client_create(attach, from->socket);
+	struct pvr_client *client = new_client(attach, from);
 
 	if (!client)
 		return pvr_fail(err, "out of memory");

@@ -5,9 +5,10 @@
  * DOC: hand-over
  *
  *    the earlier process                 the later process
+ *    pvr_handover_version() ---------->  pvr_handover_prepare()
  *    pvr_handover_stop()
  *    pvr_handover_export()  ---------->  pvr_handover_import()
- *    ends                                pvr_handover_start()
+ *    ends                                pvr_handover_start(), pvr_handover_discard()
  *
  * QEMU notices nothing: it sends no message, and gets none. Messages that arrive meanwhile stay in
  * its socket. Until the later process calls pvr_handover_start(), the earlier one can go on by
@@ -43,6 +44,20 @@ struct pvr_handover {
 	unsigned int num_regions;
 	struct pvr_handover_region regions[PVR_RAM_REGIONS];
 };
+
+/*
+ * Finds the VERSION message of the client. Return: its bytes; 0: there is nothing to prepare, since
+ * no client has attached, or its context needs the memory of mapped doorbells.
+ */
+size_t pvr_handover_version(const struct pvr_attach *attach, const uint8_t **version);
+/*
+ * Makes the libvfio-user context of a client with this VERSION message, which takes most of the time
+ * of pvr_handover_import() otherwise. If it fails, or another client is imported, or none,
+ * nothing is lost.
+ */
+void pvr_handover_prepare(struct pvr_attach *attach, const uint8_t *version, size_t len);
+/* Frees what was prepared and not imported. */
+void pvr_handover_discard(struct pvr_attach *attach);
 
 /*
  * Whether the client lets the daemon stop and start its adapter. Return: 0, also without a client,

@@ -180,6 +180,22 @@ static ssize_t get_hex(struct json_object *obj, const char *key, uint8_t *data, 
 	return (ssize_t)len;
 }
 
+struct json_object *pvr_handover_put_vm(const char *adapter, const uint8_t *version, size_t len)
+{
+	struct json_object *message = pvr_handover_message("vm");
+
+	put_text(message, "adapter", adapter);
+	put_hex(message, "version", version, len);
+	return message;
+}
+
+size_t pvr_handover_get_vm(struct json_object *message, uint8_t *version, size_t max)
+{
+	ssize_t len = get_hex(message, "version", version, max);
+
+	return len > 0 ? (size_t)len : 0;
+}
+
 /* The descriptors follow in the order of the values that are true. */
 static void put_irqs(struct json_object *message, const struct pvr_handover *client, int *fds,
 		     size_t *num)

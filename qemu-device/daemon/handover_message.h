@@ -9,7 +9,8 @@
  *
  *    the running pvrdmad                    the new pvrdmad
  *                          <-- hello        its settings are good
- *    listen, adapters -->                   listens, creates adapters
+ *    listen, adapters, vm (of each QEMU), create -->
+ *                                           listens, creates adapters, prepares for the VMs
  *                          <-- ready        has all that it needs but the VMs
  *    stops the adapters
  *    client, ram (of each QEMU), load -->   maps RAM, loads the states
@@ -56,6 +57,11 @@ bool pvr_handover_get_adapter(struct json_object *from, struct pvr_adapter_setti
 
 struct json_object *pvr_handover_put_qos(const struct pvr_qos *qos);
 void pvr_handover_get_qos(struct json_object *from, struct pvr_qos *qos);
+
+/* The message "vm": an adapter, and the VERSION message of its client. */
+struct json_object *pvr_handover_put_vm(const char *adapter, const uint8_t *version, size_t len);
+/* Return: bytes of the VERSION message, at most @max; 0: it is malformed. */
+size_t pvr_handover_get_vm(struct json_object *message, uint8_t *version, size_t max);
 
 /* A client is two messages, so that the descriptors of its RAM fit. @state is a file. */
 int pvr_handover_send_client(int channel, const char *adapter, const struct pvr_handover *client,

@@ -21,6 +21,7 @@ struct pvr_takeover {
 	int channel;
 	bool link_down[PVR_ADAPTERS_MAX]; /* of each adapter */
 	size_t num_links;
+	struct json_object *vms; /* messages "vm" */
 	struct pvr_handover handover;
 	struct pvr_fd_message raw;
 };
@@ -136,6 +137,8 @@ static bool prepare_by(struct pvr_takeover *takeover, struct json_object *messag
 
 	for (i = 0; i < takeover->raw.num_fds; i++)
 		pvr_inherited_add(takeover->raw.fds[i]);
+	if (pvr_handover_is(message, "vm"))
+		json_object_array_add(takeover->vms, json_object_get(message));
 	if (pvr_handover_is(message, "adapters"))
 		return add_adapters(takeover, message, settings, err);
 	*done = pvr_handover_is(message, "create");
@@ -148,6 +151,7 @@ bool pvr_takeover_prepare(struct pvr_takeover *takeover, struct pvr_settings *se
 	bool done = false, ok = greet(takeover, err), ended;
 	struct json_object *message;
 
+	takeover->vms = json_object_new_array();
 	free(settings->adapters);
 	settings->adapters = NULL;
 	settings->num_adapters = 0;
@@ -160,6 +164,25 @@ bool pvr_takeover_prepare(struct pvr_takeover *takeover, struct pvr_settings *se
 }
 
 /* ----------------------------------------------------------------------------- VMs */
+
+/* A VM may leave, and another one come, before the pause. */
+static void prepare_vms(struct pvr_takeover *takeover, struct pvr_daemon *daemon)
+{
+	uint8_t version[PVR_MESSAGE_MAX];
+	struct json_object *message;
+	struct pvr_attach *attach;
+	struct pvr_error err;
+	size_t i, len;
+
+	for (i = 0; i < json_object_array_length(takeover->vms); i++) {
+		message = json_object_array_get_idx(takeover->vms, i);
+		attach = pvr_daemon_find_adapter(daemon, text_of(message, "adapter"), &err);
+		len = pvr_handover_get_vm(message, version, sizeof(version));
+		if (attach && len)
+			pvr_handover_prepare(attach, version, len);
+	}
+	json_object_put(takeover->vms);
+}
 
 static bool import_client(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 			  struct json_object *message, struct pvr_error *err)
@@ -240,11 +263,14 @@ bool pvr_takeover_run(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 		if (takeover->link_down[i])
 			pvr_adapter_set_link(pvr_attach_adapter(daemon->adapters[i].attach), false);
 	}
+	prepare_vms(takeover, daemon);
 	if (!send_message(takeover, pvr_handover_message("ready"), err) ||
 	    !import_all(takeover, daemon, err) ||
 	    !send_message(takeover, pvr_handover_message("loaded"), err) || !wait_go(takeover, err))
 		return false;
 	start(daemon);
+	for (i = 0; i < daemon->num_adapters; i++)
+		pvr_handover_discard(daemon->adapters[i].attach);
 	close(takeover->channel);
 	return true;
 }

@@ -155,6 +155,44 @@ static int send_adapters(const struct pvr_upgrade *upgrade)
 	return ret;
 }
 
+/* The workers are paused, since they create and free clients. */
+static struct json_object *describe_vms(const struct pvr_daemon *daemon)
+{
+	struct json_object *list = json_object_new_array();
+	const uint8_t *version;
+	size_t i, len;
+
+	for (i = 0; i < daemon->num_adapters; i++) {
+		const struct pvr_attach *attach = daemon->adapters[i].attach;
+
+		len = pvr_handover_version(attach, &version);
+		if (len)
+			json_object_array_add(
+				list,
+				pvr_handover_put_vm(pvr_adapter_name(pvr_attach_adapter(attach)),
+						    version, len));
+	}
+	return list;
+}
+
+static int send_vms(const struct pvr_upgrade *upgrade)
+{
+	struct pvr_daemon *daemon = upgrade->daemon;
+	struct json_object *list;
+	size_t i;
+	int ret = 0;
+
+	pvr_worker_pool_pause(&daemon->pool);
+	list = describe_vms(daemon);
+	pvr_worker_pool_resume(&daemon->pool);
+	for (i = 0; i < json_object_array_length(list) && !ret; i++)
+		ret = pvr_handover_send(upgrade->channel.fd,
+					json_object_get(json_object_array_get_idx(list, i)), NULL,
+					0, upgrade->deadline);
+	json_object_put(list);
+	return ret;
+}
+
 static void put_fabric(void *opaque, const char *fabric, const struct pvr_qos *qos)
 {
 	struct json_object *obj = json_object_new_object();
@@ -189,6 +227,8 @@ static bool greet(struct pvr_upgrade *upgrade, struct json_object *message)
 	ret = send_listeners(upgrade);
 	if (!ret)
 		ret = send_adapters(upgrade);
+	if (!ret)
+		ret = send_vms(upgrade);
 	if (!ret)
 		ret = send_create(upgrade);
 	if (ret)

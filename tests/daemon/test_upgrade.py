@@ -378,8 +378,10 @@ class Forged:
         settings = {"name": "node1", "socket": str(self.folder / "a1"), "mac": mac(1), **more}
         self.send("adapters", adapters=[{"settings": settings, "qos": {}, "link_up": True}])
 
-    def ready(self):
+    def ready(self, **vms):
         self.adapter()
+        for version in vms.values():
+            self.send("vm", adapter="node1", version=version)
         self.send("create")
         assert self.receive()["type"] == "ready"
 
@@ -447,13 +449,13 @@ def client_message(**changes):
     return {key: value for key, value in fields.items() if value is not None}
 
 
-def version_text():
-    text = json.dumps({"capabilities": {"max_msg_fds": 8, "max_data_xfer_size": 1048576}}).encode() + b"\0"
+def version_text(max_fds):
+    text = json.dumps({"capabilities": {"max_msg_fds": max_fds, "max_data_xfer_size": 1048576}}).encode() + b"\0"
     body = struct.pack("<HH", 0, 1) + text
     return (v.HEADER.pack(1, v.VERSION, v.HEADER.size + len(body), 0, 0) + body).hex()
 
 
-VERSION = version_text()
+VERSION, OTHER_VERSION = version_text(8), version_text(7)
 
 
 @pytest.mark.parametrize("changes, fds, why", [
@@ -481,21 +483,13 @@ def test_wrong_client_is_refused(forged, changes, fds, why):
         end.close()
 
 
-@pytest.mark.parametrize("regions, why", [
-    ([{"gpa": 0, "size": 4096, "shared": True}], "1 regions of RAM with 0 descriptors"),
-    ([{"gpa": 0, "size": 4096}] * 129, "129 regions of RAM"),
-    ([{"gpa": 0, "size": 4096}] * 2, "overlaps"),
-    ([{"gpa": 0, "size": 0}], "is empty or wraps"),
-    (None, "its state is refused"),
-])
-def test_wrong_ram_or_state_is_refused(forged, tmp_path, regions, why):
-    forged.ready()
+def refuse_state(forged, regions, why):
     one, two = socket.socketpair()
     state = os.memfd_create("state")
     os.write(state, b"nonsense")
     os.lseek(state, 0, os.SEEK_SET)
     forged.send("client", [one.fileno(), state], **client_message(version=VERSION))
-    forged.send("ram", regions=regions or [])
+    forged.send("ram", regions=regions)
     assert why in forged.error()
     # The connection is as it was: the old daemon goes on with it.
     two.setblocking(False)
@@ -504,6 +498,39 @@ def test_wrong_ram_or_state_is_refused(forged, tmp_path, regions, why):
     for end in (one, two):
         end.close()
     os.close(state)
+
+
+@pytest.mark.parametrize("regions, why", [
+    ([{"gpa": 0, "size": 4096, "shared": True}], "1 regions of RAM with 0 descriptors"),
+    ([{"gpa": 0, "size": 4096}] * 129, "129 regions of RAM"),
+    ([{"gpa": 0, "size": 4096}] * 2, "overlaps"),
+    ([{"gpa": 0, "size": 0}], "is empty or wraps"),
+    (None, "its state is refused"),
+])
+def test_wrong_ram_or_state_is_refused(forged, regions, why):
+    forged.ready()
+    refuse_state(forged, regions or [], why)
+
+
+@pytest.mark.parametrize("vms", [
+    {"a": VERSION}, {"a": OTHER_VERSION}, {"a": OTHER_VERSION, "b": VERSION}, {"a": "xy"}, {"a": ""}, {"a": "00" * 20}, {"a": "0" * 20000},
+])
+def test_what_was_prepared_is_used_or_replaced(forged, vms):
+    forged.ready(**vms)
+    refuse_state(forged, [], "its state is refused")
+
+
+def test_contexts_are_made_before_the_pause(tmp_path):
+    """A context has a socket."""
+    counts = []
+    for name, vms in (("without", {}), ("with", {"a": VERSION})):
+        folder = tmp_path / name
+        folder.mkdir()
+        forged = Forged(folder)
+        forged.ready(**vms)
+        counts.append(len(os.listdir(f"/proc/{forged.child.pid}/fd")))
+        forged.close()
+    assert counts[1] > counts[0]
 
 
 # --------------------------------------------------------------------------- pause
@@ -515,7 +542,8 @@ def test_table_of_descriptors_does_not_grow(daemon):
 
 
 def test_pause_of_ten_adapters_with_a_hundred_queue_pairs(start_daemon, record_property):
-    """Within 2 s also under a sanitizer on a busy machine. docs/performance/notes.md has the measurement."""
+    """The goal is 50 ms, and two cores need 3.1 ms, at most 3.5 ms (50 upgrades). On a busy machine each of the two processes
+    also waits for a CPU, and a sanitizer makes them slower: this fails only if the best of five pauses takes 2 s."""
     daemon = start_daemon(adapters=10)
     clients = [attach(daemon.socket(number)) for number in range(1, 11)]
     guests = [Guest(client) for client in clients]
