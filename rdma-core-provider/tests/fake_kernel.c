@@ -280,10 +280,10 @@ static int resize_srq(const struct ibv_srq_attr *attr, const struct pvr_uverbs_m
 		      struct pvr_wq *wq)
 {
 	assert_int_equal(cmd->buf_size,
-			 PVR_PAGE_SIZE + align(attr->max_wr << wq->stride_shift, PVR_PAGE_SIZE));
+			 PVR_PAGE_SIZE + align(attr->max_wr * wq->stride, PVR_PAGE_SIZE));
 	fake.resized_locked = pvr_lock_is_held(&wq->lock);
-	return move(wq->ring_shm, wq->num, wq->wqes, 1u << wq->stride_shift,
-		    (void *)(uintptr_t)cmd->buf_addr, attr->max_wr);
+	return move(wq->ring_shm, wq->num, wq->wqes, wq->stride, (void *)(uintptr_t)cmd->buf_addr,
+		    attr->max_wr);
 }
 
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
@@ -689,7 +689,7 @@ static uint64_t post(struct pvr_wq *wq, uint64_t wr_id)
 {
 	uint32_t number = wq->tail++;
 
-	wq->room = 0;
+	wq->limit = wq->tail;
 	wq->ring_shm->prod_tail = wq->tail & (2 * wq->num - 1);
 	wq->ring_shm->cons_head = wq->ring_shm->prod_tail;
 	if (!wq->wr_ids)
@@ -751,7 +751,7 @@ struct pvr_sq_wqe *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
 {
 	struct pvr_wq *sq = fake_sq(ibqp);
 
-	return (void *)(sq->wqes + ((size_t)slot << sq->stride_shift));
+	return (void *)(sq->wqes + slot * sq->stride);
 }
 
 void fake_expect_wqe(struct ibv_qp *qp, uint32_t slot, const struct ibv_sge *sges,

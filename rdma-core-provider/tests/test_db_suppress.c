@@ -137,7 +137,7 @@ TEST(db_suppress, test_send_does_not_wait_for_the_doorbell_of_another_thread)
 	uint32_t tail;
 
 	pvr_lock(&sq->lock);
-	memset(pvr_wq_element(sq), 0, 1u << sq->stride_shift);
+	memset(pvr_wq_element(sq), 0, sq->stride);
 	pvr_wq_advance(sq);
 	assert_true(pvr_wq_publish(sq));
 	tail = pvr_wq_tail(sq);

@@ -15,9 +15,9 @@ TEST(fake, test_queues_have_the_strides_of_the_abi)
 	struct pvr_qp *pqp = to_pvr_qp(fake_qp(IBV_QPT_RC, 5, 4, 3, 2));
 
 	assert_int_equal(pqp->sq.num, 8);
-	assert_int_equal(1 << pqp->sq.stride_shift, 256);
+	assert_int_equal(pqp->sq.stride, 256);
 	assert_int_equal(pqp->rq.num, 4);
-	assert_int_equal(1 << pqp->rq.stride_shift, 64);
+	assert_int_equal(pqp->rq.stride, 64);
 	assert_int_equal(pqp->send_size, 2 * 4096);
 	/* The receive queue follows in the same piece. */
 	assert_int_equal(pqp->buf.size, 3 * 4096);

@@ -34,8 +34,7 @@ static void expect(uint64_t from, uint64_t to)
 
 	for (; from < to; from++) {
 		assert_int_not_equal(wq->ring_shm->cons_head, wq->ring_shm->prod_tail);
-		hdr = (void *)(wq->wqes + ((size_t)(wq->ring_shm->cons_head & (wq->num - 1))
-					   << wq->stride_shift));
+		hdr = pvr_wq_slot(wq, wq->ring_shm->cons_head);
 		sge = (void *)(hdr + 1);
 		assert_int_equal(hdr->wr_id, from);
 		assert_int_equal(sge->addr, from << 12);

@@ -147,7 +147,9 @@ size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t h
 	size_t stride = hdr_size + max_sge * sizeof(struct pvr_sge);
 
 	wq->num = 1u << order_of(num);
+	wq->mask = wq->num - 1;
+	wq->idx_mask = 2 * wq->num - 1;
 	wq->max_sge = max_sge;
-	wq->stride_shift = order_of(stride < min_stride ? min_stride : stride);
-	return (size_t)wq->num << wq->stride_shift;
+	wq->stride = (size_t)1 << order_of(stride < min_stride ? min_stride : stride);
+	return wq->num * wq->stride;
 }

@@ -100,7 +100,7 @@ static uint32_t published(const struct pvr_wq *wq)
 {
 	uint32_t tail = pvr_shm_load(&wq->ring_shm->prod_tail, memory_order_acquire), used;
 
-	used = (tail - atomic_load_explicit(&wq->polled, memory_order_relaxed)) & (2 * wq->num - 1);
+	used = (tail - atomic_load_explicit(&wq->polled, memory_order_relaxed)) & wq->idx_mask;
 	return tail < 2 * wq->num && used <= wq->num ? used : 0;
 }
 

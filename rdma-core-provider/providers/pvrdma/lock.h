@@ -41,7 +41,7 @@ static inline bool pvr_lock_is_held(struct pvr_lock *lock)
 
 static inline void pvr_lock(struct pvr_lock *lock)
 {
-	if (PVR_ONE_THREAD || lock->alone) {
+	if (__builtin_expect(PVR_ONE_THREAD || lock->alone, true)) {
 		atomic_store_explicit(&lock->held, true, memory_order_relaxed);
 		return;
 	}

@@ -87,9 +87,9 @@ void pvr_ring_sq(struct pvr_qp *qp, uint32_t tail)
 }
 
 /* The requests before a refused one stay posted, see ibv_post_send(3). */
-int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+static __attribute__((noinline)) int post_list(struct pvr_qp *qp, struct ibv_send_wr *wr,
+					       struct ibv_send_wr **bad_wr)
 {
-	struct pvr_qp *qp = to_pvr_qp(ibqp);
 	bool posted = false, ring = false;
 	uint32_t tail = 0;
 	int err = 0;
@@ -114,11 +114,123 @@ int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	return err;
 }
 
+static __attribute__((noinline)) int ring_sq(struct pvr_qp *qp, uint32_t tail)
+{
+	pvr_ring_sq(qp, tail);
+	return 0;
+}
+
+/*
+ * DOC: plain requests
+ *
+ * A WRITE, READ or SEND with one SGE, posted by itself on a connection, is by far the most
+ * common request. post_plain() writes it with few tests and without a call. Its opcode and
+ * flags are less than 8, or 16 with inline data. Pairs of fields have the same places in
+ * request and WQE.
+ */
+#define PLAIN_MAX 7u
+
+static_assert((int)IBV_WR_RDMA_WRITE == PVRDMA_WR_RDMA_WRITE &&
+		      (int)IBV_WR_RDMA_READ == PVRDMA_WR_RDMA_READ &&
+		      (int)IBV_WR_SEND == PVRDMA_WR_SEND,
+	      "opcodes of plain requests are passed as they are");
+static_assert((IBV_WR_RDMA_WRITE | IBV_WR_RDMA_READ | IBV_WR_SEND) <= PLAIN_MAX &&
+		      PVR_SQE_FLAGS_PASSED == PLAIN_MAX && IBV_SEND_INLINE == PLAIN_MAX + 1 &&
+		      PVR_SEND_INLINE == IBV_SEND_INLINE,
+	      "one test finds other opcodes and flags");
+static_assert(sizeof(struct pvr_sge) == sizeof(struct ibv_sge) &&
+		      offsetof(struct pvr_sge, length) == offsetof(struct ibv_sge, length) &&
+		      offsetof(struct pvr_sge, lkey) == offsetof(struct ibv_sge, lkey),
+	      "an SGE is copied at once");
+
+static __always_inline bool is_plain(const struct pvr_qp *qp, const struct ibv_send_wr *wr,
+				     uint32_t max)
+{
+	return wr && (wr->opcode | wr->send_flags) <= max && (qp->plain_ops >> wr->opcode & 1) &&
+	       wr->num_sge == 1 && !wr->next && qp->verbs_qp.qp.state >= IBV_QPS_RTS;
+}
+
+/* READs have none. An empty message is the same without the flag. */
+static bool is_plain_inline(const struct pvr_qp *qp, const struct ibv_send_wr *wr)
+{
+	return is_plain(qp, wr, PLAIN_MAX | IBV_SEND_INLINE) && wr->opcode != IBV_WR_RDMA_READ &&
+	       wr->sg_list->length - 1 < qp->cap.max_inline_data;
+}
+
+/* Writes all of wr: compilers do not join copies of fields. */
+static __always_inline void write_plain_target(struct pvr_sq_wqe *hdr, const struct ibv_send_wr *wr)
+{
+	const __le64 rkey = htole64(wr->wr.rdma.rkey); /* and the reserved field */
+
+	memset((uint8_t *)&hdr->wr + sizeof(hdr->wr.rdma), 0,
+	       sizeof(hdr->wr) - sizeof(hdr->wr.rdma));
+	if (wr->opcode == IBV_WR_SEND) {
+		memset(&hdr->wr.rdma, 0, sizeof(hdr->wr.rdma));
+		return;
+	}
+	hdr->wr.rdma.remote_addr = htole64(wr->wr.rdma.remote_addr);
+	memcpy(&hdr->wr.rdma.rkey, &rkey, sizeof(rkey));
+}
+
+/* Writes the whole header, as pvr_sqe_begin() does. */
+static __always_inline void write_plain(struct pvr_sq_wqe *hdr, uint32_t number,
+					const struct ibv_send_wr *wr, bool is_inline)
+{
+	hdr->wr_id = htole64(number);
+	hdr->num_sge = htole32(!is_inline);
+	hdr->total_len = is_inline ? htole32(wr->sg_list->length) : 0;
+	memcpy(&hdr->opcode, &wr->opcode, sizeof(hdr->opcode) + sizeof(hdr->send_flags));
+	memset(&hdr->ex, 0, sizeof(hdr->ex) + sizeof(hdr->remote_srqn));
+	write_plain_target(hdr, wr);
+	if (is_inline)
+		pvr_copy_inline(pvr_sqe_data(hdr), (const void *)(uintptr_t)wr->sg_list->addr,
+				wr->sg_list->length);
+	else
+		memcpy(pvr_sqe_data(hdr), wr->sg_list, sizeof(struct pvr_sge));
+}
+
+static __always_inline int post_plain(struct pvr_qp *qp, struct ibv_send_wr *wr,
+				      struct ibv_send_wr **bad_wr, bool is_inline)
+{
+	uint32_t number;
+	bool ring;
+
+	pvr_lock(&qp->sq.lock);
+	number = pvr_wq_tail(&qp->sq);
+	if (unlikely(pvr_wq_full(&qp->sq, number))) {
+		pvr_unlock(&qp->sq.lock);
+		*bad_wr = wr;
+		return ENOMEM;
+	}
+	qp->sq.wr_ids[number & qp->sq.mask] = wr->wr_id;
+	write_plain(pvr_wq_slot(&qp->sq, number), number, wr, is_inline);
+	ring = pvr_wq_publish_to(&qp->sq, number + 1);
+	pvr_unlock(&qp->sq.lock);
+	return unlikely(ring) ? ring_sq(qp, number + 1) : 0;
+}
+
+static __attribute__((noinline)) int post_other(struct pvr_qp *qp, struct ibv_send_wr *wr,
+						struct ibv_send_wr **bad_wr)
+{
+	if (likely(is_plain_inline(qp, wr)))
+		return post_plain(qp, wr, bad_wr, true);
+	return post_list(qp, wr, bad_wr);
+}
+
+int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+
+	if (likely(is_plain(qp, wr, PLAIN_MAX)))
+		return post_plain(qp, wr, bad_wr, false);
+	return post_other(qp, wr, bad_wr);
+}
+
 static int check_recv(struct pvr_wq *wq, const struct ibv_recv_wr *wr)
 {
 	if (unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > wq->max_sge))
 		return EINVAL;
-	return unlikely(pvr_wq_full(wq)) ? ENOMEM : 0;
+	return unlikely(pvr_wq_full(wq, pvr_wq_tail(wq))) ? ENOMEM : 0;
 }
 
 static void write_recv(struct pvr_wq *wq, const struct ibv_recv_wr *wr)

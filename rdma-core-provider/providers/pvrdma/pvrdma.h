@@ -197,6 +197,7 @@ struct pvr_batch {
 	uint32_t first; /* sq.tail at wr_start */
 	int err; /* the first errno */
 	unsigned int setters; /* setters that the last request still accepts, see wr_ex.c */
+	unsigned int address; /* the setter that each request needs, or 0; constant */
 	struct pvr_sq_wqe *hdr; /* WQE of the last request */
 };
 
@@ -208,6 +209,7 @@ struct pvr_qp {
 	struct pvr_wq *recv_wq; /* rq, or that of the SRQ */
 	struct ibv_qp_cap cap;
 	uint32_t send_ops; /* 1 << ibv_wr_opcode of each supported opcode */
+	uint32_t plain_ops; /* those of them that write_plain() writes, see post.c */
 	bool sq_sig_all;
 	struct pvr_batch batch;
 	struct pvr_buf buf; /* header page, send queue, receive queue if there is no SRQ */

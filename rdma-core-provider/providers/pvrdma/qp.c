@@ -92,7 +92,7 @@ static uint32_t at_least_one(uint32_t n)
  */
 static uint32_t max_inline(const struct pvr_context *ctx, const struct pvr_wq *sq)
 {
-	size_t room = ((size_t)1 << sq->stride_shift) - sizeof(struct pvr_sq_wqe);
+	size_t room = sq->stride - sizeof(struct pvr_sq_wqe);
 
 	if (!has_inline(ctx))
 		return 0;
@@ -131,11 +131,9 @@ static void use_buf(struct pvr_qp *qp, const struct pvr_context *ctx)
 	qp->sq.ring_shm = &state_shm->tx;
 	qp->rq.ring_shm = &state_shm->rx;
 	db_suppress_shm = pvr_db_suppress_at(state_shm, ctx->features);
-	if (db_suppress_shm) {
-		qp->sq.db_suppress_shm = &db_suppress_shm->sq;
-		qp->sq.is_send = true;
-		qp->rq.db_suppress_shm = &db_suppress_shm->rq;
-	}
+	qp->sq.db_suppress_shm = &db_suppress_shm->sq;
+	qp->sq.is_send = ctx->features & PVR_EXT_DB_SUPPRESS;
+	qp->rq.db_suppress_shm = &db_suppress_shm->rq;
 	qp->sq.wqes = (uint8_t *)qp->buf.addr + PVR_PAGE_SIZE;
 	qp->rq.wqes = (uint8_t *)qp->buf.addr + qp->send_size;
 }
@@ -241,7 +239,7 @@ static void init_side(struct pvr_qp *qp, enum pvr_side which, struct pvr_wq *wq)
 
 	side->wq = wq;
 	side->wr_ids = wq->wr_ids;
-	side->mask = wq->num - 1;
+	side->mask = wq->mask;
 	side->qp_num = qp->verbs_qp.qp.qp_num;
 	reset_side(side);
 }
@@ -344,6 +342,7 @@ struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_at
 		goto err_free;
 	set_cap(ctx, qp);
 	qp->send_ops = pvr_send_ops_of(ctx, attr->qp_type);
+	qp->plain_ops = pvr_plain_ops_of(attr->qp_type);
 	qp->sq_sig_all = attr->sq_sig_all;
 	err = create_and_publish(ctx, qp, attr, MAX_HANDLES_TRIED);
 	if (err)

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <util/compiler.h>
+
 #include "lock.h"
 #include "pvrdma_abi.h"
 
@@ -58,14 +60,16 @@ static_assert(sizeof(struct pvr_db_suppress_shm) == sizeof(struct pvr_db_suppres
 	      "the shared view has the layout of the ABI");
 
 /*
- * Returns the suppression words of a QP or SRQ with this first page; NULL without
- * PVR_EXT_DB_SUPPRESS.
+ * Returns the suppression words of a QP or SRQ with this first page. Without
+ * PVR_EXT_DB_SUPPRESS they are words that stay 0, so that posting needs no other test.
  */
 static inline const struct pvr_db_suppress_shm *pvr_db_suppress_at(const void *page,
 								   uint32_t features)
 {
+	static const struct pvr_db_suppress_shm always_ring;
+
 	if (!(features & PVR_EXT_DB_SUPPRESS))
-		return NULL;
+		return &always_ring;
 	return (const void *)((const uint8_t *)page + PVR_DB_SUPPRESS_OFFSET);
 }
 
@@ -123,12 +127,14 @@ static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
 struct pvr_wq {
 	struct pvr_lock lock; /* protects the members before wr_ids, the free elements; innermost */
 	_Atomic(uint32_t) tail; /* requests posted; prod_tail may lag behind it */
-	uint32_t room; /* lower bound of requests that can be posted */
+	uint32_t limit; /* up to this tail requests can be posted, maybe farther */
 	uint32_t num; /* elements, a power of two; 0: unused queue */
-	uint32_t stride_shift;
+	uint32_t mask; /* of slots: num - 1 */
+	uint32_t idx_mask; /* of indices: 2 * num - 1 */
 	uint32_t max_sge;
+	size_t stride; /* bytes of an element, a power of two */
 	struct pvr_ring_shm *ring_shm;
-	const _Atomic(__le32) *db_suppress_shm; /* suppression word: doorbell if 0; NULL: always */
+	const _Atomic(__le32) *db_suppress_shm; /* suppression word: doorbell if 0 */
 	bool is_send; /* a send queue: the device takes its elements at once */
 	bool rang; /* a doorbell for the requests before rung may be pending */
 	uint32_t rung; /* a former tail */
@@ -150,7 +156,7 @@ static inline uint32_t pvr_wq_tail(const struct pvr_wq *wq)
 
 static inline void *pvr_wq_slot(const struct pvr_wq *wq, uint32_t idx)
 {
-	return wq->wqes + ((size_t)(idx & (wq->num - 1)) << wq->stride_shift);
+	return wq->wqes + (idx & wq->mask) * wq->stride;
 }
 
 static inline void *pvr_wq_element(struct pvr_wq *wq)
@@ -168,30 +174,30 @@ static inline uint32_t pvr_wq_outstanding(const struct pvr_wq *wq)
 	return pvr_wq_tail(wq) - atomic_load_explicit(&wq->polled, memory_order_acquire);
 }
 
-static inline bool pvr_wq_full(struct pvr_wq *wq)
+/* tail: that of wq. */
+static inline bool pvr_wq_full(struct pvr_wq *wq, uint32_t tail)
 {
 	uint32_t used;
 
-	if (wq->room)
+	if (likely(tail != wq->limit))
 		return false;
 	used = pvr_wq_outstanding(wq);
 	if (used >= wq->num)
 		return true;
-	wq->room = wq->num - used;
+	wq->limit += wq->num - used;
 	return false;
 }
 
 static inline void pvr_wq_advance(struct pvr_wq *wq)
 {
 	atomic_store_explicit(&wq->tail, pvr_wq_tail(wq) + 1, memory_order_relaxed);
-	wq->room--;
 }
 
 /* Continues at another number or in another ring. */
 static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
 {
 	atomic_store_explicit(&wq->tail, tail, memory_order_relaxed);
-	wq->room = 0;
+	wq->limit = tail;
 	wq->rang = false;
 }
 
@@ -215,10 +221,12 @@ static inline void pvr_wq_end_shared(struct pvr_wq *wq, uint32_t n)
  */
 static inline bool pvr_wq_is_rung(const struct pvr_wq *wq)
 {
-	uint32_t head = pvr_shm_load(&wq->ring_shm->cons_head, memory_order_relaxed);
+	uint32_t head;
 
-	return wq->rang &&
-	       pvr_ring_used(wq->rung & (2 * wq->num - 1), head, wq->num) - 1 < wq->num - 1;
+	if (!wq->rang)
+		return false;
+	head = pvr_shm_load(&wq->ring_shm->cons_head, memory_order_relaxed);
+	return pvr_ring_used(wq->rung & wq->idx_mask, head, wq->num) - 1 < wq->mask;
 }
 
 /*
@@ -238,7 +246,7 @@ static inline void pvr_wq_note_doorbell(struct pvr_wq *wq, uint32_t tail)
 }
 
 /*
- * Publishes the elements before tail. Returns whether a doorbell is needed. The caller
+ * Publishes the elements before tail, the new end of the queue. Returns whether a doorbell is needed. The caller
  * must still hold the lock of an SRQ, because a resize replaces the word.
  *
  * The release pairs with the device's acquire of prod_tail before it reads the elements.
@@ -246,19 +254,22 @@ static inline void pvr_wq_note_doorbell(struct pvr_wq *wq, uint32_t tail)
  * of prod_tail: either the device sees the new index, or this thread sees the 0. The
  * acquire pairs with the release of that 0, which follows cons_head.
  */
-static inline bool pvr_wq_publish(struct pvr_wq *wq)
+static inline bool pvr_wq_publish_to(struct pvr_wq *wq, uint32_t tail)
 {
-	pvr_shm_store(&wq->ring_shm->prod_tail, pvr_wq_tail(wq) & (2 * wq->num - 1),
-		      memory_order_release);
-	if (!wq->db_suppress_shm)
-		return true;
+	atomic_store_explicit(&wq->tail, tail, memory_order_relaxed);
+	pvr_shm_store(&wq->ring_shm->prod_tail, tail & wq->idx_mask, memory_order_release);
 	pvr_full_barrier();
-	if (pvr_shm_load(wq->db_suppress_shm, memory_order_acquire)) {
+	if (likely(pvr_shm_load(wq->db_suppress_shm, memory_order_acquire))) {
 		wq->rang = false;
 		return false;
 	}
 	wq->rang = pvr_wq_is_rung(wq);
 	return !wq->rang;
+}
+
+static inline bool pvr_wq_publish(struct pvr_wq *wq)
+{
+	return pvr_wq_publish_to(wq, pvr_wq_tail(wq));
 }
 
 /*

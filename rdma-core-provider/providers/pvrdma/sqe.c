@@ -1,38 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The table of send operations. */
-#include <ccan/array_size.h>
-
+/* Operations that a QP supports, and binding of memory windows. */
 #include "sqe.h"
-
-#define RC (1u << IBV_QPT_RC | 1u << IBV_QPT_XRC_SEND)
-#define UC (1u << IBV_QPT_UC)
-#define UD (1u << IBV_QPT_UD)
-#define RDMA PVR_SQE_RDMA
-#define ATOMIC PVR_SQE_ATOMIC
-#define IMM PVR_SQE_IMM
-#define INV PVR_SQE_INV
-#define BIND PVR_SQE_BIND
-#define SGES PVR_SQE_SGES
-#define FUNCTION PVR_SQE_FUNCTION
-#define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
-
-const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
-	[IBV_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, RC | UC, RDMA | DATA },
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM, RC | UC,
-					 RDMA | IMM | DATA },
-	[IBV_WR_SEND] = { PVRDMA_WR_SEND, RC | UC | UD, DATA },
-	[IBV_WR_SEND_WITH_IMM] = { PVRDMA_WR_SEND_WITH_IMM, RC | UC | UD, IMM | DATA },
-	[IBV_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, RC, RDMA | SGES },
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, RC, ATOMIC | SGES },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD, RC, ATOMIC | SGES },
-	[IBV_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, RC | UC, INV, PVR_EXT_USER_OPS },
-	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, RC | UC, BIND, PVR_EXT_USER_OPS | PVR_EXT_MW },
-	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA, PVR_EXT_USER_OPS },
-	[IBV_WR_FLUSH] = { PVR_WR_FLUSH, RC, FUNCTION, PVR_EXT_USER_OPS | PVR_EXT_FLUSH },
-	[IBV_WR_ATOMIC_WRITE] = { PVR_WR_ATOMIC_WRITE, RC, FUNCTION,
-				  PVR_EXT_USER_OPS | PVR_EXT_ATOMIC_WRITE },
-	/* The device does not support other opcodes. */
-};
 
 int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
 		const struct pvr_send_op **op)

@@ -37,7 +37,35 @@ struct pvr_send_op {
 
 #define PVR_NUM_SEND_OPS (IBV_WR_ATOMIC_WRITE + 1) /* the last one of verbs */
 
-extern const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS]; /* by ibv_wr_opcode */
+#define PVR_OPS_RC (1u << IBV_QPT_RC | 1u << IBV_QPT_XRC_SEND)
+#define PVR_OPS_CONN (PVR_OPS_RC | 1u << IBV_QPT_UC)
+#define PVR_OPS_ALL (PVR_OPS_CONN | 1u << IBV_QPT_UD)
+#define PVR_SQE_DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
+
+/* By ibv_wr_opcode. In the header: the functions of wr_ex.c know their opcode. */
+static const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
+	[IBV_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, PVR_OPS_CONN, PVR_SQE_RDMA | PVR_SQE_DATA },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_OPS_CONN,
+					 PVR_SQE_RDMA | PVR_SQE_IMM | PVR_SQE_DATA },
+	[IBV_WR_SEND] = { PVRDMA_WR_SEND, PVR_OPS_ALL, PVR_SQE_DATA },
+	[IBV_WR_SEND_WITH_IMM] = { PVRDMA_WR_SEND_WITH_IMM, PVR_OPS_ALL,
+				   PVR_SQE_IMM | PVR_SQE_DATA },
+	[IBV_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, PVR_OPS_RC, PVR_SQE_RDMA | PVR_SQE_SGES },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVR_OPS_RC,
+					PVR_SQE_ATOMIC | PVR_SQE_SGES },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD, PVR_OPS_RC,
+					  PVR_SQE_ATOMIC | PVR_SQE_SGES },
+	[IBV_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, PVR_OPS_CONN, PVR_SQE_INV, PVR_EXT_USER_OPS },
+	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, PVR_OPS_CONN, PVR_SQE_BIND,
+			     PVR_EXT_USER_OPS | PVR_EXT_MW },
+	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, PVR_OPS_CONN,
+				   PVR_SQE_INV | PVR_SQE_DATA, PVR_EXT_USER_OPS },
+	[IBV_WR_FLUSH] = { PVR_WR_FLUSH, PVR_OPS_RC, PVR_SQE_FUNCTION,
+			   PVR_EXT_USER_OPS | PVR_EXT_FLUSH },
+	[IBV_WR_ATOMIC_WRITE] = { PVR_WR_ATOMIC_WRITE, PVR_OPS_RC, PVR_SQE_FUNCTION,
+				  PVR_EXT_USER_OPS | PVR_EXT_ATOMIC_WRITE },
+	/* The device does not support other opcodes. */
+};
 
 /*
  * Returns 0 and sets *op, or returns the errno of ibv_post_send(3) for this opcode on
@@ -48,6 +76,17 @@ int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_w
 
 /* Returns the value of pvr_qp.send_ops. */
 uint32_t pvr_send_ops_of(const struct pvr_context *ctx, enum ibv_qp_type type);
+
+/* The value of pvr_qp.plain_ops: connected QPs name their peer in no request. */
+static inline uint32_t pvr_plain_ops_of(enum ibv_qp_type type)
+{
+	const uint32_t both = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_SEND;
+
+	if (type == IBV_QPT_UC)
+		return both;
+	return type == IBV_QPT_RC ? both | 1u << IBV_WR_RDMA_READ : 0;
+}
+
 /*
  * Returns the errno of an opcode that pvr_sqe_begin() refuses, 0 if only the flags are
  * wrong.
@@ -62,21 +101,30 @@ static_assert(PVR_SEND_FENCE == IBV_SEND_FENCE && PVR_SEND_SIGNALED == IBV_SEND_
 		      PVR_SEND_SOLICITED == IBV_SEND_SOLICITED,
 	      "send flags are passed as they are");
 
-static inline bool pvr_sqe_ok(const struct pvr_qp *qp, enum ibv_wr_opcode opcode,
-			      unsigned int flags)
+static __always_inline bool pvr_sqe_ok(const struct pvr_qp *qp, enum ibv_wr_opcode opcode,
+				       unsigned int flags)
 {
-	return qp->verbs_qp.qp.state >= IBV_QPS_RTS && opcode < PVR_NUM_SEND_OPS &&
+	return likely(qp->verbs_qp.qp.state >= IBV_QPS_RTS) && opcode < PVR_NUM_SEND_OPS &&
 	       (qp->send_ops >> opcode & 1) && !(flags & ~PVR_SQE_FLAGS_KNOWN) &&
 	       (!(flags & IBV_SEND_INLINE) || (pvr_send_ops[opcode].carries & PVR_SQE_INLINE));
 }
 
-/*
- * Begins the element of a request with the arguments of ibv_post_send(3). Writes the
- * whole header, so that no value of the slot's former request remains. Returns an errno.
- */
-static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
-				unsigned int flags, struct pvr_sq_wqe **hdr,
-				const struct pvr_send_op **op)
+/* Writes the whole header, so that no value of the slot's former request remains. */
+static __always_inline void pvr_sqe_write_header(struct pvr_sq_wqe *hdr, uint32_t number,
+						 uint32_t opcode, unsigned int flags)
+{
+	hdr->wr_id = htole64(number);
+	hdr->num_sge = 0;
+	hdr->total_len = 0;
+	hdr->opcode = htole32(opcode);
+	hdr->send_flags = htole32(flags);
+	memset(&hdr->ex, 0, sizeof(*hdr) - offsetof(struct pvr_sq_wqe, ex));
+}
+
+/* Begins the element of a request with the arguments of ibv_post_send(3). Returns an errno. */
+static __always_inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode,
+					 uint64_t wr_id, unsigned int flags,
+					 struct pvr_sq_wqe **hdr, const struct pvr_send_op **op)
 {
 	uint32_t number;
 	int err;
@@ -85,17 +133,13 @@ static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, ui
 		err = pvr_sqe_why_not(qp, opcode);
 		return err ? err : EINVAL; /* unsupported flags */
 	}
-	if (unlikely(pvr_wq_full(&qp->sq)))
+	number = pvr_wq_tail(&qp->sq);
+	if (unlikely(pvr_wq_full(&qp->sq, number)))
 		return ENOMEM;
 	*op = &pvr_send_ops[opcode];
-	number = pvr_wq_tail(&qp->sq);
 	*hdr = pvr_wq_slot(&qp->sq, number);
-	qp->sq.wr_ids[number & (qp->sq.num - 1)] = wr_id;
-	**hdr = (struct pvr_sq_wqe){
-		.wr_id = htole64(number),
-		.opcode = htole32((*op)->opcode),
-		.send_flags = htole32(flags & PVR_SQE_FLAGS_PASSED),
-	};
+	qp->sq.wr_ids[number & qp->sq.mask] = wr_id;
+	pvr_sqe_write_header(*hdr, number, (*op)->opcode, flags & PVR_SQE_FLAGS_PASSED);
 	return 0;
 }
 
@@ -163,6 +207,15 @@ static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvr_sq_wqe *hdr,
 	return 0;
 }
 
+/* A call of memcpy() takes longer than the rest for the most common size. */
+static inline void pvr_copy_inline(void *to, const void *from, size_t length)
+{
+	if (length == sizeof(uint64_t))
+		memcpy(to, from, sizeof(uint64_t));
+	else if (length)
+		memcpy(to, from, length);
+}
+
 /* Position of the next inline byte in an element, and the bytes that still fit. */
 struct pvr_inline {
 	uint8_t *to;
@@ -178,8 +231,7 @@ static inline int pvr_inline_add(struct pvr_inline *data, const void *from, size
 {
 	if (unlikely(length > data->room))
 		return EINVAL;
-	if (length)
-		memcpy(data->to, from, length);
+	pvr_copy_inline(data->to, from, length);
 	data->to += length;
 	data->room -= length;
 	return 0;

@@ -25,7 +25,7 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ib
 	state_shm = buf->addr;
 	wq->ring_shm = &state_shm->rx;
 	db_suppress_shm = pvr_db_suppress_at(state_shm, ctx->features);
-	wq->db_suppress_shm = db_suppress_shm ? &db_suppress_shm->rq : NULL;
+	wq->db_suppress_shm = &db_suppress_shm->rq;
 	wq->wqes = (uint8_t *)buf->addr + PVR_PAGE_SIZE;
 	wq->is_shared = true;
 	return 0;
@@ -257,6 +257,8 @@ static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct
 	srq->wq.db_suppress_shm = wq->db_suppress_shm;
 	srq->wq.wqes = wq->wqes;
 	srq->wq.num = wq->num;
+	srq->wq.mask = wq->mask;
+	srq->wq.idx_mask = wq->idx_mask;
 	renumber(&srq->wq, pvr_shm_load(&wq->ring_shm->prod_tail, memory_order_acquire));
 	srq->buf = *buf;
 }

@@ -17,7 +17,6 @@
  * Setters that the last request still accepts: PVR_SQE_SGES, PVR_SQE_INLINE and this one.
  */
 #define ADDRESS (1u << 31) /* of a datagram, or the SRQ of an XRC request */
-#define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
 static struct pvr_qp *ex_to_pvr_qp(struct ibv_qp_ex *qpx)
 {
@@ -42,24 +41,26 @@ static void end_request(struct pvr_batch *batch)
  * Begins the element of a request. Returns NULL after an error. IBV_SEND_INLINE is
  * ignored, because the setter of the data decides.
  */
-static struct pvr_sq_wqe *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode opcode)
+static __always_inline struct pvr_sq_wqe *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode opcode)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 	struct pvr_batch *batch = &qp->batch;
 	const struct pvr_send_op *op;
+	struct pvr_sq_wqe *hdr;
+	int err;
 
 	end_request(batch);
 	if (unlikely(batch->err))
 		return NULL;
-	batch->err = pvr_sqe_begin(qp, opcode, qpx->wr_id, qpx->wr_flags & ~IBV_SEND_INLINE,
-				   &batch->hdr, &op);
-	if (unlikely(batch->err))
+	err = pvr_sqe_begin(qp, opcode, qpx->wr_id, qpx->wr_flags & ~IBV_SEND_INLINE, &hdr, &op);
+	if (unlikely(err)) {
+		batch->err = err;
 		return NULL;
-	batch->setters = op->carries & DATA;
-	if (qpx->qp_base.qp_type == IBV_QPT_UD || qpx->qp_base.qp_type == IBV_QPT_XRC_SEND)
-		batch->setters |= ADDRESS;
+	}
+	batch->hdr = hdr;
+	batch->setters = (op->carries & PVR_SQE_DATA) | batch->address;
 	pvr_wq_advance(&qp->sq);
-	return batch->hdr;
+	return hdr;
 }
 
 /*
@@ -74,7 +75,7 @@ static struct pvr_sq_wqe *add(struct pvr_batch *batch, unsigned int setter)
 		batch->err = EINVAL;
 		return NULL;
 	}
-	batch->setters &= ~(setter & DATA ? DATA : setter);
+	batch->setters &= ~(setter & PVR_SQE_DATA ? PVR_SQE_DATA : setter);
 	return batch->hdr;
 }
 
@@ -251,9 +252,15 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t num_buf,
 
 static void wr_set_inline_data(struct ibv_qp_ex *qpx, void *addr, size_t length)
 {
-	struct ibv_data_buf buf = { .addr = addr, .length = length };
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+	struct pvr_sq_wqe *hdr = add(&qp->batch, PVR_SQE_INLINE);
+	struct pvr_inline data;
 
-	wr_set_inline_data_list(qpx, 1, &buf);
+	if (unlikely(!hdr))
+		return;
+	data = pvr_inline_begin(qp, hdr);
+	fail(&qp->batch, pvr_inline_add(&data, addr, length));
+	pvr_inline_end(&data, hdr);
 }
 
 static void wr_start(struct ibv_qp_ex *qpx)
@@ -261,7 +268,9 @@ static void wr_start(struct ibv_qp_ex *qpx)
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 
 	pvr_lock(&qp->sq.lock);
-	qp->batch = (struct pvr_batch){ .first = pvr_wq_tail(&qp->sq) };
+	qp->batch.first = pvr_wq_tail(&qp->sq);
+	qp->batch.err = 0;
+	qp->batch.setters = 0;
 }
 
 static int wr_complete(struct ibv_qp_ex *qpx)
@@ -430,6 +439,8 @@ void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
 		qpx->wr_set_ud_addr = wr_set_ud_addr;
 	if (qpx->qp_base.qp_type == IBV_QPT_XRC_SEND)
 		qpx->wr_set_xrc_srqn = wr_set_xrc_srqn;
+	if (qpx->wr_set_ud_addr || qpx->wr_set_xrc_srqn)
+		qp->batch.address = ADDRESS;
 	qpx->wr_set_sge = wr_set_sge;
 	qpx->wr_set_sge_list = wr_set_sge_list;
 	qpx->wr_set_inline_data = wr_set_inline_data;
