@@ -8,19 +8,21 @@ import pytest
 from bench_lib.guest import main, plan, rows, syscalls
 from bench_lib.vm.output import Unreadable
 
-SERVER = "node1 port 18600: ...\ncost messages=100 instructions=50.0 accesses=0 interrupts=20 halts=10 empty_polls=3\n"
-CLIENT = "cost messages=100 instructions=10000.0 accesses=100 interrupts=0 halts=0 empty_polls=7\n"
+SERVER = "node1 port 18600: ...\ncost messages=100 instructions=50.0 user_instructions=40.0 accesses=0 interrupts=20 halts=10 empty_polls=3 program_instructions=0.0\n"
+CLIENT = "cost messages=100 instructions=10000.0 user_instructions=9000.0 accesses=100 interrupts=0 halts=0 empty_polls=7 program_instructions=20.5\n"
 
 
 def counts(instructions, accesses=0.0, syscalls=0.0):
-    guests = {"instructions": instructions, "accesses": accesses, "interrupts": 0.0, "halts": 0.0}
-    return rows.Counts(guests=guests, client=guests, syscalls=syscalls)
+    guests = {"instructions": instructions, "user_instructions": instructions - 10, "accesses": accesses, "interrupts": 0.0, "halts": 0.0}
+    calls = None if syscalls is None else {rows.PVRDMAD: syscalls, rows.QEMU: 0.0}
+    return rows.Counts(guests=guests, client=guests, program=20, syscalls=calls)
 
 
 def test_counts_are_per_message_of_both_guests():
-    found = plan.read((SERVER, CLIENT), 400)
-    assert found.guests == {"instructions": 100.5, "accesses": 1.0, "interrupts": 0.2, "halts": 0.1}
-    assert found.client["instructions"] == 100 and found.syscalls == 4
+    found = plan.read((SERVER, CLIENT), {rows.PVRDMAD: 300, rows.QEMU: 100})
+    assert found.guests == {"instructions": 100.5, "user_instructions": 90.4, "accesses": 1.0, "interrupts": 0.2, "halts": 0.1}
+    assert found.client["instructions"] == 100 and found.syscalls == {rows.PVRDMAD: 3, rows.QEMU: 1}
+    assert found.program == 20.5
 
 
 def test_program_without_counts_is_an_error():
@@ -32,6 +34,7 @@ def test_rows_compare_with_soft_roce():
     found = {row["name"]: row for row in rows.entries("write_stream", {"pvrdma": counts(100, 0), "rxe": counts(50000, 2)})}
     assert found["guest.insn.write_stream"]["ratio"] == 100 / 50000
     assert found["guest.accesses.write_stream"]["peer_value"] == 2
+    assert found["guest.insn_post_poll.write_stream"]["value"] == 70
     assert set(found) == {f"guest.{kind}.write_stream" for kind in rows.KINDS}
 
 
@@ -51,7 +54,7 @@ def test_other_processes_of_the_lab_are_not_counted():
     with subprocess.Popen(["/bin/sleep", "60"]) as child:
         try:
             assert child.pid in main._children(os.getpid())
-            assert not main._is_counted(child.pid)
+            assert main._group(child.pid) is None
         finally:
             child.kill()
 
@@ -59,12 +62,12 @@ def test_other_processes_of_the_lab_are_not_counted():
 def test_system_calls_of_another_process_are_counted():
     with subprocess.Popen(["/bin/sh", "-c", "read x; for i in 1 2 3; do kill -0 $$; done; read x"], stdin=subprocess.PIPE) as child:
         try:
-            counter = syscalls.Counter([child.pid])
+            counter = syscalls.Counter({child.pid: "sh"})
         except syscalls.CannotCount as why:
             child.stdin.close()
             pytest.skip(str(why))
         child.stdin.write(b"\n")
         child.stdin.close()
         child.wait()
-        assert counter.read() >= 4
+        assert counter.read()["sh"] >= 4
         counter.close()

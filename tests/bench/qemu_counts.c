@@ -45,6 +45,7 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, vcpu_cb 
 					  void *opaque);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, mem_cb cb, int flags, int rw,
 				      void *opaque);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(uint32_t info, uint64_t vaddr);
@@ -72,6 +73,12 @@ static void block_begins(unsigned int vcpu, void *instructions)
 	add(&of(vcpu)->instructions, (uintptr_t)instructions);
 }
 
+static void user_block_begins(unsigned int vcpu, void *instructions)
+{
+	block_begins(vcpu, instructions);
+	add(&of(vcpu)->user_instructions, (uintptr_t)instructions);
+}
+
 static void memory_is_accessed(unsigned int vcpu, uint32_t info, uint64_t vaddr, void *opaque)
 {
 	struct qemu_plugin_hwaddr *address = qemu_plugin_get_hwaddr(info, vaddr);
@@ -96,11 +103,15 @@ static void vcpu_halts(unsigned int vcpu, void *opaque)
 
 static void block_is_translated(struct qemu_plugin_tb *block, void *opaque)
 {
+	/* The kernel has the upper half of all addresses. */
+	bool is_user = !(qemu_plugin_tb_vaddr(block) >> 63);
 	size_t n = qemu_plugin_tb_n_insns(block);
 
 	(void)opaque;
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the number is the callback's argument */
-	qemu_plugin_register_vcpu_tb_exec_cb(block, block_begins, CB_NO_REGS, (void *)n);
+	/* NOLINTBEGIN(performance-no-int-to-ptr): the number is the callback's argument */
+	qemu_plugin_register_vcpu_tb_exec_cb(block, is_user ? user_block_begins : block_begins,
+					     CB_NO_REGS, (void *)n);
+	/* NOLINTEND(performance-no-int-to-ptr) */
 	for (size_t i = 0; i < n; i++)
 		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i),
 						 memory_is_accessed, CB_NO_REGS, MEM_RW, NULL);

@@ -8,6 +8,7 @@
 /* One vCPU. The plugin adds to these numbers while others read them; none ever falls. */
 struct qemu_counts {
 	uint64_t instructions;
+	uint64_t user_instructions; /* those of them that are not the kernel's */
 	uint64_t accesses; /* of device memory, other than the local APIC's; each leaves the guest under KVM */
 	uint64_t interrupts;
 	uint64_t halts; /* no work: the vCPU waits for an interrupt */

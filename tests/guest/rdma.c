@@ -70,7 +70,7 @@ void mr_destroy(struct ibv_mr *mr)
 	MUST(munmap(memory, bytes));
 }
 
-struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
+static struct ibv_qp *to_init(struct node *node, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -79,18 +79,31 @@ struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+	mask |= qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	if (qp->qp_type == IBV_QPT_RC)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (qp->qp_type == IBV_QPT_RC && node->dev.atomic_cap != IBV_ATOMIC_NONE)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	MUST(ibv_modify_qp(qp, &attr, mask));
+	return qp;
+}
+
+struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
+{
 	struct ibv_qp *qp = ibv_create_qp(node->pd, init);
 
 	if (!qp)
 		die("ibv_create_qp (%u+%u requests, %u+%u SGEs):", init->cap.max_send_wr,
 		    init->cap.max_recv_wr, init->cap.max_send_sge, init->cap.max_recv_sge);
-	mask |= init->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-	if (init->qp_type == IBV_QPT_RC)
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
-	if (init->qp_type == IBV_QPT_RC && node->dev.atomic_cap != IBV_ATOMIC_NONE)
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
-	MUST(ibv_modify_qp(qp, &attr, mask));
-	return qp;
+	return to_init(node, qp);
+}
+
+struct ibv_qp *qp_create_ex(struct node *node, struct ibv_qp_init_attr_ex *init)
+{
+	init->comp_mask |= IBV_QP_INIT_ATTR_PD;
+	init->pd = node->pd;
+	return to_init(node, MUST_HAVE(ibv_create_qp_ex(node->ctx, init)));
 }
 
 struct ibv_qp *qp_create_rc(struct node *node, struct ibv_cq *cq, uint32_t depth)

@@ -52,6 +52,8 @@ void mr_destroy(struct ibv_mr *mr);
 
 /* A QP in INIT, which takes receives. */
 struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *attr);
+/* The same by ibv_create_qp_ex(); adds the PD. */
+struct ibv_qp *qp_create_ex(struct node *node, struct ibv_qp_init_attr_ex *attr);
 /* The same of type RC, with one CQ, @depth requests of one SGE each way, and all sends signaled. */
 struct ibv_qp *qp_create_rc(struct node *node, struct ibv_cq *cq, uint32_t depth);
 struct address qp_address(const struct node *node, const struct ibv_qp *qp);

@@ -40,11 +40,15 @@ def _per_message(text):
     if not found:
         raise Unreadable("pvr_cost printed no counts")
     values = dict(word.split("=") for word in found[1].split())
-    return int(values["messages"]), {count: float(values[count]) / int(values["messages"]) for count in COUNTS}
+    counts = {count: float(values[count]) / int(values["messages"]) for count in COUNTS}
+    return int(values["messages"]), counts, float(values["program_instructions"])
 
 
 def read(texts, syscalls):
-    """The Counts of a step. texts: of server and client; syscalls: of the host during all messages, or None."""
-    (messages, server), (_, client) = map(_per_message, texts)
-    return Counts(guests={count: server[count] + client[count] for count in COUNTS}, client=client,
-                  syscalls=None if syscalls is None else syscalls / messages)
+    """The Counts of a step. texts: of server and client; syscalls: of the host during all messages, or None.
+
+    They are {group: system calls}.
+    """
+    (messages, server, _), (_, client, program) = map(_per_message, texts)
+    return Counts(guests={count: server[count] + client[count] for count in COUNTS}, client=client, program=program,
+                  syscalls=None if syscalls is None else {group: calls / messages for group, calls in syscalls.items()})

@@ -5,8 +5,9 @@ import dataclasses
 
 from bench_lib.vm.rows import PEER_NAMES, PVRDMA, RXE
 
-CASES = ("write_stream", "write_single", "send_stream", "read_stream")
-COUNTS = ("instructions", "accesses", "interrupts", "halts")
+CASES = ("write_stream", "write_inline", "write_function", "write_single", "send_stream", "read_stream")
+PVRDMAD, QEMU = "pvrdmad", "qemu"
+COUNTS = ("instructions", "user_instructions", "accesses", "interrupts", "halts")
 
 # Nanoseconds in the model. They are those of a server CPU of about 3 GHz, rounded up for short events and down for
 # long ones, which favors Soft-RoCE.
@@ -19,18 +20,23 @@ DEVICE = 20         # pvrdmad's worker for a WRITE of 8 bytes: 1 / write_rate.8
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """Per message, of both guests; client: of the requester's. syscalls: of the host's processes, or None."""
+    """Per message, of both guests; client: of the requester's. program: instructions of its benchmark program itself.
+
+    syscalls: of the host's processes by PVRDMAD and QEMU, or None.
+    """
 
     guests: dict
     client: dict
-    syscalls: float | None
+    program: float
+    syscalls: dict | None
 
 
 def model(counts, device):
     """CPU seconds per message with KVM."""
     both = counts.guests
+    syscalls = sum(counts.syscalls.values()) if counts.syscalls else 0
     nanoseconds = (both["instructions"] * INSTRUCTION + (both["accesses"] + both["halts"]) * EXIT
-                   + both["interrupts"] * INTERRUPT + (counts.syscalls or 0) * SYSCALL + (DEVICE if device == PVRDMA else 0))
+                   + both["interrupts"] * INTERRUPT + syscalls * SYSCALL + (DEVICE if device == PVRDMA else 0))
     return nanoseconds * 1e-9
 
 
@@ -38,10 +44,13 @@ def model(counts, device):
 KINDS = {
     "insn": ("insn", lambda counts, _: counts.guests["instructions"]),
     "insn_requester": ("insn", lambda counts, _: counts.client["instructions"]),
+    "insn_program": ("insn", lambda counts, _: counts.program),
+    "insn_post_poll": ("insn", lambda counts, _: counts.client["user_instructions"] - counts.program),
     "accesses": ("", lambda counts, _: counts.guests["accesses"]),
     "interrupts": ("", lambda counts, _: counts.guests["interrupts"]),
     "halts": ("", lambda counts, _: counts.guests["halts"]),
-    "syscalls": ("", lambda counts, _: counts.syscalls),
+    "syscalls": ("", lambda counts, _: counts.syscalls and sum(counts.syscalls.values())),
+    "syscalls_pvrdmad": ("", lambda counts, _: counts.syscalls and counts.syscalls[PVRDMAD]),
     "kvm_cpu": ("s", model),
 }
 

@@ -39,19 +39,21 @@ def _open(event, thread):
 
 
 class Counter:
-    """System calls of all threads that these processes have now."""
+    """System calls of all threads that these processes have now. groups: {process: its group}."""
 
-    def __init__(self, processes):
+    def __init__(self, groups):
         event = _event_id()
-        self._fds = []
-        for process in processes:
+        self._fds = {group: [] for group in groups.values()}
+        for process, group in groups.items():
             for thread in pathlib.Path(f"/proc/{process}/task").iterdir():
-                self._fds.append(_open(event, int(thread.name)))
+                self._fds[group].append(_open(event, int(thread.name)))
 
     def read(self):
-        return sum(struct.unpack("Q", os.read(fd, 8))[0] for fd in self._fds)
+        """{group: system calls}."""
+        return {group: sum(struct.unpack("Q", os.read(fd, 8))[0] for fd in fds) for group, fds in self._fds.items()}
 
     def close(self):
-        for fd in self._fds:
-            os.close(fd)
-        self._fds = []
+        for fds in self._fds.values():
+            for fd in fds:
+                os.close(fd)
+        self._fds = {}
