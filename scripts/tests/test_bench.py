@@ -27,6 +27,9 @@ def row(name, value, unit="1/s", peer_value=None, runs=5):
     ("mr_reg_1g", {"value": 20e-3}, {"value": 21e-3}),
     ("mr_lookup", {"peer_value": 10, "value": 8}, {"peer_value": 10, "value": 7.9}),
     ("idle_cpu_64", {"value": 0}, {"value": 0.01}),
+    ("idle_switches_256", {"value": 0}, {"value": 0.01}),
+    ("write_rate_beside_limited.8", {"peer_value": 100, "value": 97}, {"peer_value": 100, "value": 96.9}),
+    ("qos_rate_error", {"value": 2}, {"value": 2.1}),
     ("hostile_doorbells", {"peer_value": 10, "value": 8}, {"peer_value": 10, "value": 7.9}),
     ("hostile_indices", {"peer_value": 10, "value": 8}, {"peer_value": 10, "value": 7.9}),
 ])

@@ -84,6 +84,7 @@ void bench_regions(void);
 void bench_workers(void);
 void bench_hostile(void);
 void bench_neighbors(void);
+void bench_qos(void);
 void bench_migrate(void);
 
 #endif /* BENCH_H */

@@ -19,6 +19,7 @@ static const struct group {
 	{ "hostile", bench_hostile, "a pair beside a hostile guest" },
 	{ "scale", bench_scale, "10,000 queue pairs, and memory of an idle one" },
 	{ "neighbors", bench_neighbors, "256 adapters: rate, shares and delay" },
+	{ "qos", bench_qos, "a pair beside a limited one, and the error of limits" },
 	{ "migrate", bench_migrate, "a log of dirty pages, and the pause of a move" },
 	{ "regions", bench_regions, "registration of 1 GiB, 100,000 regions" },
 };

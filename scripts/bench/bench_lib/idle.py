@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""CPU time and memory of an idle pvrdmad: 64 adapters, each with a client, a driver and a queue pair that was in use."""
+"""An idle pvrdmad: CPU time, memory and start.
+
+Each adapter has a client, a driver and a queue pair that was in use. With 256 adapters each one has 999 more queue pairs.
+"""
 
 import contextlib
 import re
+import resource
 import statistics
 import struct
 import subprocess
@@ -17,7 +21,8 @@ sys.path.insert(0, str(ROOT / "tests" / "daemon"))
 from guest import EXT_ACK, PAGE, Guest  # noqa: E402
 from vfio_user import BAR_UAR, Client  # noqa: E402
 
-ADAPTERS = 64
+QPS = {64: 1, 256: 1000}  # adapters: queue pairs of each
+FILES = 8  # of this process for each adapter
 ALL_EXTENSIONS = 0xFFFFFFFF  # the device takes those it has
 SETTLE = 2  # seconds until what the start left to do is done
 PATIENCE = 20
@@ -31,36 +36,44 @@ DOORBELL_SEND = 1 << 30
 
 
 @contextlib.contextmanager
-def daemon(program, folder):
+def daemon(program, folder, adapters):
+    """Its process number, and the seconds from its start to its readiness."""
     command = [program, "--control", f"{folder}/control"]
-    for number in range(1, ADAPTERS + 1):
-        command += ["--adapter", f"name=node{number},socket={folder}/{number},mac=52:54:00:00:01:{number:02x}"]
+    for number in range(1, adapters + 1):
+        mac = f"52:54:00:00:{number >> 8:02x}:{number & 255:02x}"
+        command += ["--adapter", f"name=node{number},socket={folder}/{number},mac={mac}"]
     with open(f"{folder}/log", "w+") as log:
+        begin = time.monotonic()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            end = time.monotonic() + PATIENCE
             while "ready, " not in Path(log.name).read_text():
-                if child.poll() is not None or time.monotonic() > end:
+                if child.poll() is not None or time.monotonic() > begin + PATIENCE:
                     raise RuntimeError(f"pvrdmad does not start: {Path(log.name).read_text()}")
-                time.sleep(0.05)
-            yield child.pid
+                time.sleep(0.001)
+            yield child.pid, time.monotonic() - begin
         finally:
             child.terminate()
             child.wait()
 
 
-def work(guest):
-    """A queue pair in RTS that the device has looked at for requests: a poller keeps such ones in mind."""
-    for base in (CQ_RING, QP_RINGS):
-        guest.put_ring(base)
-    domain = guest.command(CREATE_PD, "II", 0, 0)[0]
-    cq = guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, 64, 2, 0)[0]
+def create_qp(guest, domain, cq):
+    """A queue pair in RTS. All of a guest share their ring: nothing is posted to it."""
     queue = guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, domain, cq, cq, 0, 16, 16, 1, 1, 0, 0, 0, 3, 1, 0, 0, UD, 0, 0,
                           0, 0)[1]
     guest.command(MODIFY_QP, "III41xB", queue, INIT_MASK, INIT, 1)
     guest.command(MODIFY_QP, "III", queue, STATE, RTR)
     guest.command(MODIFY_QP, "III", queue, STATE | SQ_PSN, RTS)
-    guest.client.write(BAR_UAR, 0, struct.pack("<I", queue | DOORBELL_SEND))
+    return queue
+
+
+def work(guest, qps):
+    """Queue pairs that the device has looked at for requests: a poller keeps such ones in mind."""
+    for base in (CQ_RING, QP_RINGS):
+        guest.put_ring(base)
+    domain = guest.command(CREATE_PD, "II", 0, 0)[0]
+    cq = guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, 64, 2, 0)[0]
+    for _ in range(qps):
+        guest.client.write(BAR_UAR, 0, struct.pack("<I", create_qp(guest, domain, cq) | DOORBELL_SEND))
 
 
 def used(pid):
@@ -85,18 +98,43 @@ def row(name, unit, values):
             "ratio": None, "min": min(values), "max": max(values), "runs": len(values)}
 
 
-def rows(build, runs=5, seconds=1):
+def memory(pid):
+    """Bytes that no other process has, and no file: neither programs nor the RAM of guests."""
+    return int(re.search(r"^RssAnon:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]) << 10
+
+
+def attach(stack, path, qps):
+    client = stack.enter_context(Client(path))
+    client.negotiate()
+    guest = stack.enter_context(contextlib.closing(Guest(client)))
+    client.write_reg(EXT_ACK, ALL_EXTENSIONS)
+    if guest.start():
+        raise RuntimeError(f"the adapter at {path} does not start")
+    work(guest, qps)
+
+
+def allow_files(number):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
+
+
+def rows_of(build, adapters, runs=5, seconds=1):
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        pid = stack.enter_context(daemon(build / "pvrdmad", folder))
-        for number in range(1, ADAPTERS + 1):
-            client = stack.enter_context(Client(f"{folder}/{number}"))
-            client.negotiate()
-            guest = stack.enter_context(contextlib.closing(Guest(client)))
-            client.write_reg(EXT_ACK, ALL_EXTENSIONS)
-            if guest.start():
-                raise RuntimeError(f"adapter {number} does not start")
-            work(guest)
+        pid, start = stack.enter_context(daemon(build / "pvrdmad", folder, adapters))
+        empty = memory(pid)
+        for number in range(1, adapters + 1):
+            attach(stack, f"{folder}/{number}", QPS[adapters])
         time.sleep(SETTLE)
         samples = [sample(pid, seconds) for _ in range(runs)]
-    yield row(f"idle_cpu_{ADAPTERS}", "%", [percent for percent, _ in samples])
-    yield row(f"idle_switches_{ADAPTERS}", "1/s", [switches for _, switches in samples])
+        grown = memory(pid) - empty
+    yield row(f"idle_cpu_{adapters}", "%", [percent for percent, _ in samples])
+    yield row(f"idle_switches_{adapters}", "1/s", [switches for _, switches in samples])
+    yield row(f"adapter_start_{adapters}", "s", [start / adapters])
+    yield row(f"adapter_bytes_{adapters}", "B", [empty / adapters])
+    yield row(f"adapter_used_bytes_{adapters}", "B", [grown / adapters])
+
+
+def rows(build):
+    allow_files(FILES * max(QPS))
+    for adapters in QPS:
+        yield from rows_of(build, adapters)
