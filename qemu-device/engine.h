@@ -415,6 +415,19 @@ int pvr_adapter_start(struct pvr_adapter *adapter);
  */
 int pvr_adapter_reclaim(struct pvr_adapter *adapter);
 
+/*
+ * @is: the client can save the adapter and load it elsewhere, so its VM can be migrated. Initially,
+ * and for each new client, false.
+ */
+void pvr_adapter_set_migratable(struct pvr_adapter *adapter, bool is);
+/*
+ * Check whether the adapter of this fabric and MAC is in use at another host by a VM that cannot be
+ * migrated. A VM that attaches to it here would be a second one, or this one without its device.
+ * @begin: the first call of a check. Return: 0: no, or no host responds; -EBUSY: yes, and @host is
+ * its name; -EINPROGRESS: call again in some ms. It takes a second at most.
+ */
+int pvr_adapter_check_elsewhere(struct pvr_adapter *adapter, bool begin, char *host, size_t size);
+
 enum pvr_run_state pvr_adapter_run_state(const struct pvr_adapter *adapter);
 const char *pvr_run_state_name(enum pvr_run_state state);
 

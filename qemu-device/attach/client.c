@@ -27,6 +27,7 @@
 #define CLIENT_BUDGET (200 * 1000ull) /* ns per call of ready(), plus one message */
 #define CLIENT_PATIENCE (5 * PVR_SEC)
 #define RETRY PVR_MSEC
+#define HOST_NAME 64
 #define CLIENT_EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
 /* Result of a step below 1. STEP_GONE: the client was destroyed. */
@@ -452,16 +453,42 @@ static bool can_reply(struct pvr_client *client)
 	return ok;
 }
 
+/* Stock QEMU migrates a VM without the device: then there must be no host to migrate it to. */
+static int refuse_elsewhere(struct pvr_client *client, const struct pvr_window *window,
+			    const struct vfio_user_header *hdr, const char *host)
+{
+	if (skip(client, window, hdr->msg_size) < 0)
+		return STEP_GONE;
+	pvr_attach_log(client->attach, PVR_LOG_WARN,
+		       "QEMU (process %d) is refused: a VM of host %s uses this adapter, and its "
+		       "QEMU cannot migrate it; unplug the device there first",
+		       (int)client->pid, host);
+	pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
+	pvr_message_reply(client->source.fd, hdr, EBUSY, NULL, 0);
+	pvr_client_leave(client);
+	return STEP_GONE;
+}
+
 static int agree(struct pvr_client *client, const struct pvr_window *window,
 		 const struct vfio_user_header *hdr)
 {
+	char host[HOST_NAME];
 	struct pvr_error why;
+	int ret;
 
 	if (hdr->cmd != VFIO_USER_VERSION || window->len < hdr->msg_size)
 		return throw_out(client,
 				 "its first message is command %u, expected a "
 				 "VERSION: start QEMU with -device vfio-user-pci",
 				 hdr->cmd);
+	ret = pvr_adapter_check_elsewhere(client->adapter, !client->is_checked, host, sizeof(host));
+	client->is_checked = true;
+	if (ret == -EINPROGRESS) {
+		pvr_loop_timer_arm(pvr_attach_env(client->attach)->loop, &client->retry, RETRY);
+		return STEP_WAIT;
+	}
+	if (ret)
+		return refuse_elsewhere(client, window, hdr, host);
 	if (skip(client, window, hdr->msg_size) < 0)
 		return STEP_GONE;
 	if (!pvr_client_set_version(client, window->data, hdr->msg_size))

@@ -36,6 +36,7 @@ struct pvr_client {
 	struct pvr_migrate migrate;
 	struct pvr_uar_map uar; /* open if the adapter has uar=mapped and the version is negotiated */
 	bool blocked; /* waits until the client reads replies */
+	bool is_checked; /* whether another host uses the adapter: that is asked, or known */
 	bool is_late; /* this call of ready() has used its time, or the adapter is busy */
 	uint64_t since; /* the begin of this call of ready(), in ns */
 	bool is_leaving; /* waits for the end of the adapter's reset */

@@ -133,6 +133,7 @@ int pvr_handover_export(struct pvr_attach *attach, struct pvr_handover *to, int 
 	memcpy(to->version, client->version, client->version_len);
 	to->uar = client->uar.fd;
 	to->checked_unshared = client->checked_unshared;
+	to->migratable = client->migrate.is_used;
 	pvr_device_get_config(client, to->config);
 	export_irqs(&client->irq, to);
 	export_ram(&client->ram, to);
@@ -270,6 +271,8 @@ static bool import_device(struct pvr_client *client, const struct pvr_handover *
 		return false;
 	pvr_loop_timer_disarm(&client->patience);
 	client->checked_unshared = from->checked_unshared;
+	if (from->migratable)
+		pvr_migrate_set_used(&client->migrate);
 	import_irqs(client, from);
 	return import_ram(client, from, err);
 }

@@ -41,6 +41,7 @@ struct pvr_handover {
 	bool irq_pending[PVR_VEC_MAX];
 	bool irq_enabled;
 	bool checked_unshared;
+	bool migratable;
 	unsigned int num_regions;
 	struct pvr_handover_region regions[PVR_RAM_REGIONS];
 };

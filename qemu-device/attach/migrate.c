@@ -72,8 +72,17 @@ void pvr_migrate_reset(struct pvr_migrate *mig)
 	mig->state = PVR_MIGRATE_RUNNING;
 }
 
+void pvr_migrate_set_used(struct pvr_migrate *mig)
+{
+	if (mig->is_used)
+		return;
+	mig->is_used = true;
+	pvr_adapter_set_migratable(mig->adapter, true);
+}
+
 void pvr_migrate_exit(struct pvr_migrate *mig)
 {
+	pvr_adapter_set_migratable(mig->adapter, false);
 	pvr_adapter_stop_dirty_log(mig->adapter);
 	end_save(mig);
 	free(mig->buffer);
@@ -227,6 +236,7 @@ static int get_migration(struct pvr_migrate *mig, struct feature *f, struct pvr_
 {
 	uint64_t flags = MIGRATION_STOP_COPY;
 
+	pvr_migrate_set_used(mig);
 	memcpy(f->reply, &flags, sizeof(flags));
 	f->reply_len = sizeof(flags);
 	return 0;
@@ -250,6 +260,7 @@ static int set_state(struct pvr_migrate *mig, struct feature *f, struct pvr_erro
 
 	memcpy(&wanted, f->data, sizeof(wanted));
 	mig->is_prepared = false;
+	pvr_migrate_set_used(mig);
 	if (!ret)
 		return 0;
 	if (mig->state == PVR_MIGRATE_ERROR)

@@ -58,6 +58,7 @@ struct pvr_migrate {
 	struct pvr_adapter *adapter;
 	enum pvr_migrate_state state;
 	struct pvr_save *save; /* in PVR_MIGRATE_STOP_COPY */
+	bool is_used; /* the client has asked for it, so it can migrate the VM */
 	bool is_saved; /* the client has read the whole state, and the adapter has not run since */
 	bool is_prepared; /* the transition of the next message is over, with @result */
 	int result;
@@ -78,6 +79,9 @@ void pvr_migrate_exit(struct pvr_migrate *mig);
 
 /* Return: space for the largest body, until pvr_migrate_exit(); NULL without memory. */
 void *pvr_migrate_get_buffer(struct pvr_migrate *mig);
+
+/* The client can migrate the VM. */
+void pvr_migrate_set_used(struct pvr_migrate *mig);
 
 /* The adapter was reset. */
 void pvr_migrate_reset(struct pvr_migrate *mig);

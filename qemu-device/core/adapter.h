@@ -372,6 +372,8 @@ struct pvr_adapter {
 	uint64_t stops; /* number of this stop; changes at its end, too */
 	struct pvr_load *load; /* ctrl/migrate.c; NULL: no bytes of a state are kept */
 	struct pvr_move move;
+	struct pvr_elsewhere elsewhere;
+	bool migratable; /* see pvr_adapter_set_migratable() */
 	int load_err; /* of the last load, until a reset; 0: it succeeded, or there was none */
 	char load_why[200];
 

@@ -67,6 +67,17 @@ struct pvr_move {
 	bool released; /* MOVED: its GIDs are bound there, and not here */
 };
 
+/*
+ * A host asks another one, which the directory has for the GID of the adapter's MAC, whether its
+ * adapter is in use by a VM that cannot be migrated: a TAKE without token. Protected by the
+ * adapter's lock.
+ */
+struct pvr_elsewhere {
+	uint64_t begun, ask_next; /* ns; 0: nothing is asked */
+	char host[PVR_MOVE_NAME_MAX]; /* "": not found yet */
+	enum pvr_take answer; /* NO: it is in use there */
+};
+
 /* A destination that asks for an adapter. */
 struct pvr_taker {
 	const char *fabric;
@@ -78,8 +89,10 @@ struct pvr_taker {
 
 /* What path/pipe and ctrl/move.c call of each other. engine.c has the table. */
 struct pvr_move_ops {
-	/* Send TAKE to the source. The adapter's lock is held. */
-	void (*ask)(struct pvr_adapter *adapter);
+	/* Send TAKE to @host. The adapter's lock is held. */
+	void (*ask)(struct pvr_adapter *adapter, const char *host,
+		    const uint8_t token[PVR_TOKEN_BYTES], bool bound);
+	const char *(*host_name)(const struct pvr_host *host);
 	/* Tell the connected hosts that its GIDs have moved. The adapter's lock is held. */
 	void (*tell)(struct pvr_adapter *adapter);
 	/* TAKE has arrived. No lock is held. Return: the response. */

@@ -121,6 +121,11 @@ enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *t
 void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
 		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
 
+/* ctrl/elsewhere.c, see struct pvr_elsewhere. The lock is held. The response of this host. */
+enum pvr_take pvr_elsewhere_answer(const struct pvr_adapter *adapter);
+/* That of host @from. */
+void pvr_elsewhere_answered(struct pvr_adapter *adapter, const char *from, enum pvr_take answer);
+
 /*
  * ctrl/reset.c: destroy objects of context @uc, or of all contexts if NULL, as many as
  * this step may. The job's members table and handle are the position, initially 0.

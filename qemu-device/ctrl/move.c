@@ -163,7 +163,7 @@ static int ask(struct pvr_adapter *adapter, uint64_t now)
 		return start_alone(adapter);
 	if (now >= move->ask_next) {
 		move->ask_next = now + ASK_AGAIN_NS;
-		adapter->engine->move_ops->ask(adapter);
+		adapter->engine->move_ops->ask(adapter, move->source, move->loaded, move->bound);
 	}
 	return -EINPROGRESS;
 }
@@ -243,8 +243,10 @@ void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);
-	if (adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
-	    !strcmp(adapter->move.source, from) && is_same_token(adapter->move.loaded, token))
+	if (!is_token(token))
+		pvr_elsewhere_answered(adapter, from, answer);
+	else if (adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
+		 !strcmp(adapter->move.source, from) && is_same_token(adapter->move.loaded, token))
 		adapter->move.answer = answer;
 	pvr_adapter_unlock(adapter);
 }
@@ -383,7 +385,7 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (!is_token(taker->token) || !is_same_token(taker->token, move->token))
+	if (!is_same_token(taker->token, move->token))
 		return PVR_TAKE_STALE;
 	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host) {
 		if (taker->bound)
@@ -406,7 +408,7 @@ enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *t
 	if (!adapter)
 		return PVR_TAKE_STALE;
 	pvr_adapter_lock(adapter);
-	answer = give(adapter, taker);
+	answer = is_token(taker->token) ? give(adapter, taker) : pvr_elsewhere_answer(adapter);
 	pvr_adapter_unlock(adapter);
 	if (answer == PVR_TAKE_DONE)
 		pvr_peer_gone_forget(adapter);

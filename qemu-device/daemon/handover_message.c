@@ -227,6 +227,7 @@ static int send_device(int channel, const char *adapter, const struct pvr_handov
 	if (client->version_len) {
 		put_hex(message, "config", client->config, sizeof(client->config));
 		put_bool(message, "checked_unshared", client->checked_unshared);
+		put_bool(message, "migratable", client->migratable);
 		put_bool(message, "uar", client->uar >= 0);
 		fds[num++] = state;
 		if (client->uar >= 0)
@@ -304,6 +305,7 @@ static bool get_device(struct json_object *message, struct pvr_fd_message *raw, 
 		       struct pvr_handover *client, int *state)
 {
 	client->checked_unshared = truth_of(message, "checked_unshared");
+	client->migratable = truth_of(message, "migratable");
 	*state = next_fd(raw, at);
 	if (*state < 0 || get_hex(message, "config", client->config, sizeof(client->config)) !=
 				  (ssize_t)sizeof(client->config))

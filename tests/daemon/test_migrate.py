@@ -5,12 +5,14 @@ import contextlib
 import errno
 import itertools
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import vfio_user as v
-from daemon_net import start_pair
+from daemon_net import start_pair, wait_pair
+from daemon_process import PATIENCE
 from guest import ASYNC, CMD, CQ, DSR, PAGE, RAM_SIZE, RESP, Guest
 from pipe_peer import Closed
 from vfio_user import attach
@@ -18,7 +20,7 @@ from vfio_user import attach
 STATES = {"RUNNING": v.RUNNING, "STOP": v.STOP, "STOP_COPY": v.STOP_COPY, "RESUMING": v.RESUMING}
 NO_STATE = (v.STATE_ERROR, 5, 6, 7, 0xFFFFFFFF)
 # Commands.
-CREATE_PD, CREATE_CQ = 2, 6
+CREATE_PD, CREATE_CQ, CREATE_BIND = 2, 6, 15
 
 
 def refused(call, *args, **kwargs):
@@ -579,6 +581,102 @@ def test_destination_of_a_dead_source_without_an_etcd(three, etcd):
         etcd.kill()
         assert refused(clients[0].set_state, v.RUNNING) == errno.EPERM
         three[1].wait_for_log("it is unknown whether another host has started with this state (etcd does not respond)")
+
+
+# ------------------------------------------------------- a QEMU that cannot migrate
+
+@pytest.fixture(params=["peers", "etcd"])
+def both(request, start):
+    """h1 and h2, each with the adapter of the VM, and all that their directory needs."""
+    if request.param == "peers":
+        return request.getfixturevalue("hosts")
+    url = request.getfixturevalue("etcd").url
+    pair = [start(number, args=("--etcd", url, "--insecure")) for number in (1, 2)]
+    for daemon in pair:
+        daemon.add_adapter("vm", 1)
+    return pair
+
+
+def start_driver(client, daemon):
+    """A guest that binds the GID of its MAC, as each driver does."""
+    mac = [int(part, 16) for part in daemon.query("adapters")["adapters"][0]["mac"].split(":")]
+    gid = bytes([0xFE, 0x80, *[0] * 6, mac[0] ^ 2, mac[1], mac[2], 0xFF, 0xFE, *mac[3:]])
+    guest = Guest(client)
+    guest.start()
+    assert guest.try_command(CREATE_BIND, "III16sBBBB", 1024, 0xFFF, 0, gid, 2, 0, 0, 0) == 0
+    return guest
+
+
+def attach_until(daemon, is_refused):
+    """A directory caches for a second that a GID is nowhere, and etcd tells of one that is gone after a moment."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            client = attach(daemon.folder / "vm")
+        except v.Refused as refusal:
+            assert refusal.args[0] == errno.EBUSY
+            if is_refused:
+                return None
+        else:
+            if not is_refused:
+                return client
+            client.close()
+            time.sleep(0.3)
+    raise AssertionError(f"not in time: refused={is_refused}")
+
+
+def test_vm_that_cannot_be_migrated_has_no_destination(both):
+    one, two = both
+    with attach(one.folder / "vm") as source:
+        guest = start_driver(source, one)
+        attach_until(two, is_refused=True)
+        two.wait_for_log("is refused: a VM of host h1 uses this adapter, and its QEMU cannot migrate it; unplug the device there first")
+        assert guest.query_port()[0] == 0
+        source.call(v.RESET)
+        attach_until(two, is_refused=False).close()
+
+
+@pytest.mark.parametrize("how", ["realize", "vm runs"])
+def test_vm_that_can_be_migrated_has_a_destination(both, how):
+    one, two = both
+    with attach(one.folder / "vm") as source:
+        start_driver(source, one)
+        attach_until(two, is_refused=True)
+        if how == "realize":
+            source.feature(v.GET | v.MIGRATION, space=8)
+        else:
+            source.set_state(v.RUNNING)
+        attach(two.folder / "vm").close()
+    # That client could migrate. The next one is another.
+    with attach_until(one, is_refused=False) as source:
+        start_driver(source, one)
+        attach_until(two, is_refused=True)
+
+
+def test_destination_of_a_host_that_has_died(hosts):
+    one, two = hosts
+    with attach(one.folder / "vm") as source:
+        start_driver(source, one)
+        attach_until(two, is_refused=True)
+        one.kill()
+        attach(two.folder / "vm").close()
+
+
+def test_upgrade_knows_that_the_vm_can_be_migrated(hosts):
+    one, two = hosts
+    with attach(one.folder / "vm") as source:
+        start_driver(source, one)
+        attach_until(two, is_refused=True)
+        source.feature(v.GET | v.MIGRATION, space=8)
+        one.upgrade()
+        source.read_reg(0)
+        wait_pair(one, two)
+        attach(two.folder / "vm").close()
+    with attach_until(one, is_refused=False) as source:
+        start_driver(source, one)
+        one.upgrade()
+        wait_pair(one, two)
+        attach_until(two, is_refused=True)
 
 
 # ---------------------------------------------------------------------------- log

@@ -2,6 +2,7 @@
 """A VM of -device pvrdma that can be migrated: without shares, which block migration. It runs one script, and its console is a file."""
 
 import functools
+import json
 import pathlib
 import re
 import stat
@@ -90,10 +91,17 @@ def _archive(script):
     return b"".join([*members, initramfs.member("TRAILER!!!", 0)])
 
 
+def _device(socket, stock):
+    if not stock:
+        return f"pvrdma,id=adapter,path={socket},addr=7.0"
+    return json.dumps({"driver": "vfio-user-pci", "id": "adapter", "addr": "7.0",
+                       "socket": {"type": "unix", "path": str(socket)}})
+
+
 class Vm:
     """One QEMU. incoming: where it waits for the state of another one."""
 
-    def __init__(self, folder, name, program, socket, archive, incoming=None, more=()):
+    def __init__(self, folder, name, program, socket, archive, incoming=None, more=(), stock=False):
         kernel, image, _, _ = _parts()
         self.console, self.errors, self.control = (folder / f"{name}.{what}" for what in ("console", "errors", "qmp"))
         argv = [program, *qemu.accelerator(), "-machine", "q35,memory-backend=mem,vmport=off", "-m", f"{MEMORY}B",
@@ -103,7 +111,7 @@ class Vm:
                 "-drive", f"if=none,id=root,file={image},format=raw,readonly=on", "-device", "virtio-blk-pci,drive=root",
                 "-serial", f"file:{self.console}", "-qmp", f"unix:{self.control},server=on,wait=off",
                 "-netdev", "hubport,id=net,hubid=0", "-device", f"virtio-net-pci,netdev=net,mac={MAC},romfile=,addr=6.0",
-                "-device", f"pvrdma,id=adapter,path={socket},addr=7.0", *more]
+                "-device", _device(socket, stock), *more]
         if incoming:
             argv += ["-incoming", incoming]
         with open(self.errors, "wb") as log:

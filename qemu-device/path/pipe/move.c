@@ -22,18 +22,19 @@ static_assert((int)PVR_TAKE_NO == PVR_FRAME_TAKE_NO && (int)PVR_TAKE_YES == PVR_
 
 /* ------------------------------------------------------------------------ TAKE, TAKEN */
 
-void pvr_pipe_ask(struct pvr_adapter *adapter)
+void pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
+		  const uint8_t token[PVR_TOKEN_BYTES], bool bound)
 {
-	struct pvr_host *host = pvr_host_find(adapter->engine, adapter->move.source);
+	struct pvr_host *host = pvr_host_find(adapter->engine, name);
 	union pvr_any_frame any = { .take.frame.type = PVR_FRAME_TAKE };
 	struct pvr_route route;
 
 	/* Without a connection this requests one, for the next try. */
 	if (!host || !pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
 		return;
-	memcpy(any.take.token, adapter->move.loaded, sizeof(any.take.token));
+	memcpy(any.take.token, token, sizeof(any.take.token));
 	memcpy(any.take.mac, adapter->mac, sizeof(any.take.mac));
-	any.take.bound = adapter->move.bound;
+	any.take.bound = bound;
 	if (pvr_link_send(&route, adapter->fabric, &any, sizeof(any.take), NULL, NULL, 0, 0) ==
 	    PVR_SENT)
 		pvr_link_flush(&route);

@@ -3,6 +3,7 @@
 #ifndef PVR_PIPE_MOVE_H
 #define PVR_PIPE_MOVE_H
 
+#include "engine.h"
 #include "path/pipe/frame.h"
 
 struct pvr_adapter;
@@ -10,7 +11,8 @@ struct pvr_host;
 struct pvr_rsp_conn;
 
 /* See struct pvr_move_ops. */
-void pvr_pipe_ask(struct pvr_adapter *adapter);
+void pvr_pipe_ask(struct pvr_adapter *adapter, const char *host,
+		  const uint8_t token[PVR_TOKEN_BYTES], bool bound);
 void pvr_pipe_tell_moved(struct pvr_adapter *adapter);
 
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
