@@ -55,3 +55,13 @@ def test_stock_qemu_finds_no_destination(lab):
     lab.daemons[1].wait_for_log("is refused: a VM of host h1 uses this adapter, and its QEMU cannot migrate it")
     vm.end()
     lab("destination", 2, stock=True, incoming=f"unix:{lab.folder}/incoming")
+
+
+def test_qemu_that_migrates_the_device_has_a_destination(lab):
+    vm = lab("vm", 1)
+    vm.wait_for("the driver works", 240)
+    uri = f"unix:{lab.folder}/incoming"
+    target = lab("destination", 2, incoming=uri)
+    assert vm.migrate(uri)["status"] == "completed", (vm.errors.read_text(), target.errors.read_text())
+    target.wait_until_it_runs()
+    lab.daemons[0].wait_for_log("moved to host h2")
