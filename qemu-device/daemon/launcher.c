@@ -36,11 +36,17 @@ static void inherit_watchdog(pid_t daemon)
 	setenv("WATCHDOG_PID", number, 1);
 }
 
-/* In the child of the launcher. */
+/*
+ * In the child of the launcher. The program is not the launcher's child, but that of the service
+ * manager, which would warn otherwise that it does not notice the program's end.
+ */
 static _Noreturn void execute(char **argv, int channel, pid_t daemon)
 {
+	pid_t child = fork();
 	char number[16];
 
+	if (child > 0)
+		_exit(EXIT_SUCCESS);
 	inherit_watchdog(daemon);
 	snprintf(number, sizeof(number), "%d", channel);
 	if (fcntl(channel, F_SETFD, 0) == 0 && setenv(PVR_LAUNCHER_ENV, number, 1) == 0)
