@@ -3,6 +3,7 @@
 
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -60,3 +61,11 @@ def root_runner(packages, variant):
 def in_root(packages):
     """Return: a function that runs a script of this folder in a clean root with the packages in /debs."""
     return root_runner(packages, "install")
+
+
+@pytest.fixture
+def folder():
+    """Sockets need a short path."""
+    with tempfile.TemporaryDirectory(prefix="pvr-") as name:
+        pathlib.Path(name).chmod(0o755)
+        yield pathlib.Path(name)

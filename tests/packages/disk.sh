@@ -1,11 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Runs in the root of a plain system: installs the packages of a VM, and makes its disk, /out/disk, beside its kernel and
-# initial RAM file system. The one addition of the test is a service that runs node.sh of the share and then switches the
-# VM off. The packages are installed here because TCG takes minutes to compile the driver.
+# disk.sh PACKAGE...: runs in the root of a plain system: installs these of our packages, and makes its disk, /out/disk,
+# beside its kernel and initial RAM file system. The one addition of the test is a service that runs node.sh of the share
+# and then switches the VM off. The packages are installed here because TCG takes minutes to compile the driver.
 set -eu
 
-apt-get --yes --quiet install /debs/pvrdma-dkms_*.deb /debs/pvrdma-provider_*.deb
+files=
+for package; do
+	files="$files /debs/${package}_*.deb"
+done
+# shellcheck disable=SC2086  # patterns
+apt-get --yes --quiet install $files
 rm -f /usr/sbin/policy-rc.d
 echo '/dev/vda / ext4 errors=remount-ro 0 1' >/etc/fstab
 cat >/etc/systemd/system/proof.service <<END

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The service of pvrdmad under Debian's systemd, in a VM: start, upgrade, ends of its processes. service.sh is its script."""
+
+import shutil
+import subprocess
+
+from conftest import BUILD, output_of
+from vms import make_disk, rules_of, run_until_off
+
+RULES = {
+    "the service starts, and guests attach", "a reload without another program keeps the process",
+    "a reload starts another program, and traffic goes on", "systemd supervises the new process, and hears its heartbeat",
+    "the running process goes on if the new one is killed", "no message is lost or comes twice",
+    "systemd starts the service again if the running process is killed", "the service stops",
+}
+
+
+def copy_guests(share):
+    """The program with the fake guests, and the libraries of this system, which the VM's may be older than."""
+    program = f"{output_of(BUILD / 'host')}/tests/hosts/hosts_verify"
+    shutil.copy(program, share)
+    listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    for path in (word for word in listing.split() if word.startswith("/")):
+        shutil.copy(path, share / "ld.so" if "/ld-linux" in path else share)
+
+
+def test_service_is_upgraded_under_systemd(packages, folder):
+    share = make_disk(packages, folder, "service.sh", "pvrdmad")
+    copy_guests(share)
+    run_until_off(folder, [folder / "disk"])
+    found, output = rules_of(share, 1)
+    assert found == RULES, output[-6000:] + (folder / "console1").read_text(errors="replace")[-1500:]
