@@ -8,8 +8,9 @@
  *   the end may be replaced by their product with (x^n mod P), which is shorter.
  * - So a loop carries 128 bytes. It multiplies each half of their 128-bit words with the factor for
  *   the distance of 128 bytes, and adds the words that are there. Two factors are needed for a word,
- *   because its halves are at different distances.
- * - The last 16 bytes that are left have the same remainder as all bytes. ISA-L takes it.
+ *   because its halves are at different distances. The words of headers are carried one by one.
+ * - The last 16 bytes that are left have the same remainder as all bytes. Two more products make them
+ *   64 bits, and then the quotient by P is a product, too (Barrett's reduction).
  * - ISA-L multiplies one word with an instruction, which takes twice as long as with two, and
  *   it cannot copy. It is used for few bytes and on other CPUs.
  */
@@ -19,6 +20,11 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "roce/bytes.h"
+
+/* Offsets in the first and the last word of headers. */
+#define ID_AT 12
+#define PSN_AT 12
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -27,10 +33,10 @@
 #define STEP (WORDS * sizeof(__m256i))
 /* Fewer bytes are not worth the end of a loop. */
 #define FOLD_MIN (2 * STEP)
-
+#define LINE 64 /* of a cache */
 /*
- * The CPU fetches memory that is in no cache ahead of a loop, but not far enough. Behind the end, or
- * the end of a guest's page, this is in vain: the next packet is there in most cases.
+ * The CPU fetches memory that is in no cache ahead of a loop, but not far enough. Behind the end, this
+ * is in vain: the next packet is there in most cases.
  */
 #define AHEAD 1024
 
@@ -38,6 +44,10 @@
 #define FACTORS_128_BYTES 0x14a7fe880, 0x1e88ef372
 #define FACTORS_32_BYTES 0x15a546366, 0x0f1da05aa
 #define FACTORS_16_BYTES 0x0ccaa009e, 0x1751997d0
+#define FACTOR_4_BYTES 0x163cd6124 /* n = 64 */
+/* x^64 / P and P, likewise. */
+#define QUOTIENT 0x1f7011641
+#define POLYNOMIAL 0x1db710641
 
 #define FOLDS __attribute__((target("avx2,pclmul,vpclmulqdq"))) static pvr_always_inline
 
@@ -48,13 +58,20 @@ FOLDS __m256i fold(__m256i word, __m256i factors, __m256i next)
 				next);
 }
 
+FOLDS __m128i fold_16(__m128i word, __m128i next)
+{
+	const __m128i factors = _mm_set_epi64x(FACTORS_16_BYTES);
+
+	return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(word, factors, 0x00),
+					   _mm_clmulepi64_si128(word, factors, 0x11)),
+			     next);
+}
+
 /* Load the words at @from, and store them at @to unless it is NULL. */
 FOLDS void load(__m256i words[WORDS], uint8_t *to, const uint8_t *from)
 {
 	unsigned int i;
 
-	for (i = 0; i < STEP; i += 64)
-		__builtin_prefetch(from + AHEAD + i);
 	for (i = 0; i < WORDS; i++) {
 		words[i] = _mm256_loadu_si256((const __m256i *)from + i);
 		if (to)
@@ -66,50 +83,116 @@ FOLDS void load(__m256i words[WORDS], uint8_t *to, const uint8_t *from)
 FOLDS __m128i fold_words(const __m256i words[WORDS])
 {
 	const __m256i factors = _mm256_set_epi64x(FACTORS_32_BYTES, FACTORS_32_BYTES);
-	const __m128i last = _mm_set_epi64x(FACTORS_16_BYTES);
 	__m256i sum = words[0];
-	__m128i low;
 	unsigned int i;
 
 	for (i = 1; i < WORDS; i++)
 		sum = fold(sum, factors, words[i]);
-	low = _mm256_castsi256_si128(sum);
-	low = _mm_xor_si128(_mm_clmulepi64_si128(low, last, 0x00),
-			    _mm_clmulepi64_si128(low, last, 0x11));
-	return _mm_xor_si128(low, _mm256_extracti128_si256(sum, 1));
+	return fold_16(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
 }
 
-/* Of whole steps. @to: NULL: no copy */
-FOLDS uint32_t fold_steps(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes)
+FOLDS uint32_t remainder_of(__m128i word)
+{
+	const __m128i low = _mm_set_epi32(0, -1, 0, -1);
+	const __m128i factors = _mm_set_epi64x(FACTORS_16_BYTES);
+	const __m128i divisor = _mm_set_epi64x(QUOTIENT, POLYNOMIAL);
+	__m128i quotient;
+
+	word = _mm_xor_si128(_mm_srli_si128(word, 8), _mm_clmulepi64_si128(word, factors, 0x10));
+	word = _mm_xor_si128(_mm_srli_si128(word, 4),
+			     _mm_clmulepi64_si128(_mm_and_si128(word, low),
+						  _mm_cvtsi64_si128(FACTOR_4_BYTES), 0x00));
+	quotient = _mm_clmulepi64_si128(_mm_and_si128(word, low), divisor, 0x10);
+	quotient = _mm_clmulepi64_si128(_mm_and_si128(quotient, low), divisor, 0x00);
+	return ~(uint32_t)_mm_extract_epi32(_mm_xor_si128(word, quotient), 1);
+}
+
+/* Memory that is fetched meanwhile: as many bytes from each address. */
+struct ahead {
+	const uint8_t *read, *written;
+};
+
+FOLDS void fetch(const struct ahead *ahead, size_t at)
+{
+	size_t line;
+
+	for (line = at; line < at + STEP; line += LINE) {
+		__builtin_prefetch(ahead->read + line);
+		if (ahead->written)
+			__builtin_prefetch(ahead->written + line, 1);
+	}
+}
+
+/* Of whole steps. @begin: is added to the first word; @to: NULL: no copy */
+FOLDS uint32_t fold_steps(__m128i begin, uint8_t *to, const uint8_t *from, size_t bytes,
+			  const struct ahead *ahead)
 {
 	const __m256i factors = _mm256_set_epi64x(FACTORS_128_BYTES, FACTORS_128_BYTES);
 	__m256i words[WORDS], next[WORDS];
-	uint8_t left[sizeof(__m128i)];
 	unsigned int i;
 	size_t at;
 
+	fetch(ahead, 0);
 	load(words, to, from);
-	words[0] = _mm256_xor_si256(words[0], _mm256_zextsi128_si256(_mm_cvtsi32_si128((int)~crc)));
+	words[0] = _mm256_xor_si256(words[0], _mm256_zextsi128_si256(begin));
 	for (at = STEP; at < bytes; at += STEP) {
+		fetch(ahead, at);
 		load(next, to ? to + at : NULL, from + at);
 		for (i = 0; i < WORDS; i++)
 			words[i] = fold(words[i], factors, next[i]);
 	}
-	_mm_storeu_si128((__m128i *)left, fold_words(words));
-	/* Its first bytes have the begin already. */
-	return crc32_gzip_refl(~0u, left, sizeof(left));
+	return remainder_of(fold_words(words));
 }
 
-__attribute__((target("avx2,pclmul,vpclmulqdq"))) static uint32_t
-fold_memory(uint32_t crc, const uint8_t *from, size_t bytes)
+/* The word that has the remainder of the headers. */
+FOLDS __m128i fold_head(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn)
 {
-	return fold_steps(crc, NULL, from, bytes);
+	const __m128i *next = (const __m128i *)head->bytes;
+	__m128i word = _mm_loadu_si128(next), last;
+	unsigned int i;
+
+	if (head->has_id)
+		word = _mm_insert_epi16(word, __builtin_bswap16(id), ID_AT / 2);
+	for (i = 1; i < head->count - 1; i++)
+		word = fold_16(word, _mm_loadu_si128(next + i));
+	last = _mm_insert_epi32(_mm_loadu_si128(next + i), (int)__builtin_bswap32(psn), PSN_AT / 4);
+	return fold_16(word, last);
 }
 
-__attribute__((target("avx2,pclmul,vpclmulqdq"))) static uint32_t
-fold_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes)
+#define FOLDED __attribute__((target("avx2,pclmul,vpclmulqdq"))) static
+
+FOLDED uint32_t fold_memory(uint32_t crc, const uint8_t *from, size_t bytes)
 {
-	return fold_steps(crc, to, from, bytes);
+	const struct ahead ahead = { .read = from + AHEAD };
+
+	return fold_steps(_mm_cvtsi32_si128((int)~crc), NULL, from, bytes, &ahead);
+}
+
+FOLDED uint32_t fold_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes,
+			  const uint8_t *next)
+{
+	const struct ahead ahead = { .read = next ? next : from };
+
+	return fold_steps(_mm_cvtsi32_si128((int)~crc), to, from, bytes, &ahead);
+}
+
+FOLDED uint32_t fold_packet(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+			    const uint8_t *from, size_t bytes, const uint8_t *next)
+{
+	const struct ahead ahead = { .read = from + AHEAD, .written = next };
+	const __m128i begin = fold_16(fold_head(head, id, psn), _mm_setzero_si128());
+
+	return fold_steps(begin, NULL, from, bytes, &ahead);
+}
+
+FOLDED uint32_t fold_packet_copy(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+				 uint8_t *to, const uint8_t *from, size_t bytes,
+				 const uint8_t *next)
+{
+	const struct ahead ahead = { .read = next ? next : from };
+	const __m128i begin = fold_16(fold_head(head, id, psn), _mm_setzero_si128());
+
+	return fold_steps(begin, to, from, bytes, &ahead);
 }
 
 /* Return: how many of @bytes are folded. */
@@ -131,9 +214,23 @@ static uint32_t fold_memory(uint32_t crc, const uint8_t *from, size_t bytes)
 	return crc;
 }
 
-static uint32_t fold_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes)
+static uint32_t fold_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes,
+			  const uint8_t *next)
 {
 	return crc;
+}
+
+static uint32_t fold_packet(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+			    const uint8_t *from, size_t bytes, const uint8_t *next)
+{
+	return 0;
+}
+
+static uint32_t fold_packet_copy(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+				 uint8_t *to, const uint8_t *from, size_t bytes,
+				 const uint8_t *next)
+{
+	return 0;
 }
 #endif
 
@@ -146,14 +243,55 @@ uint32_t pvr_roce_crc(uint32_t crc, const uint8_t *from, size_t bytes)
 	return done < bytes ? crc32_gzip_refl(crc, from + done, bytes - done) : crc;
 }
 
-uint32_t pvr_roce_crc_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes)
+/* Of @done bytes the copy and the CRC are made. */
+static uint32_t copy_rest(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes, size_t done)
 {
-	size_t done = folded(bytes);
-
-	if (done)
-		crc = fold_copy(crc, to, from, done);
 	if (done == bytes)
 		return crc;
 	memcpy(to + done, from + done, bytes - done);
 	return crc32_gzip_refl(crc, to + done, bytes - done);
+}
+
+uint32_t pvr_roce_crc_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes,
+			   const uint8_t *next)
+{
+	size_t done = folded(bytes);
+
+	if (done)
+		crc = fold_copy(crc, to, from, done, next);
+	return copy_rest(crc, to, from, bytes, done);
+}
+
+static uint32_t crc_of_head(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn)
+{
+	struct pvr_roce_crc_head own = *head;
+
+	if (head->has_id)
+		put16(own.bytes + ID_AT, id);
+	put32(own.bytes + (head->count - 1) * PVR_ROCE_CRC_WORD + PSN_AT, psn);
+	/* Without the ones that a CRC begins with: @head is without them, too. */
+	return crc32_gzip_refl(~0u, own.bytes, head->count * PVR_ROCE_CRC_WORD);
+}
+
+uint32_t pvr_roce_crc_packet(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+			     const uint8_t *from, size_t bytes, const uint8_t *next)
+{
+	size_t done = folded(bytes);
+
+	if (!done)
+		return pvr_roce_crc(crc_of_head(head, id, psn), from, bytes);
+	return pvr_roce_crc(fold_packet(head, id, psn, from, done, next), from + done,
+			    bytes - done);
+}
+
+uint32_t pvr_roce_crc_packet_copy(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+				  uint8_t *to, const uint8_t *from, size_t bytes,
+				  const uint8_t *next)
+{
+	size_t done = folded(bytes);
+
+	if (!done)
+		return copy_rest(crc_of_head(head, id, psn), to, from, bytes, 0);
+	return copy_rest(fold_packet_copy(head, id, psn, to, from, done, next), to, from, bytes,
+			 done);
 }

@@ -171,18 +171,25 @@ uint32_t pvr_roce_crc_headers(const uint8_t *header, size_t headers,
 				     (size_t)(header + headers - bth));
 }
 
+void pvr_roce_frame_head(struct pvr_roce_crc_head *head, const uint8_t *header,
+			 const struct pvr_roce_frame *frame)
+{
+	const uint8_t *net = header + ETHERNET_BYTES + (frame->vlan ? VLAN_BYTES : 0);
+	size_t net_bytes = frame->net == PVR_ROCE_IPV4 ? IPV4_BYTES : IPV6_BYTES;
+
+	pvr_roce_icrc_head(head, net, net_bytes, net + net_bytes + UDP_BYTES);
+}
+
 size_t pvr_roce_close(uint8_t *payload, uint32_t crc, uint32_t bytes)
 {
 	uint8_t *p = payload + bytes;
 	uint32_t pad = padding(bytes);
-	int i;
 
 	if (pad) {
 		memset(p, 0, pad);
 		crc = pvr_roce_crc(crc, p, pad);
 	}
-	for (i = 0; i < PVR_ROCE_ICRC_BYTES; i++)
-		p[pad + i] = (uint8_t)(crc >> 8 * i);
+	pvr_roce_icrc_put(p + pad, crc);
 	return bytes + pad + PVR_ROCE_ICRC_BYTES;
 }
 
@@ -196,13 +203,7 @@ size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame
 
 enum pvr_roce_drop pvr_roce_check_icrc(const uint8_t *buf, size_t end)
 {
-	uint32_t icrc = icrc_of(buf, end);
-	int i;
-
-	for (i = 0; i < PVR_ROCE_ICRC_BYTES; i++)
-		if (buf[end + i] != (uint8_t)(icrc >> 8 * i))
-			return PVR_ROCE_DROP_ICRC;
-	return PVR_ROCE_OK;
+	return pvr_roce_icrc_get(buf + end) == icrc_of(buf, end) ? PVR_ROCE_OK : PVR_ROCE_DROP_ICRC;
 }
 
 /* ------------------------------------------------------------------------- parsing */

@@ -108,6 +108,10 @@ size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame
  */
 uint32_t pvr_roce_crc_headers(const uint8_t *header, size_t headers,
 			      const struct pvr_roce_frame *frame);
+/* The headers at @header, of RoCEv2, for pvr_roce_crc_packet(); see pvr_roce_icrc_head(). */
+struct pvr_roce_crc_head;
+void pvr_roce_frame_head(struct pvr_roce_crc_head *head, const uint8_t *header,
+			 const struct pvr_roce_frame *frame);
 /*
  * Build padding and ICRC behind @bytes of payload. @crc: of headers and payload. Return: bytes of
  * payload, padding and ICRC.
@@ -129,6 +133,27 @@ enum pvr_roce_drop pvr_roce_parse(const uint8_t *buf, size_t bytes, struct pvr_r
  * PVR_ROCE_BTH_COMMON bytes at its BTH, and the same length
  */
 void pvr_roce_parse_next(const uint8_t *bth, struct pvr_roce_frame *frame);
+
+/* Of a packet's BTH. */
+static inline uint32_t pvr_roce_bth_psn(const uint8_t *bth)
+{
+	return (uint32_t)bth[9] << 16 | (uint32_t)bth[10] << 8 | bth[11];
+}
+
+/* The same with A, as it is in the BTH. */
+#define PVR_ROCE_BTH_ACK (1u << 31)
+static inline void pvr_roce_bth_set_psn(uint8_t *bth, uint32_t psn)
+{
+	bth[8] = (uint8_t)(psn >> 24);
+	bth[9] = (uint8_t)(psn >> 16);
+	bth[10] = (uint8_t)(psn >> 8);
+	bth[11] = (uint8_t)psn;
+}
+
+static inline bool pvr_roce_bth_ack_request(const uint8_t *bth)
+{
+	return bth[8] >> 7;
+}
 
 /* Check the ICRC of a frame that pvr_roce_parse() accepted. @end: from there */
 enum pvr_roce_drop pvr_roce_check_icrc(const uint8_t *buf, size_t end);

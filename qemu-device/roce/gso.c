@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "roce/bytes.h"
+#include "roce/crc.h"
 #include "roce/frame.h"
 #include "roce/icrc.h"
 
@@ -170,6 +171,29 @@ bool pvr_roce_cut_is_icrc_ok(const struct pvr_roce_cut *cut)
 	put_id(cut, header);
 	put_lengths(header, cut->headers, cut->headers + n);
 	return pvr_roce_icrc_is_ok(header + net, cut->headers - net - UDP_BYTES, cut->at, n);
+}
+
+void pvr_roce_cut_head(const struct pvr_roce_cut *cut, struct pvr_roce_crc_head *head)
+{
+	uint8_t header[PVR_ROCE_GSO_HEADERS_MAX];
+	size_t net = net_offset(cut->header);
+
+	memcpy(header, cut->header, cut->headers);
+	put_lengths(header, cut->headers, cut->headers + next_bytes(cut));
+	pvr_roce_icrc_head(head, header + net, cut->headers - net - UDP_BYTES, cut->at);
+}
+
+bool pvr_roce_cut_is_middle_ok(const struct pvr_roce_cut *cut, const struct pvr_roce_crc_head *head,
+			       const uint8_t *next)
+{
+	size_t bytes = next_bytes(cut) - BTH_BYTES - PVR_ROCE_ICRC_BYTES;
+	uint16_t id = get16(cut->header + net_offset(cut->header) + IPV4_ID);
+	const uint8_t *payload = cut->at + BTH_BYTES;
+	uint32_t crc;
+
+	crc = pvr_roce_crc_packet(head, (uint16_t)(id + cut->index), get32(payload - 4), payload,
+				  bytes, next);
+	return crc == pvr_roce_icrc_get(payload + bytes);
 }
 
 void pvr_roce_cut_skip(struct pvr_roce_cut *cut)

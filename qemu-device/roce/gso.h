@@ -64,6 +64,15 @@ uint8_t *pvr_roce_cut_next(struct pvr_roce_cut *cut, size_t *bytes);
 const uint8_t *pvr_roce_cut_peek(const struct pvr_roce_cut *cut, size_t *bytes);
 /* Whether the ICRC of that packet is right. Its headers are computed, but not written. */
 bool pvr_roce_cut_is_icrc_ok(const struct pvr_roce_cut *cut);
+/*
+ * The same in two steps, for packets that have nothing but the payload behind their BTH, are equally
+ * long, and have the same PVR_ROCE_BTH_COMMON bytes. @head: set by the first of them; @next: of
+ * pvr_roce_crc_packet()
+ */
+struct pvr_roce_crc_head;
+void pvr_roce_cut_head(const struct pvr_roce_cut *cut, struct pvr_roce_crc_head *head);
+bool pvr_roce_cut_is_middle_ok(const struct pvr_roce_cut *cut, const struct pvr_roce_crc_head *head,
+			       const uint8_t *next);
 void pvr_roce_cut_skip(struct pvr_roce_cut *cut);
 
 #endif /* PVR_ROCE_GSO_H */

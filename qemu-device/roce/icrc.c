@@ -28,6 +28,26 @@ static void mask_ipv6(uint8_t *ip)
 	ip[7] = 0xff; /* hop limit */
 }
 
+void pvr_roce_icrc_head(struct pvr_roce_crc_head *head, const uint8_t *net, size_t net_bytes,
+			const uint8_t *bth)
+{
+	size_t bytes = LRH_BYTES / 2 + net_bytes + UDP_BYTES + BTH_BYTES;
+	uint8_t *p;
+
+	*head = (struct pvr_roce_crc_head){ .has_id = net_bytes == IPV4_BYTES };
+	head->count = (unsigned int)((bytes + PVR_ROCE_CRC_WORD - 1) / PVR_ROCE_CRC_WORD);
+	p = head->bytes + head->count * PVR_ROCE_CRC_WORD - bytes;
+	memset(p, 0xff, LRH_BYTES / 2);
+	p = put_bytes(p + LRH_BYTES / 2, net, net_bytes + UDP_BYTES);
+	memset(p - 2, 0xff, 2); /* UDP's checksum */
+	if (net_bytes == IPV4_BYTES)
+		mask_ipv4(p - UDP_BYTES - net_bytes);
+	else
+		mask_ipv6(p - UDP_BYTES - net_bytes);
+	put_bytes(p, bth, BTH_BYTES);
+	p[4] = 0xff; /* FECN, BECN, reserved bits */
+}
+
 uint32_t pvr_roce_icrc_headers(const uint8_t *net, size_t net_bytes, int udp, const uint8_t *bth,
 			       size_t bth_bytes)
 {
@@ -62,6 +82,5 @@ bool pvr_roce_icrc_is_ok(const uint8_t *net, size_t net_bytes, const uint8_t *bt
 	const uint8_t *icrc = bth + bytes - PVR_ROCE_ICRC_BYTES;
 
 	crc = pvr_roce_crc(crc, bth + BTH_BYTES, bytes - BTH_BYTES - PVR_ROCE_ICRC_BYTES);
-	return crc == (icrc[0] | (uint32_t)icrc[1] << 8 | (uint32_t)icrc[2] << 16 |
-		       (uint32_t)icrc[3] << 24);
+	return crc == pvr_roce_icrc_get(icrc);
 }

@@ -11,6 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The ICRC at @p. */
+static inline uint32_t pvr_roce_icrc_get(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline void pvr_roce_icrc_put(uint8_t *p, uint32_t icrc)
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		p[i] = (uint8_t)(icrc >> 8 * i);
+}
+
 /*
  * @net: the GRH, IPv4 or IPv6 header of a packet of @bytes bytes without ICRC
  * @net_bytes: of that header; with @udp, a UDP header follows
@@ -24,6 +38,13 @@ uint32_t pvr_roce_icrc(const uint8_t *net, size_t net_bytes, int udp, size_t byt
  */
 uint32_t pvr_roce_icrc_headers(const uint8_t *net, size_t net_bytes, int udp, const uint8_t *bth,
 			       size_t bth_bytes);
+/*
+ * Set the headers of packets of RoCEv2 that have nothing but the payload behind their BTH, for
+ * pvr_roce_crc_packet(). @net: IP and UDP headers; @bth: BTH_BYTES bytes
+ */
+struct pvr_roce_crc_head;
+void pvr_roce_icrc_head(struct pvr_roce_crc_head *head, const uint8_t *net, size_t net_bytes,
+			const uint8_t *bth);
 /*
  * Whether the last 4 bytes of a packet are its ICRC. @net: IP and UDP headers; @bth: the packet from
  * its BTH on, @bytes with the ICRC

@@ -77,6 +77,12 @@ static inline enum pvr_roce_transport pvr_roce_transport(uint8_t opcode)
 int pvr_roce_opcode_of(enum pvr_roce_transport transport, enum pvr_roce_kind kind, bool begins,
 		       bool ends, uint16_t ext);
 
+/* Whether a packet of RC or UC is the middle of a message, and has nothing but payload behind the BTH. */
+static inline bool pvr_roce_is_middle(const struct pvr_roce_opcode *op)
+{
+	return op->payload && !op->begins && !op->ends && !op->ext;
+}
+
 /* Return: bytes of the headers @ext. */
 unsigned int pvr_roce_ext_bytes(uint16_t ext);
 

@@ -370,6 +370,12 @@ void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint
 	put(&segment->node[host], frame, bytes, 0, false);
 }
 
+void fg_segment_inject_whole(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
+			     size_t bytes, uint16_t segment_bytes)
+{
+	put(&segment->node[host], frame, bytes, segment_bytes, false);
+}
+
 const uint8_t *fg_segment_last(const struct fg_segment *segment, unsigned int host, size_t *bytes)
 {
 	*bytes = segment->node[host].last_bytes;

@@ -37,6 +37,9 @@ struct fg_segment_rules *fg_segment_rules(struct fg_segment *segment);
 /* A frame that none of the engines has sent arrives at @host. */
 void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
 		       size_t bytes);
+/* The same with one of several packets, of @segment_bytes of UDP payload each. */
+void fg_segment_inject_whole(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
+			     size_t bytes, uint16_t segment_bytes);
 /* The last frame that @host has sent, of *bytes bytes; NULL: none. */
 const uint8_t *fg_segment_last(const struct fg_segment *segment, unsigned int host, size_t *bytes);
 /* Frames that @host has sent so far, whether they were lost or not. */

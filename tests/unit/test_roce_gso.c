@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Frames of several packets: what is merged, how it is cut, lengths and checksums. */
 #include "core/objects.h"
+#include "roce/crc.h"
 #include "roce/gso.h"
+#include "roce/icrc.h"
 #include "segment.h"
 
 #define MTU 1024u
@@ -54,6 +56,8 @@ static size_t build(uint8_t *buf, const struct kind *kind, unsigned int i)
 	memset(buf + headers, (int)i, frame.payload_bytes);
 	return pvr_roce_finish(buf, headers, &frame);
 }
+
+static uint8_t to[ICRC_MAX]; /* a copy */
 
 struct merged {
 	uint8_t data[PVR_ROCE_GSO_MAX + 64];
@@ -134,6 +138,73 @@ TEST_CASES_WITH(void **state, NULL, NULL, test_icrc_of_each_packet_without_its_h
 		cut.index--;
 	}
 	assert_null(pvr_roce_cut_peek(&cut, &bytes));
+}
+
+/* The same for packets that have nothing but payload behind their BTH. */
+TEST_CASES_WITH(void **state, NULL, NULL, test_icrc_of_each_packet_by_the_head_of_the_first, kinds)
+{
+	static struct merged merged;
+	struct pvr_roce_crc_head head;
+	struct pvr_roce_cut cut;
+	uint8_t *bth;
+	size_t bytes;
+
+	(void)state;
+	merge(&merged, row);
+	assert_true(pvr_roce_cut_begin(&cut, merged.data, merged.bytes, merged.segment));
+	pvr_roce_cut_head(&cut, &head);
+	for (unsigned int i = 0; i < row->packets; i++, pvr_roce_cut_skip(&cut)) {
+		bth = merged.data + (pvr_roce_cut_peek(&cut, &bytes) - merged.data);
+		if (bytes != merged.segment)
+			break;
+		assert_true(pvr_roce_cut_is_middle_ok(&cut, &head, NULL));
+		assert_true(pvr_roce_cut_is_middle_ok(&cut, &head, to));
+		/* The PSN, the payload, the ICRC. */
+		for (size_t at = 8; at < bytes; at++) {
+			bth[at] ^= 1;
+			assert_false(pvr_roce_cut_is_middle_ok(&cut, &head, NULL));
+			bth[at] ^= 1;
+		}
+		cut.index++;
+		assert_int_equal(pvr_roce_cut_is_middle_ok(&cut, &head, NULL),
+				 row->net == PVR_ROCE_IPV6);
+		cut.index--;
+	}
+}
+
+/* And for packets that are sent. */
+TEST_CASES_WITH(void **state, NULL, NULL, test_icrc_of_a_copy_by_the_head, kinds)
+{
+	uint8_t packet[ICRC_MAX], header[ICRC_MAX];
+	struct pvr_roce_crc_head head;
+	struct pvr_roce_frame frame;
+	size_t headers, bytes;
+
+	(void)state;
+	for (uint32_t length = 0; length <= PVR_ROCE_PAYLOAD_MAX; length += length < 600 ? 4 : 64) {
+		frame = packet_of(row, 0);
+		frame.payload_bytes = length;
+		frame.ip_id = 0;
+		frame.psn = 0;
+		headers = pvr_roce_build(header, &frame);
+		pvr_roce_frame_head(&head, header, &frame);
+		frame.ip_id = 0x1234;
+		frame.psn = 0x56789a;
+		frame.ack_request = true;
+		headers = pvr_roce_build(packet, &frame);
+		for (uint32_t i = 0; i < length; i++)
+			packet[headers + i] = (uint8_t)(i * 7 + i / 256);
+		bytes = pvr_roce_finish(packet, headers, &frame);
+		memset(to, 0x55, sizeof(to));
+		assert_int_equal(pvr_roce_crc_packet_copy(&head, 0x1234, 0x8056789a, to,
+							  packet + headers, length, packet),
+				 pvr_roce_icrc_get(packet + bytes - 4));
+		assert_memory_equal(to, packet + headers, length);
+		assert_int_equal(to[length], 0x55);
+		assert_int_equal(pvr_roce_crc_packet(&head, 0x1234, 0x8056789a, packet + headers,
+						     length, NULL),
+				 pvr_roce_icrc_get(packet + bytes - 4));
+	}
 }
 
 TEST_PLAIN(test_icrc_of_a_packet_that_ends_in_its_header)
@@ -246,6 +317,25 @@ TEST_CASES(merging, test_message_of_64_packets_is_one_frame_of_several, arrivals
 	assert_int_equal(fg_segment_stats(env->segment, 1).rx_icrc, 0);
 	assert_int_equal(fg_segment_stats(env->segment, 0).tx_frames,
 			 fg_segment_stats(env->segment, 1).rx_frames);
+}
+
+/* The ICRC of each covers its IPv4 ID, its place in the frame. */
+TEST_CASES(merging, test_packets_of_a_frame_over_ipv4, arrivals)
+{
+	struct fg_conn conn = fg_conn_default;
+
+	fg_segment_rules(env->segment)->whole = row->value;
+	conn.sgid_index = 1;
+	fg_gid_from_ipv4(env->a.gid, 10, 0, 0, 1);
+	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
+	assert_int_equal(fg_bind_gid(env->g[0], 1, env->a.gid), 0);
+	assert_int_equal(fg_bind_gid(env->g[1], 1, env->b.gid), 0);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, &conn);
+	write_all(env, 16 * MTU);
+	assert_int_equal(fg_segment_stats(env->segment, 1).rx_icrc, 0);
+	assert_int_equal(fg_segment_stats(env->segment, 0).retransmits, 0);
 }
 
 TEST(merging, test_small_writes_of_a_quantum_are_one_frame)

@@ -92,6 +92,27 @@ static enum pvr_eth_sent send_packet(struct pvr_eth_turn *turn, const struct pvr
 	return pvr_eth_send(qp->adapter, frame, from, answer->done);
 }
 
+static void went(struct pvr_eth_turn *turn, unsigned int packets, uint64_t bytes)
+{
+	turn->left -= packets;
+	turn->answer->done += bytes;
+}
+
+/* Sends packets like the last one, but not the end. */
+static void send_middles(struct pvr_eth_turn *turn, const struct pvr_sg *from,
+			 struct pvr_roce_frame *frame)
+{
+	const struct pvr_eth_answer *answer = turn->answer;
+	uint32_t mtu = pvr_eth_mtu(turn->rq->qp);
+	uint64_t middles = answer->done < answer->length ? (answer->length - answer->done - 1) / mtu
+							 : 0;
+	unsigned int n;
+
+	n = pvr_eth_send_run(turn->rq->qp->adapter, frame, from, answer->done,
+			     middles < turn->left ? (unsigned int)middles : turn->left, 0);
+	went(turn, n, (uint64_t)n * mtu);
+}
+
 static int send_data(struct pvr_inbound *in, const struct pvr_sg *from)
 {
 	struct pvr_eth_turn *turn = (struct pvr_eth_turn *)in;
@@ -111,8 +132,9 @@ static int send_data(struct pvr_inbound *in, const struct pvr_sg *from)
 		default:
 			break;
 		}
-		turn->left--;
-		answer->done += frame.payload_bytes;
+		went(turn, 1, frame.payload_bytes);
+		if (is_middle)
+			send_middles(turn, from, &frame);
 	} while (answer->done < answer->length && turn->left);
 	return 0;
 }

@@ -278,13 +278,13 @@ static void not_stored(struct pvr_eth_sq *sq, const struct pvr_send_wqe *wqe,
 	pvr_requester_wait_page(qp, wait_ns);
 }
 
-/* The packet at @una has its data. */
-static void taken(struct pvr_eth_sq *sq)
+/* @packets from @una on have their data. */
+static void taken(struct pvr_eth_sq *sq, unsigned int packets)
 {
 	const struct pvr_eth_inflight *inflight = pvr_eth_inflight(sq, 0);
 	uint32_t end = pvr_eth_psn_add(inflight->psn, inflight->psns);
 
-	move_to(sq, pvr_eth_psn_add(sq->una, 1));
+	move_to(sq, pvr_eth_psn_add(sq->una, packets));
 	sq->has_gap = false;
 	if (sq->una == end) {
 		complete_first(sq);
@@ -300,20 +300,18 @@ static void take_data(struct pvr_eth_sq *sq, const struct pvr_eth_packet *packet
 	uint64_t left = inflight->length - offset;
 	uint32_t bytes = packet->frame->payload_bytes, mtu = pvr_eth_mtu(sq->qp);
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
-	struct pvr_sg sg PVR_UNINITIALIZED, own PVR_UNINITIALIZED;
+	struct pvr_sg sg PVR_UNINITIALIZED;
 
 	/* A packet of another length is of a peer with another path MTU: no answer. */
 	if (inflight->kind != PVR_OP_READ || bytes != (left < mtu ? left : mtu))
 		return;
 	if (!find_target(sq, &wqe, &sg))
 		return;
-	pvr_sg_build_flat(&own, sq->qp->adapter, packet->payload, bytes);
-	if (bytes && pvr_sg_copy(&sg, offset, &own, 0, bytes)) {
+	if (bytes && pvr_eth_store(&sg, offset, packet)) {
 		not_stored(sq, &wqe, &sg, offset);
 		return;
 	}
-	pvr_eth_prefetch(&sg, offset, bytes);
-	taken(sq);
+	taken(sq, packet->count);
 }
 
 static void take_value(struct pvr_eth_sq *sq, uint64_t value)
@@ -326,7 +324,7 @@ static void take_value(struct pvr_eth_sq *sq, uint64_t value)
 	if (pvr_sg_write(&sg, &value, sizeof(value)))
 		not_stored(sq, &wqe, &sg, 0);
 	else
-		taken(sq);
+		taken(sq, 1);
 }
 
 /* ------------------------------------------------------------------------------ packets */
@@ -341,6 +339,21 @@ static void judge(struct pvr_eth_sq *sq, const struct pvr_eth_packet *packet, bo
 		take_value(sq, frame->original);
 	else if (!positive)
 		negative(sq, frame->syndrome);
+}
+
+bool pvr_eth_responses_fit(const struct pvr_qp *qp, const struct pvr_eth_packet *packet)
+{
+	struct pvr_eth_sq *sq = pvr_eth_sq(qp);
+	const struct pvr_eth_inflight *inflight;
+	uint64_t offset;
+
+	if (!sq || !qp->sq_inflight || packet->frame->psn != sq->una ||
+	    pvr_eth_distance(sq->una, sq->high) < packet->count)
+		return false;
+	inflight = pvr_eth_inflight(sq, 0);
+	offset = (uint64_t)pvr_eth_distance(inflight->psn, sq->una) * pvr_eth_mtu(qp);
+	return inflight->kind == PVR_OP_READ &&
+	       offset + pvr_eth_payload(packet) <= inflight->length;
 }
 
 void pvr_eth_response(struct pvr_qp *qp, const struct pvr_eth_packet *packet)

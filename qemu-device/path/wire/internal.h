@@ -20,6 +20,7 @@
 
 #include <netinet/in.h>
 
+#include "core/sg.h"
 #include "gid/resolve.h"
 #include "port.h"
 #include "rdma/path.h"
@@ -48,6 +49,9 @@
 #define PVR_ETH_READ_PACKETS 64u
 /* Packets of READ data in one turn. */
 #define PVR_ETH_ANSWER_PACKETS 64u
+/* Packets and bytes of a run of received packets: a half of a first-level cache, with the copy. */
+#define PVR_ETH_RUN 8u
+#define PVR_ETH_RUN_BYTES (8u << 10)
 /* Bytes that a batch may copy to members of groups, and one datagram more. */
 #define PVR_ETH_GROUP_BYTES (512u << 10)
 /* Bytes of frames in a batch before an ACK. */
@@ -185,6 +189,7 @@ struct pvr_eth_adapter {
 	struct pvr_timer pause;
 	struct pvr_eth_rq *held; /* its ACK waits for the guest's answer; or NULL */
 	struct pvr_timer hold; /* until it is sent without an answer */
+	const uint8_t *expected[PVR_ETH_RUN]; /* where the next payloads may go: hints; or NULL */
 	struct pvr_gid_quota lookups; /* of sources of frames */
 	struct pvr_eth_copy copies[PVR_ETH_COPIES]; /* a ring; copies_seen of all times */
 	uint32_t copies_seen;
@@ -217,12 +222,23 @@ struct pvr_eth_batch {
 	size_t unacked; /* bytes of frames since the last ACK */
 };
 
-/* A received frame. */
+/*
+ * A received packet, or a run of several: the middle of a message, with PSNs one after the other from
+ * @frame->psn on. One of a run has asked for an ACK if @frame->ack_request is set.
+ */
 struct pvr_eth_packet {
-	const struct pvr_roce_frame *frame;
+	const struct pvr_roce_frame *frame; /* of the first one */
 	const struct pvr_roce_opcode *op;
 	uint8_t *payload; /* frame->payload_bytes */
+	unsigned int count; /* of packets */
+	size_t stride; /* from one payload to the next */
 };
+
+/* Of all packets. */
+static inline uint64_t pvr_eth_payload(const struct pvr_eth_packet *packet)
+{
+	return (uint64_t)packet->count * packet->frame->payload_bytes;
+}
 
 static inline uint32_t pvr_eth_psn_add(uint32_t psn, uint32_t n)
 {
@@ -289,13 +305,34 @@ enum pvr_gid_state pvr_eth_find(struct pvr_adapter *adapter, const uint8_t gid[1
 /* The same for the source of a frame, within the adapter's quota of lookups. */
 enum pvr_gid_state pvr_eth_find_source(struct pvr_eth_adapter *wire, const uint8_t gid[16]);
 bool pvr_eth_is_mac_ok(const uint8_t mac[6]);
-/*
- * A packet has stored @bytes at @offset. Fetch the memory of the next one, while that is checked. For
- * large packets only.
- */
-void pvr_eth_prefetch(const struct pvr_sg *to, uint64_t offset, uint64_t bytes);
 /* Whether another path has served the queue pair: then it stays away from the wire until RESET. */
 bool pvr_eth_was_elsewhere(const struct pvr_qp *qp);
+
+/* ------------------------------------------------------------------------------ payload */
+
+/* Guest memory that is looked up at once, also beyond a packet, and its runs if pages are scattered. */
+#define PVR_ETH_SPAN_BYTES (8u << 10)
+#define PVR_ETH_SPAN_RUNS (PVR_ETH_SPAN_BYTES / PVR_PAGE_SIZE + 1)
+
+/* A payload in guest memory from an offset on. */
+struct pvr_eth_span {
+	const struct pvr_sg *sg;
+	uint64_t offset; /* of the end of the last run */
+	struct iovec runs[PVR_ETH_SPAN_RUNS]; /* from @next to @count are left */
+	unsigned int next, count;
+};
+
+/* @sg: or NULL, if nothing is taken */
+void pvr_eth_span_init(struct pvr_eth_span *span, const struct pvr_sg *sg, uint64_t offset);
+/*
+ * Take @bytes, or less: *len in one run. @next: set to what follows, or NULL: not known. Return: NULL if
+ * guest memory was unplugged, or is absent.
+ */
+uint8_t *pvr_eth_span_take(struct pvr_eth_span *span, uint64_t bytes, uint64_t *len,
+			   const uint8_t **next);
+
+/* Store the payload from @offset of @to on. Return: 0, or -EFAULT if memory of @to was unplugged. */
+int pvr_eth_store(const struct pvr_sg *to, uint64_t offset, const struct pvr_eth_packet *packet);
 
 /* ------------------------------------------------------------------------------ sending */
 
@@ -317,6 +354,15 @@ enum pvr_eth_sent pvr_eth_send(struct pvr_adapter *adapter, struct pvr_roce_fram
  */
 enum pvr_eth_sent pvr_eth_send_next(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
 				    const struct pvr_sg *sg, uint64_t offset);
+/*
+ * Send up to @count packets more that are like the last one, which has nothing but its payload behind
+ * the BTH. The payload is at @offset, each after the other. Each @ack_interval-th PSN asks for an ACK; 0:
+ * none does. They share a frame with the last one. Return: the number of those that were sent; 0 if
+ * pvr_eth_send_next() is to be used.
+ */
+unsigned int pvr_eth_send_run(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
+			      const struct pvr_sg *sg, uint64_t offset, unsigned int count,
+			      uint32_t ack_interval);
 /*
  * Give the gathered frames to the port. If it has no room for all, a timer gives it the others.
  * Context: the adapter's lock is held. Return: whether no frame is left.
@@ -354,6 +400,10 @@ void pvr_eth_fill_packet(struct pvr_roce_frame *frame, const struct pvr_qp *qp,
 enum pvr_eth_sent pvr_eth_send_one(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
 				   bool ask, uint32_t *psns, struct pvr_eth_last *last);
 
+/* Send packets from @next on as a run. Return: their number; 0 if the next one is to be sent alone. */
+uint32_t pvr_eth_send_middles(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
+			      struct pvr_eth_last *last);
+
 /* --------------------------------------------------------------------------- requester */
 
 enum pvr_quantum pvr_eth_run_sq(struct pvr_qp *qp, unsigned int max);
@@ -373,11 +423,15 @@ void pvr_eth_go_back(struct pvr_eth_sq *sq);
 struct pvr_eth_peer *pvr_eth_peer_of(struct pvr_eth_adapter *wire, const uint8_t gid[16]);
 /* Count a message. */
 void pvr_eth_count_message(struct pvr_qp *qp, uint8_t kind, uint64_t length);
+/* Whether a run of responses can be handled at once: each is the expected one. */
+bool pvr_eth_responses_fit(const struct pvr_qp *qp, const struct pvr_eth_packet *packet);
 /* A response to a requester. The adapter's lock is held. */
 void pvr_eth_response(struct pvr_qp *qp, const struct pvr_eth_packet *packet);
 
 /* --------------------------------------------------------------------------- responder */
 
+/* Whether a run of requests can be handled at once: each is the expected one, and valid. */
+bool pvr_eth_requests_fit(const struct pvr_qp *qp, const struct pvr_eth_packet *packet);
 /* A request of a connected peer. The adapter's lock is held. */
 void pvr_eth_request(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 		     const struct pvr_eth_packet *packet);

@@ -77,12 +77,15 @@ uint32_t pvr_eth_room(const struct pvr_eth_sq *sq)
 	return used < sq->window ? sq->window - used : 0;
 }
 
-/* Measure one answer at a time, and no repeated packet, whose answer is ambiguous. */
-static void measure(struct pvr_eth_sq *sq)
+/*
+ * The packet @ahead of @next asks for an answer. Measure one at a time, and no repeated packet, whose
+ * answer is ambiguous.
+ */
+static void measure(struct pvr_eth_sq *sq, uint32_t ahead)
 {
 	if (sq->timed_at || sq->next != sq->high)
 		return;
-	sq->timed_psn = sq->next;
+	sq->timed_psn = pvr_eth_psn_add(sq->next, ahead);
 	sq->timed_at = pvr_now(sq->qp->adapter->engine);
 }
 
@@ -119,7 +122,7 @@ static enum pvr_eth_sent send_data(struct pvr_eth_sq *sq, const struct pvr_eth_m
 	frame->ack_request = ask || left == 1 || pvr_eth_room(sq) == 1 ||
 			     sq->next % ACK_INTERVAL == ACK_INTERVAL - 1;
 	if (frame->ack_request)
-		measure(sq);
+		measure(sq, 0);
 	if (is_alike)
 		return pvr_eth_send_next(adapter, frame, message->sg, offset);
 	if (!pvr_eth_address(frame, sq->qp))
@@ -139,7 +142,7 @@ static enum pvr_eth_sent send_request(struct pvr_eth_sq *sq, const struct pvr_et
 		fill_read(&frame, sq->qp, message, i, psns);
 	else
 		fill_atomic(&frame, message);
-	measure(sq);
+	measure(sq, 0);
 	if (!pvr_eth_address(&frame, sq->qp))
 		return PVR_ETH_SENT; /* its source GID is gone: as if lost */
 	return pvr_eth_send(sq->qp->adapter, &frame, NULL, 0);
@@ -160,4 +163,21 @@ enum pvr_eth_sent pvr_eth_send_one(struct pvr_eth_sq *sq, const struct pvr_eth_m
 	last->is_sent = false;
 	last->is_middle = false;
 	return send_request(sq, message, i, *psns);
+}
+
+uint32_t pvr_eth_send_middles(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
+			      struct pvr_eth_last *last)
+{
+	uint32_t i = pvr_eth_distance(message->psn, sq->next), left = message->psns - i;
+	uint32_t room = pvr_eth_room(sq), count = left < room ? left : room, asks;
+
+	/* The last packet of the message or the window asks for an ACK. */
+	if (!i || !last->is_sent || !last->is_middle || count < 2)
+		return 0;
+	count = pvr_eth_send_run(sq->qp->adapter, &last->frame, message->sg,
+				 (uint64_t)i * pvr_eth_mtu(sq->qp), count - 1, ACK_INTERVAL);
+	asks = ACK_INTERVAL - 1 - sq->next % ACK_INTERVAL;
+	if (asks < count)
+		measure(sq, asks);
+	return count;
 }

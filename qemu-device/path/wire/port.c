@@ -21,6 +21,7 @@
 #include "rdma/capture.h"
 #include "rdma/cq.h"
 #include "rdma/worker.h"
+#include "roce/crc.h"
 #include "roce/gso.h"
 
 struct pvr_port *pvr_port_create(struct pvr_engine *engine, const char *name, uint32_t mtu,
@@ -145,23 +146,6 @@ static bool is_response(const struct pvr_roce_opcode *op)
 
 /* -------------------------------------------------------------------------------- input */
 
-/* More at once would be more than the CPU fetches at the same time. */
-#define PREFETCH_BYTES 1024u
-#define CACHE_LINE 64u
-
-void pvr_eth_prefetch(const struct pvr_sg *to, uint64_t offset, uint64_t bytes)
-{
-	struct iovec run;
-	size_t at;
-
-	offset += bytes;
-	if (bytes < PREFETCH_BYTES || to->total - offset < PREFETCH_BYTES ||
-	    pvr_sg_iov(to, offset, PREFETCH_BYTES, &run, 1) != 1)
-		return;
-	for (at = 0; at < run.iov_len; at += CACHE_LINE)
-		__builtin_prefetch((uint8_t *)run.iov_base + at, 1);
-}
-
 enum verdict { TAKEN, UNKNOWN, BAD_ICRC };
 
 static struct pvr_eth_adapter *adapter_of(struct pvr_port *port, const uint8_t mac[6])
@@ -276,9 +260,9 @@ static enum verdict input_to_group(struct pvr_port *port, struct pvr_eth_batch *
 	return found ? TAKEN : UNKNOWN;
 }
 
-/* @qp: not that of a datagram */
-static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
-		    const struct pvr_eth_packet *packet)
+/* One packet, or a run that fits. */
+static void deliver_one(struct pvr_eth_batch *batch, struct pvr_qp *qp,
+			const struct pvr_eth_packet *packet)
 {
 	if ((packet->frame->traffic_class & PVR_ROCE_ECN) == PVR_ROCE_CE &&
 	    packet->op->kind != PVR_ROCE_CONGESTION)
@@ -291,6 +275,38 @@ static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
 		pvr_eth_request(batch, qp, packet);
 }
 
+static void deliver_each(struct pvr_eth_batch *batch, struct pvr_qp *qp,
+			 const struct pvr_eth_packet *run)
+{
+	struct pvr_roce_frame frame = *run->frame;
+	struct pvr_eth_packet packet = *run;
+	unsigned int i;
+
+	packet.frame = &frame;
+	packet.count = 1;
+	for (i = 0; i < run->count; i++) {
+		deliver_one(batch, qp, &packet);
+		frame.psn = pvr_eth_psn_add(frame.psn, 1);
+		packet.payload += run->stride;
+	}
+}
+
+static bool is_run_ok(const struct pvr_qp *qp, const struct pvr_eth_packet *run)
+{
+	return is_response(run->op) ? pvr_eth_responses_fit(qp, run)
+				    : pvr_eth_requests_fit(qp, run);
+}
+
+/* @qp: not that of a datagram */
+static void deliver(struct pvr_eth_batch *batch, struct pvr_qp *qp,
+		    const struct pvr_eth_packet *packet)
+{
+	if (packet->count > 1 && !is_run_ok(qp, packet))
+		deliver_each(batch, qp, packet);
+	else
+		deliver_one(batch, qp, packet);
+}
+
 /* The last packet of a frame: the next one may have the same headers. */
 struct cut_packet {
 	struct pvr_roce_frame frame;
@@ -298,6 +314,8 @@ struct cut_packet {
 	struct pvr_qp *qp; /* it was delivered to; NULL: none */
 	uint8_t bth[PVR_ROCE_BTH_COMMON];
 	size_t bytes, payload; /* of the UDP payload; offset of the payload in the packet */
+	bool has_head;
+	struct pvr_roce_crc_head head;
 };
 
 static enum verdict input_to_adapter(struct pvr_port *port, struct pvr_eth_batch *batch,
@@ -337,13 +355,14 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 		      size_t bytes, struct cut_packet *last)
 {
 	struct pvr_roce_frame *frame = &last->frame;
-	struct pvr_eth_packet packet = { .frame = frame };
+	struct pvr_eth_packet packet = { .frame = frame, .count = 1 };
 	struct pvr_qp *qp = NULL;
 	enum pvr_roce_drop drop;
 	enum verdict verdict;
 	size_t payload, end;
 
 	last->qp = NULL;
+	last->has_head = false;
 	pvr_eth_count(&port->stats.rx_frames, 1);
 	drop = pvr_roce_parse(data, bytes, frame, &payload, &end);
 	if (drop == PVR_ROCE_DROP_TYPE || (drop == PVR_ROCE_OK && frame->net == PVR_ROCE_V1)) {
@@ -368,6 +387,11 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 
 /* --------------------------------------------------------------- frames of several packets */
 
+static bool has_headers_of(const struct cut_packet *last, const uint8_t *bth, size_t bytes)
+{
+	return bytes == last->bytes && !memcmp(bth, last->bth, sizeof(last->bth));
+}
+
 /*
  * Whether the next packet has the headers of the last one. Then the findings for that one hold:
  * the adapter has been locked since.
@@ -376,8 +400,57 @@ static bool is_alike(const struct cut_packet *last, const uint8_t *bth, size_t b
 {
 	const struct pvr_adapter *adapter = last->qp ? last->qp->adapter : NULL;
 
-	return adapter && bytes == last->bytes && !memcmp(bth, last->bth, sizeof(last->bth)) &&
-	       adapter->link_up && pvr_adapter_dma_ok(adapter) && !pvr_captures(adapter);
+	return adapter && has_headers_of(last, bth, bytes) && adapter->link_up &&
+	       pvr_adapter_dma_ok(adapter) && !pvr_captures(adapter);
+}
+
+/* Takes the next packets, as far as they are a run with a right ICRC each. Return: their number. */
+static unsigned int take_run(const struct pvr_eth_adapter *wire, struct pvr_roce_cut *cut,
+			     struct cut_packet *last)
+{
+	unsigned int max = PVR_ETH_RUN_BYTES / last->frame.payload_bytes, count;
+	bool ack_request = false;
+	const uint8_t *bth;
+	size_t bytes;
+
+	for (count = 0; count < PVR_ETH_RUN && count < max; count++) {
+		bth = pvr_roce_cut_peek(cut, &bytes);
+		if (!bth || !has_headers_of(last, bth, bytes) ||
+		    pvr_roce_bth_psn(bth) != pvr_eth_psn_add(last->frame.psn, count))
+			break;
+		if (!pvr_roce_cut_is_middle_ok(cut, &last->head, wire->expected[count]))
+			break;
+		ack_request |= pvr_roce_bth_ack_request(bth);
+		pvr_roce_cut_skip(cut);
+	}
+	last->frame.ack_request = ack_request;
+	return count;
+}
+
+/* The next packet is the middle of a message. So may be those behind it. */
+static void input_middle(struct pvr_port *port, struct pvr_eth_batch *batch,
+			 struct pvr_roce_cut *cut, struct cut_packet *last)
+{
+	struct pvr_eth_packet packet = {
+		.frame = &last->frame,
+		.op = last->op,
+		.payload = cut->at - cut->headers + last->payload,
+		.stride = last->bytes,
+	};
+
+	if (!last->has_head)
+		pvr_roce_cut_head(cut, &last->head);
+	last->has_head = true;
+	last->frame.psn = pvr_roce_bth_psn(cut->at);
+	packet.count = take_run(batch->wire, cut, last);
+	if (packet.count) {
+		pvr_eth_count(&port->stats.rx_frames, packet.count);
+		deliver(batch, last->qp, &packet);
+		return;
+	}
+	pvr_eth_count(&port->stats.rx_frames, 1);
+	count_verdict(port, BAD_ICRC);
+	pvr_roce_cut_skip(cut);
 }
 
 static void input_alike(struct pvr_port *port, struct pvr_eth_batch *batch,
@@ -387,9 +460,14 @@ static void input_alike(struct pvr_port *port, struct pvr_eth_batch *batch,
 		.frame = &last->frame,
 		.op = last->op,
 		.payload = cut->at - cut->headers + last->payload,
+		.count = 1,
 	};
 	enum verdict verdict = BAD_ICRC;
 
+	if (pvr_roce_is_middle(last->op) && last->frame.payload_bytes) {
+		input_middle(port, batch, cut, last);
+		return;
+	}
 	pvr_eth_count(&port->stats.rx_frames, 1);
 	pvr_roce_parse_next(cut->at, &last->frame);
 	if (pvr_roce_cut_is_icrc_ok(cut)) {
@@ -408,6 +486,7 @@ static void input_cut(struct pvr_port *port, struct pvr_eth_batch *batch, struct
 	size_t bytes, whole;
 
 	last.qp = NULL;
+	last.has_head = false;
 	while ((next = pvr_roce_cut_peek(cut, &bytes))) {
 		if (is_alike(&last, next, bytes)) {
 			input_alike(port, batch, cut, &last);

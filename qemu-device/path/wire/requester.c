@@ -170,6 +170,17 @@ static uint64_t payload_of(const struct pvr_eth_sq *sq, const struct pvr_eth_mes
 	return bytes < message->sg->total - offset ? bytes : message->sg->total - offset;
 }
 
+/* Packets of @psns have been sent. */
+static void went(struct pvr_eth_sq *sq, const struct pvr_eth_message *message, uint32_t psns,
+		 struct burst *burst)
+{
+	bool read = message->op->kind == PVR_OP_READ;
+
+	burst->payload += payload_of(sq, message, psns);
+	sent(sq, psns);
+	burst->bytes += (uint64_t)pvr_eth_mtu(sq->qp) * (read ? 1 : psns);
+}
+
 /* Sends packets of a message until it is sent or the window is full. */
 static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct pvr_eth_message *message,
 				    struct burst *burst)
@@ -179,6 +190,11 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct pvr_eth_
 	while (sq->next != end) {
 		if (!pvr_eth_room(sq) || must_wait(sq, message))
 			return wait_for_acks(sq);
+		psns = pvr_eth_send_middles(sq, message, &burst->last);
+		if (psns) {
+			went(sq, message, psns, burst);
+			continue;
+		}
 		switch (pvr_eth_send_one(sq, message, false, &psns, &burst->last)) {
 		case PVR_ETH_FULL:
 			return wait_for_room(sq);
@@ -189,9 +205,7 @@ static enum burst_step send_packets(struct pvr_eth_sq *sq, const struct pvr_eth_
 		default:
 			break;
 		}
-		burst->payload += payload_of(sq, message, psns);
-		sent(sq, psns);
-		burst->bytes += pvr_eth_mtu(sq->qp);
+		went(sq, message, psns, burst);
 	}
 	burst->messages++;
 	sq->cursor++;

@@ -183,16 +183,8 @@ static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 {
 	struct pvr_eth_fragment *fragment = (struct pvr_eth_fragment *)in;
 	const struct pvr_request *request = &fragment->inbound.request;
-	struct pvr_sg own PVR_UNINITIALIZED;
 
-	if (!request->chunk)
-		return 0;
-	pvr_sg_build_flat(&own, fragment->rq->qp->adapter, fragment->packet->payload,
-			  (uint32_t)request->chunk);
-	if (pvr_sg_copy(to, request->offset, &own, 0, request->chunk))
-		return -EFAULT;
-	pvr_eth_prefetch(to, request->offset, request->chunk);
-	return 0;
+	return request->chunk ? pvr_eth_store(to, request->offset, fragment->packet) : 0;
 }
 
 /* The READ is permitted. pvr_eth_answer() sends the data, and checks the key again. */
@@ -242,7 +234,7 @@ static bool is_payload_ok(const struct pvr_qp *qp, const struct pvr_eth_packet *
 /* The length of a WRITE is that of its RETH. */
 static bool is_sum_ok(const struct pvr_eth_rq *rq, const struct pvr_eth_packet *packet)
 {
-	uint64_t done = (packet->op->begins ? 0 : rq->qp->rq_offset) + packet->frame->payload_bytes;
+	uint64_t done = (packet->op->begins ? 0 : rq->qp->rq_offset) + pvr_eth_payload(packet);
 
 	if (packet->op->kind == PVR_ROCE_SEND)
 		return done <= PVR_MAX_MSG_SIZE;
@@ -325,7 +317,7 @@ static void fill(struct pvr_eth_fragment *fragment, struct pvr_eth_rq *rq,
 {
 	const struct pvr_qp *qp = rq->qp;
 	uint64_t offset = packet->op->begins ? 0 : qp->rq_offset;
-	uint64_t end = offset + packet->frame->payload_bytes;
+	uint64_t end = offset + pvr_eth_payload(packet);
 	struct pvr_request *request = &fragment->inbound.request;
 
 	fragment->rq = rq;
@@ -342,7 +334,7 @@ static void fill(struct pvr_eth_fragment *fragment, struct pvr_eth_rq *rq,
 		.op = pvr_opcode(fragment->wqe.hdr.opcode),
 		.length = packet->op->kind == PVR_ROCE_SEND ? end : rq->length,
 		.offset = offset,
-		.chunk = packet->frame->payload_bytes,
+		.chunk = pvr_eth_payload(packet),
 		.last = packet->op->ends,
 	};
 	if (packet->op->kind == PVR_ROCE_READ_REQUEST)
@@ -507,6 +499,14 @@ static void in_error(struct pvr_eth_rq *rq, const struct pvr_eth_packet *packet)
 
 	if (rq->qp->type == PVR_QPT_RC && state->has_refused && state->psn == packet->frame->psn)
 		pvr_eth_send_ack(rq, nak_of(state->status), state->psn);
+}
+
+bool pvr_eth_requests_fit(const struct pvr_qp *qp, const struct pvr_eth_packet *packet)
+{
+	struct pvr_eth_rq *rq = pvr_eth_rq(qp);
+
+	return rq && qp->state != PVR_QPS_ERR && packet->frame->psn == pvr_eth_expected(qp) &&
+	       !check(rq, packet);
 }
 
 void pvr_eth_request(struct pvr_eth_batch *batch, struct pvr_qp *qp,

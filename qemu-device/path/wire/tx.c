@@ -10,8 +10,6 @@
 #include "roce/gso.h"
 
 #define HOP_LIMIT_DEFAULT 64
-/* Runs of guest memory that are looked up at once; a packet of scattered pages has two. */
-#define RUNS 4
 #define FRAME_MAX (PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX)
 
 bool pvr_eth_address(struct pvr_roce_frame *frame, const struct pvr_qp *qp)
@@ -182,23 +180,16 @@ static void place_next(struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 static bool copy_payload(uint8_t *to, const struct pvr_sg *sg, uint64_t offset, uint64_t bytes,
 			 uint32_t *crc)
 {
-	struct iovec runs[RUNS] PVR_UNINITIALIZED;
-	int n, i;
+	struct pvr_eth_span source PVR_UNINITIALIZED;
+	const uint8_t *from, *next;
+	uint64_t len;
 
-	if (bytes && sg->flat) {
-		*crc = pvr_roce_crc_copy(*crc, to, sg->flat + offset, bytes);
-		return true;
-	}
-	while (bytes) {
-		n = pvr_sg_iov(sg, offset, bytes, runs, RUNS);
-		if (n <= 0)
+	for (pvr_eth_span_init(&source, sg, offset); bytes; bytes -= len) {
+		from = pvr_eth_span_take(&source, bytes, &len, &next);
+		if (!from)
 			return false;
-		for (i = 0; i < n; i++) {
-			*crc = pvr_roce_crc_copy(*crc, to, runs[i].iov_base, runs[i].iov_len);
-			to += runs[i].iov_len;
-			offset += runs[i].iov_len;
-			bytes -= runs[i].iov_len;
-		}
+		*crc = pvr_roce_crc_copy(*crc, to, from, len, next);
+		to += len;
 	}
 	return true;
 }
@@ -274,4 +265,97 @@ enum pvr_eth_sent pvr_eth_send_next(struct pvr_adapter *adapter, struct pvr_roce
 		return PVR_ETH_FULL;
 	place_next(&wire->tx, frame);
 	return add(adapter, frame, sg, offset);
+}
+
+/* ------------------------------------------------------------------------------------ a run */
+
+/* Return: the packets of @bytes of UDP payload that the last frame takes, at most @count. */
+static unsigned int room_for(const struct pvr_eth_tx *tx, size_t bytes, unsigned int count)
+{
+	const struct pvr_port_frame *last;
+	size_t most;
+
+	if (!tx->packets || tx->used + FRAME_MAX > sizeof(tx->buf))
+		return 0;
+	last = &tx->frames[tx->count - 1];
+	if (bytes != last->segment)
+		return 0;
+	most = (PVR_ROCE_GSO_MAX - last->bytes) / bytes;
+	if (count > most)
+		count = (unsigned int)most;
+	most = (sizeof(tx->buf) - tx->used) / bytes;
+	if (count > most)
+		count = (unsigned int)most;
+	return count < PVR_ROCE_GSO_SEGMENTS - tx->packets ? count
+							   : PVR_ROCE_GSO_SEGMENTS - tx->packets;
+}
+
+/* Copies the payload of a packet, and sets *crc to its ICRC. Return: false if memory was unplugged. */
+static bool copy_middle(struct pvr_eth_span *source, const struct pvr_roce_crc_head *head,
+			uint16_t id, uint32_t psn, uint8_t *to, uint64_t bytes, uint32_t *crc)
+{
+	const uint8_t *from, *next;
+	uint64_t len, done;
+
+	from = pvr_eth_span_take(source, bytes, &len, &next);
+	if (!from)
+		return false;
+	if (len == bytes) {
+		*crc = pvr_roce_crc_packet_copy(head, id, psn, to, from, bytes, next);
+		return true;
+	}
+	memcpy(to, from, len);
+	for (done = len; done < bytes; done += len) {
+		from = pvr_eth_span_take(source, bytes - done, &len, &next);
+		if (!from)
+			return false;
+		memcpy(to + done, from, len);
+	}
+	*crc = pvr_roce_crc_packet(head, id, psn, to, bytes, NULL);
+	return true;
+}
+
+/* Adds the packet with the last four bytes @psn of its BTH to the last frame. Return: likewise. */
+static bool add_middle(struct pvr_eth_tx *tx, struct pvr_eth_span *source,
+		       const struct pvr_roce_crc_head *head, uint32_t psn, uint32_t payload_bytes)
+{
+	const struct pvr_eth_place *like = &tx->place;
+	uint8_t *p = tx->buf + tx->used, *payload = p + like->headers - like->udp;
+	uint32_t crc;
+
+	memcpy(p, like->header + like->udp, like->headers - like->udp);
+	pvr_roce_bth_set_psn(p, psn);
+	if (!copy_middle(source, head, (uint16_t)tx->packets, psn, payload, payload_bytes, &crc))
+		return false;
+	join(tx, like->headers - like->udp + pvr_roce_close(payload, crc, payload_bytes));
+	return true;
+}
+
+unsigned int pvr_eth_send_run(struct pvr_adapter *adapter, struct pvr_roce_frame *frame,
+			      const struct pvr_sg *sg, uint64_t offset, unsigned int count,
+			      uint32_t ack_interval)
+{
+	struct pvr_eth_adapter *wire = adapter->wire;
+	struct pvr_eth_tx *tx = &wire->tx;
+	size_t bytes = pvr_roce_frame_bytes(tx->place.headers, frame) - tx->place.udp;
+	struct pvr_roce_crc_head head PVR_UNINITIALIZED;
+	struct pvr_eth_span source PVR_UNINITIALIZED;
+	unsigned int n;
+	uint32_t psn;
+
+	count = room_for(tx, bytes, count);
+	if (!count || !adapter->link_up || pvr_captures(adapter))
+		return 0;
+	pvr_roce_frame_head(&head, tx->place.header, frame);
+	pvr_eth_span_init(&source, sg, offset);
+	for (n = 0; n < count; n++) {
+		psn = pvr_eth_psn_add(frame->psn, 1);
+		if (ack_interval && psn % ack_interval == ack_interval - 1)
+			psn |= PVR_ROCE_BTH_ACK;
+		if (!add_middle(tx, &source, &head, psn, frame->payload_bytes))
+			break;
+		frame->psn = psn & PVR_ETH_PSN_MASK;
+	}
+	pvr_eth_count(&wire->port->stats.tx_frames, n);
+	return n;
 }
