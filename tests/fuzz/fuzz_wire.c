@@ -17,12 +17,14 @@
 #include "fake_guest.h"
 #include "fg_segment.h"
 #include "roce/frame.h"
+#include "roce/gso.h"
 #include "roce/opcode.h"
 
 #define FEED_RECVS 0x01 /* with posted receive requests */
 #define FEED_REQUESTS 0x02 /* with requests in flight */
 #define FEED_TIME 0x04 /* time passes after the input */
 #define FEED_MTU 0x08 /* a path MTU of 256 */
+#define FEED_WHOLE 0x10 /* packets that are equally long share a frame */
 
 #define REC_END 0x03 /* index of the end */
 #define REC_ACK 0x04 /* asks for an ACK */
@@ -66,6 +68,11 @@ static struct {
 	struct fg_mr local; /* canary, without remote access */
 	uint8_t peer[16], peer_mac[6];
 	uint32_t psn; /* the first one */
+	bool whole;
+	/* The frame that takes more packets; @count: of these */
+	uint8_t frame[PVR_ROCE_GSO_MAX];
+	size_t bytes, headers, segment_bytes;
+	unsigned int count;
 } w;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -218,6 +225,40 @@ static struct pvr_roce_frame frame_of(const struct record *record)
 	return frame;
 }
 
+/* The frame that is gathered arrives. */
+static void flush(void)
+{
+	if (w.count > 1) {
+		pvr_roce_gso_close(w.frame, w.headers, w.bytes);
+		fg_segment_inject_whole(w.segment, 0, w.frame, w.bytes, (uint16_t)w.segment_bytes);
+	} else if (w.count) {
+		fg_segment_inject(w.segment, 0, w.frame, w.bytes);
+	}
+	w.count = 0;
+}
+
+/* Adds a packet to the frame that is gathered, or begins another one. */
+static void gather(const uint8_t *packet, size_t bytes)
+{
+	size_t headers = pvr_roce_gso_headers(packet, bytes), segment = bytes - headers;
+
+	if (w.count && (segment != w.segment_bytes || w.count == PVR_ROCE_GSO_SEGMENTS ||
+			w.bytes + segment > sizeof(w.frame) ||
+			!pvr_roce_gso_is_same_flow(w.frame, packet, headers)))
+		flush();
+	if (!w.count) {
+		memcpy(w.frame, packet, headers);
+		w.bytes = headers;
+		w.headers = headers;
+		w.segment_bytes = segment;
+	}
+	memcpy(w.frame + w.bytes, packet + headers, segment);
+	w.bytes += segment;
+	w.count++;
+	if (!w.whole)
+		flush();
+}
+
 static void inject(const struct record *record)
 {
 	uint8_t buf[PVR_ROCE_HEADER_MAX + PVR_ROCE_PAYLOAD_MAX + PVR_ROCE_TRAILER_MAX];
@@ -237,7 +278,7 @@ static void inject(const struct record *record)
 	bytes = pvr_roce_finish(buf, headers, &frame);
 	if (record->flags & REC_ICRC)
 		buf[bytes - 1] ^= 1;
-	fg_segment_inject(w.segment, 0, buf, bytes);
+	gather(buf, bytes);
 }
 
 /* Return: bytes of the raw frame behind the record. */
@@ -268,6 +309,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t at = 1;
 
 	prepare(options);
+	w.whole = options & FEED_WHOLE;
 	for (int i = 0; i < RECORDS_MAX && at + sizeof(struct record) <= size; i++) {
 		struct record record;
 
@@ -277,11 +319,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			at += inject_raw(&record, data + at, size - at);
 		else
 			inject(&record);
-		if (record.flags & REC_WAIT)
-			fg_settle(w.host, FG_MS);
-		else
+		if (!(record.flags & REC_WAIT)) {
 			rest();
+			continue;
+		}
+		flush();
+		fg_settle(w.host, FG_MS);
 	}
+	flush();
 	if (options & FEED_TIME)
 		fg_settle(w.host, FG_SEC);
 	rest();
@@ -338,6 +383,18 @@ static void seeds_of_requests(void)
 	SAVE("ud", FEED_RECVS, { .opcode = 0x64, .flags = UD, .payload = 500 },
 	     { .opcode = 0x65, .flags = UD | REC_SOLICITED, .payload = 0 },
 	     { .opcode = 0x64, .flags = GSI, .payload = 256 });
+	SAVE("send-whole", FEED_RECVS | FEED_MTU | FEED_WHOLE, { .opcode = 0x00, .payload = 256 },
+	     { .opcode = 0x01, .psn = 1, .payload = 256 },
+	     { .opcode = 0x01, .psn = 2, .payload = 256 },
+	     { .opcode = 0x01, .psn = 3, .payload = 256 },
+	     { .opcode = 0x01, .psn = 3, .payload = 256 },
+	     { .opcode = 0x01, .flags = REC_ACK, .psn = 4, .payload = 256 });
+	SAVE("write-whole", FEED_MTU | FEED_WHOLE,
+	     { .opcode = 0x06, .payload = 256, .length = 2000 },
+	     { .opcode = 0x07, .psn = 1, .payload = 256 },
+	     { .opcode = 0x07, .psn = 2, .payload = 256 },
+	     { .opcode = 0x07, .flags = REC_ICRC, .psn = 3, .payload = 256 },
+	     { .opcode = 0x07, .psn = 4, .payload = 256 });
 	SAVE("icrc", FEED_RECVS, { .opcode = 0x04, .flags = REC_ICRC, .payload = 9 });
 }
 
@@ -382,6 +439,12 @@ static void seeds_of_answers(void)
 	     { .opcode = 0x0e, .psn = 5, .payload = 4096 },
 	     { .opcode = 0x0f, .psn = 6, .syndrome = 0x1f, .payload = 3808 },
 	     { .opcode = 0x11, .psn = 7, .syndrome = 0x1f });
+	SAVE("read-data-whole", FEED_REQUESTS | FEED_MTU | FEED_WHOLE,
+	     { .opcode = 0x12, .psn = 36, .syndrome = 0x1f, .value = 77 },
+	     { .opcode = 0x0d, .psn = 37, .syndrome = 0x1f, .payload = 256 },
+	     { .opcode = 0x0e, .psn = 38, .payload = 256 },
+	     { .opcode = 0x0e, .psn = 39, .payload = 256 },
+	     { .opcode = 0x0e, .psn = 40, .payload = 256 });
 	SAVE("ack-of-all", FEED_REQUESTS | FEED_TIME,
 	     { .opcode = 0x11, .psn = 7, .syndrome = 0x1f });
 	SAVE("nak-sequence", FEED_REQUESTS | FEED_TIME,
