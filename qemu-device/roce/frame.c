@@ -171,6 +171,15 @@ uint32_t pvr_roce_crc_headers(const uint8_t *header, size_t headers,
 				     (size_t)(header + headers - bth));
 }
 
+uint32_t pvr_roce_crc_small(const uint8_t *header, const uint8_t *bth, size_t bytes,
+			    const struct pvr_roce_frame *frame)
+{
+	const uint8_t *net = header + ETHERNET_BYTES + (frame->vlan ? VLAN_BYTES : 0);
+
+	return pvr_roce_icrc_headers(net, frame->net == PVR_ROCE_IPV4 ? IPV4_BYTES : IPV6_BYTES,
+				     true, bth, bytes);
+}
+
 void pvr_roce_frame_head(struct pvr_roce_crc_head *head, const uint8_t *header,
 			 const struct pvr_roce_frame *frame)
 {

@@ -20,6 +20,7 @@
 /* Bytes of all headers at most: Ethernet 14, VLAN 4, IPv6 40, UDP 8, BTH 12, 32 more. */
 #define PVR_ROCE_HEADER_MAX 110
 #define PVR_ROCE_ICRC_BYTES 4
+#define PVR_ROCE_SMALL 64u /* bytes of a payload that is not worth a CRC of its own */
 #define PVR_ROCE_PAYLOAD_MAX 4096 /* the largest path MTU */
 #define PVR_ROCE_TRAILER_MAX (3 + PVR_ROCE_ICRC_BYTES)
 
@@ -108,6 +109,12 @@ size_t pvr_roce_finish(uint8_t *buf, size_t headers, const struct pvr_roce_frame
  */
 uint32_t pvr_roce_crc_headers(const uint8_t *header, size_t headers,
 			      const struct pvr_roce_frame *frame);
+/*
+ * The same of a packet of RoCEv2 with at most PVR_ROCE_SMALL bytes of payload, up to the end of that: in
+ * one piece. @bth: @bytes from its BTH on
+ */
+uint32_t pvr_roce_crc_small(const uint8_t *header, const uint8_t *bth, size_t bytes,
+			    const struct pvr_roce_frame *frame);
 /* The headers at @header, of RoCEv2, for pvr_roce_crc_packet(); see pvr_roce_icrc_head(). */
 struct pvr_roce_crc_head;
 void pvr_roce_frame_head(struct pvr_roce_crc_head *head, const uint8_t *header,

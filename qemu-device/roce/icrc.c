@@ -11,7 +11,8 @@
 
 #define LRH_BYTES 8 /* of InfiniBand's local route header, which counts as ones */
 #define EXT_MAX 32 /* of the headers behind the BTH */
-#define HEADERS_MAX (LRH_BYTES + IPV6_BYTES + UDP_BYTES + BTH_BYTES + EXT_MAX)
+/* With a small payload, and its padding. */
+#define HEADERS_MAX (LRH_BYTES + IPV6_BYTES + UDP_BYTES + BTH_BYTES + EXT_MAX + PVR_ROCE_SMALL)
 
 static void mask_ipv4(uint8_t *ip)
 {
@@ -78,9 +79,13 @@ uint32_t pvr_roce_icrc(const uint8_t *net, size_t net_bytes, int udp, size_t byt
 
 bool pvr_roce_icrc_is_ok(const uint8_t *net, size_t net_bytes, const uint8_t *bth, size_t bytes)
 {
-	uint32_t crc = pvr_roce_icrc_headers(net, net_bytes, true, bth, BTH_BYTES);
+	bool is_small = bytes <= BTH_BYTES + PVR_ROCE_SMALL;
+	size_t begin = is_small ? bytes - PVR_ROCE_ICRC_BYTES : BTH_BYTES;
+	uint32_t crc = pvr_roce_icrc_headers(net, net_bytes, true, bth, begin);
 	const uint8_t *icrc = bth + bytes - PVR_ROCE_ICRC_BYTES;
 
+	if (is_small)
+		return crc == pvr_roce_icrc_get(icrc);
 	crc = pvr_roce_crc(crc, bth + BTH_BYTES, bytes - BTH_BYTES - PVR_ROCE_ICRC_BYTES);
 	return crc == pvr_roce_icrc_get(icrc);
 }

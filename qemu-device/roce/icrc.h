@@ -34,7 +34,8 @@ uint32_t pvr_roce_icrc(const uint8_t *net, size_t net_bytes, int udp, size_t byt
 
 /*
  * The CRC of a packet's headers, up to the payload. That of the payload continues it, see crc.h.
- * @net: IP header and, with @udp, the UDP header; @bth: those from the BTH on, @bth_bytes bytes
+ * @net: IP header and, with @udp, the UDP header; @bth: those from the BTH on, @bth_bytes bytes, and up
+ * to PVR_ROCE_SMALL bytes of payload
  */
 uint32_t pvr_roce_icrc_headers(const uint8_t *net, size_t net_bytes, int udp, const uint8_t *bth,
 			       size_t bth_bytes);

@@ -166,6 +166,7 @@ struct pvr_eth_tx {
 	unsigned int first, count; /* of @frames: the first that is not sent, and their end */
 	size_t used; /* bytes of @buf */
 	unsigned int packets; /* of the last frame, which takes more; 0: it does not */
+	unsigned int added; /* packets that are not in the port's statistics */
 	struct pvr_eth_place place; /* of the last packet */
 	struct pvr_port_frame frames[PVR_ETH_TX_FRAMES];
 	uint8_t buf[PVR_ETH_TX_BYTES];
@@ -220,6 +221,7 @@ struct pvr_eth_batch {
 	struct pvr_eth_rq *acks; /* has an ACK due; or NULL */
 	size_t copied; /* bytes to members of groups */
 	size_t unacked; /* bytes of frames since the last ACK */
+	uint64_t frames; /* for the statistics */
 };
 
 /*

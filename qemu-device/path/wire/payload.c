@@ -76,15 +76,16 @@ static void expect(struct pvr_eth_adapter *wire, const struct pvr_sg *to, uint64
 	const uint8_t *next;
 	unsigned int i = 0;
 
-	if (step >= EXPECTED_MIN && left) {
-		pvr_eth_span_init(&span, to, offset);
-		/* One packet of a page's end and the next one's begin has a hint for the former. */
-		for (; i < PVR_ETH_RUN && left; i++, left -= len) {
-			len = left < step ? left : step;
-			wire->expected[i] = pvr_eth_span_take(&span, len, &len, &next);
-			if (!wire->expected[i])
-				break;
-		}
+	/* An old hint costs no more than none. */
+	if (step < EXPECTED_MIN)
+		return;
+	pvr_eth_span_init(&span, to, offset);
+	/* A packet in two runs takes two hints: those behind it come late by one packet. */
+	for (; i < PVR_ETH_RUN && left; i++, left -= len) {
+		len = left < step ? left : step;
+		wire->expected[i] = pvr_eth_span_take(&span, len, &len, &next);
+		if (!wire->expected[i])
+			break;
 	}
 	for (; i < PVR_ETH_RUN; i++)
 		wire->expected[i] = NULL;

@@ -363,7 +363,7 @@ static void input_one(struct pvr_port *port, struct pvr_eth_batch *batch, uint8_
 
 	last->qp = NULL;
 	last->has_head = false;
-	pvr_eth_count(&port->stats.rx_frames, 1);
+	batch->frames++;
 	drop = pvr_roce_parse(data, bytes, frame, &payload, &end);
 	if (drop == PVR_ROCE_DROP_TYPE || (drop == PVR_ROCE_OK && frame->net == PVR_ROCE_V1)) {
 		pvr_eth_count(&port->stats.rx_other, 1);
@@ -444,11 +444,11 @@ static void input_middle(struct pvr_port *port, struct pvr_eth_batch *batch,
 	last->frame.psn = pvr_roce_bth_psn(cut->at);
 	packet.count = take_run(batch->wire, cut, last);
 	if (packet.count) {
-		pvr_eth_count(&port->stats.rx_frames, packet.count);
+		batch->frames += packet.count;
 		deliver(batch, last->qp, &packet);
 		return;
 	}
-	pvr_eth_count(&port->stats.rx_frames, 1);
+	batch->frames++;
 	count_verdict(port, BAD_ICRC);
 	pvr_roce_cut_skip(cut);
 }
@@ -468,7 +468,7 @@ static void input_alike(struct pvr_port *port, struct pvr_eth_batch *batch,
 		input_middle(port, batch, cut, last);
 		return;
 	}
-	pvr_eth_count(&port->stats.rx_frames, 1);
+	batch->frames++;
 	pvr_roce_parse_next(cut->at, &last->frame);
 	if (pvr_roce_cut_is_icrc_ok(cut)) {
 		deliver(batch, last->qp, &packet);
@@ -536,5 +536,6 @@ unsigned int pvr_port_input(struct pvr_port *port, const struct pvr_port_frame *
 		ack_early(&batch, frames[i].bytes);
 	}
 	end_batch(&batch);
+	pvr_eth_count(&port->stats.rx_frames, batch.frames);
 	return i;
 }

@@ -94,14 +94,16 @@ void pvr_eth_close(struct pvr_qp *qp)
 
 void pvr_eth_count_message(struct pvr_qp *qp, uint8_t kind, uint64_t length)
 {
+	struct pvr_eth_peer *peer = pvr_eth_sq(qp)->peer;
+
 	if (kind == PVR_OP_LOCAL)
 		return;
 	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
 	pvr_count(qp, PVR_STAT_TX_BYTES, length);
 	pvr_count(qp, PVR_STAT_TX_READS, kind == PVR_OP_READ);
 	pvr_count(qp, PVR_STAT_TX_ATOMICS, kind == PVR_OP_ATOMIC);
-	pvr_eth_count(&pvr_eth_sq(qp)->peer->messages, 1);
-	pvr_eth_count(&pvr_eth_sq(qp)->peer->bytes, length);
+	pvr_stat_add(&peer->messages, 1);
+	pvr_stat_add(&peer->bytes, length);
 }
 
 /* ------------------------------------------------------------------------------ waiting */

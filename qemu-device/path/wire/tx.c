@@ -69,6 +69,8 @@ bool pvr_eth_flush(struct pvr_eth_adapter *wire)
 
 	if (!tx->count)
 		return true;
+	pvr_eth_count(&port->stats.tx_frames, tx->added);
+	tx->added = 0;
 	close_last(tx);
 	tx->first += port->ops->send(port->opaque, tx->frames + tx->first, tx->count - tx->first);
 	if (tx->first < tx->count) {
@@ -176,7 +178,7 @@ static void place_next(struct pvr_eth_tx *tx, struct pvr_roce_frame *frame)
 	put_headers(tx, joins ? last->udp : 0);
 }
 
-/* Copies @bytes of @sg from @offset on. Return: false if guest memory was unplugged. */
+/* Copies @bytes of @sg from @offset on. @crc: or NULL. Return: false if guest memory was unplugged. */
 static bool copy_payload(uint8_t *to, const struct pvr_sg *sg, uint64_t offset, uint64_t bytes,
 			 uint32_t *crc)
 {
@@ -188,7 +190,10 @@ static bool copy_payload(uint8_t *to, const struct pvr_sg *sg, uint64_t offset, 
 		from = pvr_eth_span_take(&source, bytes, &len, &next);
 		if (!from)
 			return false;
-		*crc = pvr_roce_crc_copy(*crc, to, from, len, next);
+		if (crc)
+			*crc = pvr_roce_crc_copy(*crc, to, from, len, next);
+		else
+			memcpy(to, from, len);
 		to += len;
 	}
 	return true;
@@ -198,11 +203,18 @@ static bool copy_payload(uint8_t *to, const struct pvr_sg *sg, uint64_t offset, 
 static bool fill(const struct pvr_eth_place *place, const struct pvr_roce_frame *frame,
 		 const struct pvr_sg *sg, uint64_t offset, size_t *bytes)
 {
-	uint32_t crc = pvr_roce_crc_headers(place->header, place->headers, frame);
 	uint8_t *payload = place->at + place->headers - place->shared;
+	size_t from_bth = place->headers - place->udp;
+	bool is_small = frame->payload_bytes <= PVR_ROCE_SMALL;
+	uint32_t crc = 0;
 
-	if (!copy_payload(payload, sg, offset, frame->payload_bytes, &crc))
+	if (!is_small)
+		crc = pvr_roce_crc_headers(place->header, place->headers, frame);
+	if (!copy_payload(payload, sg, offset, frame->payload_bytes, is_small ? NULL : &crc))
 		return false;
+	if (is_small)
+		crc = pvr_roce_crc_small(place->header, payload - from_bth,
+					 from_bth + frame->payload_bytes, frame);
 	*bytes =
 		place->headers - place->shared + pvr_roce_close(payload, crc, frame->payload_bytes);
 	return true;
@@ -233,7 +245,7 @@ static enum pvr_eth_sent add(struct pvr_adapter *adapter, const struct pvr_roce_
 	else
 		begin(&wire->tx, to->udp, bytes,
 		      !captures && __atomic_load_n(&wire->port->gso, __ATOMIC_RELAXED));
-	pvr_eth_count(&wire->port->stats.tx_frames, 1);
+	wire->tx.added++;
 	return PVR_ETH_SENT;
 }
 
@@ -356,6 +368,6 @@ unsigned int pvr_eth_send_run(struct pvr_adapter *adapter, struct pvr_roce_frame
 			break;
 		frame->psn = psn & PVR_ETH_PSN_MASK;
 	}
-	pvr_eth_count(&wire->port->stats.tx_frames, n);
+	tx->added += n;
 	return n;
 }

@@ -67,8 +67,8 @@ static void send_frame(struct pvr_adapter *from, struct pvr_roce_frame *frame,
 	    pvr_eth_send(from, frame, dgram->payload, 0) != PVR_ETH_SENT)
 		return;
 	peer = pvr_eth_peer_of(from->wire, dgram->av->dgid);
-	pvr_eth_count(&peer->messages, 1);
-	pvr_eth_count(&peer->bytes, dgram->payload->total);
+	pvr_stat_add(&peer->messages, 1);
+	pvr_stat_add(&peer->bytes, dgram->payload->total);
 	pvr_eth_flush(from->wire);
 }
 
