@@ -5,6 +5,7 @@ import os
 import subprocess
 
 import pytest
+from bench_lib import table
 from bench_lib.guest import main, plan, rows, syscalls
 from bench_lib.vm.output import Unreadable
 
@@ -36,6 +37,12 @@ def test_rows_compare_with_soft_roce():
     assert found["guest.accesses.write_stream"]["peer_value"] == 2
     assert found["guest.insn_post_poll.write_stream"]["value"] == 70
     assert set(found) == {f"guest.{kind}.write_stream" for kind in rows.KINDS}
+
+
+def test_line_of_a_row_whose_peer_is_zero_has_no_ratio():
+    found = rows.entries("write_stream", {"pvrdma": counts(100, syscalls=3), "rxe": counts(50000)})
+    line = next(table.line(row) for row in found if row["name"] == "guest.syscalls_pvrdmad.write_stream")
+    assert "Soft-RoCE 0" in line and " x" not in line
 
 
 def test_rows_of_system_calls_are_left_out_if_they_were_not_counted():

@@ -38,6 +38,7 @@ def verdict(row):
 def line(row):
     peer, ratio = "", ""
     if row["peer"]:
-        peer, ratio = f"{row['peer']} {plain(row['peer_value'], row['unit'])}", f"{row['ratio']:.2f} x"
+        peer = f"{row['peer']} {plain(row['peer_value'], row['unit'])}"
+        ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f} x"
     spread = f"{plain(row['min'], row['unit'])} .. {plain(row['max'], row['unit'])}" if row["runs"] > 1 else ""
     return LAYOUT.format(row["name"], plain(row["value"], row["unit"]), peer, ratio, spread, *verdict(row)).rstrip()
