@@ -13,8 +13,14 @@ void *pvr_model_first(void);
 #undef LIST_EMPTY
 #undef TAILQ_FIRST
 #undef TAILQ_EMPTY
+#undef LIST_FOREACH
+#undef TAILQ_FOREACH
 
 #define LIST_FIRST(head) ((void)(head), (__typeof__((head)->lh_first))pvr_model_first())
 #define LIST_EMPTY(head) (!LIST_FIRST(head))
 #define TAILQ_FIRST(head) ((void)(head), (__typeof__((head)->tqh_first))pvr_model_first())
 #define TAILQ_EMPTY(head) (!TAILQ_FIRST(head))
+#define LIST_FOREACH(var, head, field) \
+	for ((var) = LIST_FIRST(head); (var); (var) = LIST_NEXT(var, field))
+#define TAILQ_FOREACH(var, head, field) \
+	for ((var) = TAILQ_FIRST(head); (var); (var) = TAILQ_NEXT(var, field))
