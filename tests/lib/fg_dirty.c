@@ -62,12 +62,14 @@ bool fg_dirty_take(struct fg_guest *guest, uint64_t gpa)
 
 static void check_region(struct fg_guest *guest, const struct fg_ram_region *region)
 {
-	uint64_t *bitmap = take(guest, region), offset;
+	uint64_t *bitmap = take(guest, region), offset, gpa;
 
-	for (offset = 0; offset < region->size; offset += PVR_PAGE_SIZE)
+	for (offset = 0; offset < region->size; offset += PVR_PAGE_SIZE) {
+		gpa = region->gpa + offset;
 		if (fg_trap_was_written(region->trap, offset) && !has(bitmap, offset))
 			fg_die("%s: the page at 0x%llx was written, but is not in the log",
-			       guest->name, (unsigned long long)(region->gpa + offset));
+			       guest->name, (unsigned long long)gpa);
+	}
 	free(bitmap);
 	fg_trap_reset(region->trap);
 }
