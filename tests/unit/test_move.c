@@ -265,18 +265,24 @@ TEST(three, test_host_that_may_not_have_the_gids_is_refused)
 	pvr_adapter_destroy(source);
 }
 
-TEST(three, test_one_of_two_destinations_is_refused)
+/* The first host asks for the adapter whose state the third one has loaded. */
+static struct pvr_taker second_taker(struct t_env *env, bool bound)
 {
-	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
-	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
-	struct pvr_taker taker = {
+	return (struct pvr_taker){
 		.fabric = "default",
 		.mac = env->g[1]->config.mac,
 		.token = env->g[1]->adapter->move.loaded,
 		.host = fg_wire_remote_host(env->wire, 1, 0),
 		.name = "host1",
-		.bound = true,
+		.bound = bound,
 	};
+}
+
+TEST(three, test_one_of_two_destinations_is_refused)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct pvr_taker taker = second_taker(env, true);
 
 	assert_int_equal(start(env, env->g[1]), 0);
 	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_NO);
@@ -293,13 +299,7 @@ TEST(three, test_second_destination_of_a_dropped_source_is_refused)
 {
 	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
-	struct pvr_taker taker = {
-		.fabric = "default",
-		.mac = env->g[1]->config.mac,
-		.token = env->g[1]->adapter->move.loaded,
-		.host = fg_wire_remote_host(env->wire, 1, 0),
-		.name = "host1",
-	};
+	struct pvr_taker taker = second_taker(env, false);
 
 	assert_int_equal(pvr_adapter_drop(source), 0);
 	fg_run(env->host);
