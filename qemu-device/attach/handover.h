@@ -57,7 +57,7 @@ size_t pvr_handover_version(const struct pvr_attach *attach, const uint8_t **ver
  * nothing is lost.
  */
 void pvr_handover_prepare(struct pvr_attach *attach, const uint8_t *version, size_t len);
-/* Frees what was prepared and not imported. */
+/* Frees a prepared client that pvr_handover_import() has not used. */
 void pvr_handover_discard(struct pvr_attach *attach);
 
 /*

@@ -244,7 +244,7 @@ TEST_QUEUE(test_queue_keeps_the_last_claim_of_an_adapter)
 	expect_claim(env, RED, 2, 2);
 	expect_claim(env, "blue", 1, 3);
 	assert_false(pvr_dir_queue_claim(&env->queue, &claim));
-	/* What is left is freed with the queue. */
+	/* The end of the test frees the queue with this claim. */
 	assert_true(pvr_dir_queue_add_claim(&env->queue, &claims[0]));
 }
 
