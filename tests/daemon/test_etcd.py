@@ -409,7 +409,7 @@ def test_claim_outlives_its_host_for_a_time(etcd, pair):
 def test_claim_without_an_etcd(etcd, pair):
     """An adapter that waits is refused in time. One that runs claims its state when etcd is back."""
     a, b = pair
-    etcd.child.send_signal(signal.SIGSTOP)
+    etcd.pause()
     begin = time.monotonic()
     claim_state(a, waits=False)
     claim_state(b, token=TOKEN2)
@@ -472,12 +472,12 @@ def test_claim_that_etcd_refuses(etcd, start, waits):
 
 def test_newer_claim_of_an_adapter_replaces_the_last_one(etcd, pair):
     a, _ = pair
-    etcd.child.send_signal(signal.SIGSTOP)
+    etcd.pause()
     claim_state(a, waits=False)
     a.watch(0.2)
     claim_state(a, token=TOKEN2, waits=False)
     a.watch(0.2)
-    etcd.child.send_signal(signal.SIGCONT)
+    etcd.resume()
     claims(a, "won")
     assert len([line for line in a.watch(1) + a.lines if line.startswith("claimed ")]) == 1
 

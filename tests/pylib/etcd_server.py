@@ -4,12 +4,14 @@
 import base64
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from daemon_process import PATIENCE, wait_until
 
@@ -46,6 +48,16 @@ class EtcdServer:
         wait_until(lambda: b"ready to serve client requests" in self.log_path.read_bytes()[begin:]
                    or self.child.poll() is not None, "etcd is ready")
         assert self.child.poll() is None, self.log_path.read_text()[-2000:]
+
+    def pause(self):
+        """It answers nothing from now on. The signal alone lets threads that run go on for a moment."""
+        self.child.send_signal(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self.child.pid}/task")
+        wait_until(lambda: all(re.search(r"State:\s*[TZX]", status.read_text()) for status in tasks.glob("*/status")),
+                   "etcd has stopped")
+
+    def resume(self):
+        self.child.send_signal(signal.SIGCONT)
 
     def stop(self, sig=signal.SIGTERM):
         if self.child and self.child.poll() is None:

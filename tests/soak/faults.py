@@ -119,9 +119,9 @@ class Faults:
         self.lab.etcd.lose_data(self.lab.hosts.enter(self.lab.etcd_host))
 
     def pause_etcd(self):
-        self.lab.etcd.child.send_signal(signal.SIGSTOP)
+        self.lab.etcd.pause()
         self._pause()
-        self.lab.etcd.child.send_signal(signal.SIGCONT)
+        self.lab.etcd.resume()
 
     # -------------------------------------------------------------------------------- hostile
 
