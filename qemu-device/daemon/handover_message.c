@@ -18,21 +18,27 @@ struct json_object *pvr_handover_message(const char *type)
 	return message;
 }
 
-int pvr_handover_send(int channel, struct json_object *message, const int *fds, size_t num_fds,
-		      uint64_t deadline)
+int pvr_handover_send(struct pvr_handover_channel *channel, struct json_object *message,
+		      const int *fds, size_t num_fds, uint64_t deadline)
 {
 	size_t len = 0;
 	const char *text = json_object_to_json_string_length(message, JSON_C_TO_STRING_PLAIN, &len);
-	int ret = text ? pvr_fd_message_send(channel, text, len, fds, num_fds, deadline) : -ENOMEM;
+	int ret = text ? 0 : -ENOMEM;
 
+	if (text)
+		pvr_handover_store_add(&channel->store, text, len, fds, num_fds);
+	if (text && channel->fd >= 0)
+		ret = pvr_fd_message_send(channel->fd, text, len, fds, num_fds, deadline);
 	json_object_put(message);
 	return ret;
 }
 
-struct json_object *pvr_handover_receive(int channel, struct pvr_fd_message *raw, uint64_t deadline,
-					 bool *ended, struct pvr_error *err)
+struct json_object *pvr_handover_receive(struct pvr_handover_channel *channel,
+					 struct pvr_fd_message *raw, uint64_t deadline, bool *ended,
+					 struct pvr_error *err)
 {
-	int ret = pvr_fd_message_receive(channel, raw, deadline);
+	int ret = channel->fd >= 0 ? pvr_fd_message_receive(channel->fd, raw, deadline)
+				   : pvr_handover_store_next(&channel->store, raw);
 	struct json_object *message;
 
 	*ended = !ret || ret == -ECONNRESET;
@@ -214,8 +220,8 @@ static void put_irqs(struct json_object *message, const struct pvr_handover *cli
 	put_bool(message, "irqs_enabled", client->irq_enabled);
 }
 
-static int send_device(int channel, const char *adapter, const struct pvr_handover *client,
-		       int state, uint64_t deadline)
+static int send_device(struct pvr_handover_channel *channel, const char *adapter,
+		       const struct pvr_handover *client, int state, uint64_t deadline)
 {
 	struct json_object *message = pvr_handover_message("client");
 	int fds[3 + PVR_VEC_MAX];
@@ -237,7 +243,8 @@ static int send_device(int channel, const char *adapter, const struct pvr_handov
 	return pvr_handover_send(channel, message, fds, num, deadline);
 }
 
-static int send_ram(int channel, const struct pvr_handover *client, uint64_t deadline)
+static int send_ram(struct pvr_handover_channel *channel, const struct pvr_handover *client,
+		    uint64_t deadline)
 {
 	struct json_object *message = pvr_handover_message("ram"), *list = json_object_new_array();
 	const struct pvr_handover_region *region;
@@ -262,8 +269,8 @@ static int send_ram(int channel, const struct pvr_handover *client, uint64_t dea
 	return pvr_handover_send(channel, message, fds, num, deadline);
 }
 
-int pvr_handover_send_client(int channel, const char *adapter, const struct pvr_handover *client,
-			     int state, uint64_t deadline)
+int pvr_handover_send_client(struct pvr_handover_channel *channel, const char *adapter,
+			     const struct pvr_handover *client, int state, uint64_t deadline)
 {
 	int ret = send_device(channel, adapter, client, state, deadline);
 

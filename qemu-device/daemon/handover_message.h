@@ -21,6 +21,12 @@
  * The running pvrdmad goes on if the new one ends, or is late, before "loaded". It sends "abort"
  * then. If the channel ends after "loaded" without one, the running pvrdmad has died, and the new
  * one starts the adapters.
+ *
+ * With a service manager, which ends the new process if the running one dies, the messages up to
+ * "load" are also in its store (handover_store.h). "hello" says that the new process knows it,
+ * and "store" passes the file that it discards before it starts the adapters. Then the running
+ * pvrdmad names the new one to the service manager before "go". Without "go" the new one ends, and
+ * the service manager starts a third one with the store's messages.
  */
 #ifndef PVR_DAEMON_HANDOVER_MESSAGE_H
 #define PVR_DAEMON_HANDOVER_MESSAGE_H
@@ -30,24 +36,31 @@
 #include "attach/handover.h"
 #include "base/fd_message.h"
 #include "daemon/adapter_settings.h"
+#include "daemon/handover_store.h"
 
 #define PVR_HANDOVER_VERSION 1
+
+struct pvr_handover_channel {
+	int fd; /* to the other process; -1: it has died, and the messages come from @store */
+	struct pvr_handover_store store;
+};
 
 /*
  * @deadline: when the function gives up with -ETIMEDOUT, see pvr_loop_now(), or PVR_NEVER.
  */
 
-/* Sends and puts @message. Return: 0 or -errno. */
-int pvr_handover_send(int channel, struct json_object *message, const int *fds, size_t num_fds,
-		      uint64_t deadline);
+/* Sends and puts @message. It goes to the store, too. Return: 0 or -errno. */
+int pvr_handover_send(struct pvr_handover_channel *channel, struct json_object *message,
+		      const int *fds, size_t num_fds, uint64_t deadline);
 struct json_object *pvr_handover_message(const char *type);
 
 /*
  * Receives a message, whose descriptors are in @raw. Return: NULL with @err filled. @ended: whether
  * the other process has closed the channel.
  */
-struct json_object *pvr_handover_receive(int channel, struct pvr_fd_message *raw, uint64_t deadline,
-					 bool *ended, struct pvr_error *err);
+struct json_object *pvr_handover_receive(struct pvr_handover_channel *channel,
+					 struct pvr_fd_message *raw, uint64_t deadline, bool *ended,
+					 struct pvr_error *err);
 bool pvr_handover_is(struct json_object *message, const char *type);
 
 /* All settings of an adapter that has no wire. */
@@ -64,8 +77,8 @@ struct json_object *pvr_handover_put_vm(const char *adapter, const uint8_t *vers
 size_t pvr_handover_get_vm(struct json_object *message, uint8_t *version, size_t max);
 
 /* A client is two messages, so that the descriptors of its RAM fit. @state is a file. */
-int pvr_handover_send_client(int channel, const char *adapter, const struct pvr_handover *client,
-			     int state, uint64_t deadline);
+int pvr_handover_send_client(struct pvr_handover_channel *channel, const char *adapter,
+			     const struct pvr_handover *client, int state, uint64_t deadline);
 /*
  * Reads a message "client", with its descriptors. Return: false with @err filled. @state: -1 for a
  * client without a device yet.

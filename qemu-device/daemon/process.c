@@ -62,31 +62,77 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err)
 	return true;
 }
 
-void pvr_notify(const char *state, uint64_t timeout_ns)
+static bool no_receiver;
+
+/* Return: the path of its socket; NULL: there is none. */
+static const char *find_manager(void)
+{
+	const char *path = no_receiver ? NULL : getenv("NOTIFY_SOCKET");
+	bool ok = path && *path && strlen(path) < sizeof(((struct sockaddr_un *)NULL)->sun_path);
+
+	return ok ? path : NULL;
+}
+
+bool pvr_is_managed(void)
+{
+	return find_manager() != NULL;
+}
+
+static bool send_state(int fd, const char *path, const char *state, const int *fds, size_t num_fds)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(PVR_NOTIFY_FDS * sizeof(int))];
+	} control = { .head = { .cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(num_fds * sizeof(int)) } };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct iovec iov = { (void *)(uintptr_t)state, strlen(state) };
+	struct msghdr msg = {
+		.msg_name = &addr,
+		.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+
+	memcpy(addr.sun_path, path, strlen(path));
+	if (addr.sun_path[0] == '@')
+		addr.sun_path[0] = '\0'; /* abstract namespace */
+	if (num_fds) {
+		memcpy(CMSG_DATA(&control.head), fds, num_fds * sizeof(int));
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL) >= 0;
+}
+
+bool pvr_notify_fds(const char *state, const int *fds, size_t num_fds, uint64_t timeout_ns)
 {
 	const struct timeval limit = {
 		.tv_sec = (time_t)(timeout_ns / PVR_SEC),
 		.tv_usec = (suseconds_t)(timeout_ns % PVR_SEC / 1000),
 	};
-	static bool no_receiver;
-	const char *path = no_receiver ? NULL : getenv("NOTIFY_SOCKET");
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	size_t len = path ? strlen(path) : 0;
+	const char *path = find_manager();
+	bool ok;
 	int fd;
 
-	if (!len || len >= sizeof(addr.sun_path))
-		return;
-	memcpy(addr.sun_path, path, len);
-	if (addr.sun_path[0] == '@')
-		addr.sun_path[0] = '\0'; /* abstract namespace */
+	if (!path)
+		return false;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return;
+		return false;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		no_receiver = errno != EAGAIN && errno != EINTR; /* not an error of the daemon */
+	ok = send_state(fd, path, state, fds, num_fds);
+	/* No error of the daemon. Without heartbeats the service would end, so descriptors do not count. */
+	if (!ok && !num_fds)
+		no_receiver = errno != EAGAIN && errno != EINTR;
 	close(fd);
+	return ok;
+}
+
+bool pvr_notify(const char *state, uint64_t timeout_ns)
+{
+	return pvr_notify_fds(state, NULL, 0, timeout_ns);
 }
 
 /* Empty: the signal only has to interrupt a system call. */

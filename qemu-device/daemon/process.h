@@ -4,6 +4,7 @@
 #define PVR_DAEMON_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,11 +19,17 @@ void pvr_raise_file_limit(void);
 /* Switches to the user @user permanently. */
 bool pvr_drop_privileges(const char *user, struct pvr_error *err);
 
+#define PVR_NOTIFY_FDS 2
+
+/* Return: whether there is a service manager, at $NOTIFY_SOCKET. */
+bool pvr_is_managed(void);
 /*
- * Notifies the service manager at $NOTIFY_SOCKET, if there is one. If it does not read for
- * @timeout_ns, this message is lost.
+ * Notifies the service manager, if there is one. If it does not read for @timeout_ns, this message
+ * is lost. Return: whether it was sent.
  */
-void pvr_notify(const char *state, uint64_t timeout_ns);
+bool pvr_notify(const char *state, uint64_t timeout_ns);
+/* The same with descriptors, at most PVR_NOTIFY_FDS, which stay the caller's. */
+bool pvr_notify_fds(const char *state, const int *fds, size_t num_fds, uint64_t timeout_ns);
 
 /*
  * The stall guard of a thread: while its loop is busy, a signal interrupts it twice per

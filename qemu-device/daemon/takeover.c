@@ -18,7 +18,8 @@
 #include "daemon/log.h"
 
 struct pvr_takeover {
-	int channel;
+	struct pvr_handover_channel channel;
+	int file; /* of the service manager's copy, which this process is to discard; -1: none */
 	bool link_down[PVR_ADAPTERS_MAX]; /* of each adapter */
 	size_t num_links;
 	struct json_object *vms; /* messages "vm" */
@@ -28,21 +29,24 @@ struct pvr_takeover {
 
 struct pvr_takeover *pvr_takeover_find(void)
 {
-	static struct pvr_takeover takeover;
+	static struct pvr_takeover takeover = { .file = -1 };
 	const char *text = getenv(PVR_LAUNCHER_ENV);
 
+	takeover.channel.fd = text ? (int)strtol(text, NULL, 10) : -1;
+	unsetenv(PVR_LAUNCHER_ENV);
+	if (pvr_handover_store_find(&takeover.channel.store))
+		return &takeover;
 	if (!text)
 		return NULL;
-	takeover.channel = (int)strtol(text, NULL, 10);
-	unsetenv(PVR_LAUNCHER_ENV);
-	fcntl(takeover.channel, F_SETFD, FD_CLOEXEC);
+	fcntl(takeover.channel.fd, F_SETFD, FD_CLOEXEC);
 	return &takeover;
 }
 
-static bool send_message(const struct pvr_takeover *takeover, struct json_object *message,
+/* The running process, if it lives. */
+static bool send_message(struct pvr_takeover *takeover, struct json_object *message,
 			 struct pvr_error *err)
 {
-	int ret = pvr_handover_send(takeover->channel, message, NULL, 0, PVR_NEVER);
+	int ret = pvr_handover_send(&takeover->channel, message, NULL, 0, PVR_NEVER);
 
 	return !ret || pvr_fail(err, "the running pvrdmad cannot be reached: %s", strerror(-ret));
 }
@@ -53,7 +57,7 @@ static struct json_object *receive(struct pvr_takeover *takeover, bool *ended,
 {
 	struct json_object *message;
 
-	message = pvr_handover_receive(takeover->channel, &takeover->raw, PVR_NEVER, ended, err);
+	message = pvr_handover_receive(&takeover->channel, &takeover->raw, PVR_NEVER, ended, err);
 	if (!message || !pvr_handover_is(message, "abort"))
 		return message;
 	json_object_put(message);
@@ -63,13 +67,14 @@ static struct json_object *receive(struct pvr_takeover *takeover, bool *ended,
 
 /* ------------------------------------------------------------- sockets and adapters */
 
-static bool greet(const struct pvr_takeover *takeover, struct pvr_error *err)
+static bool greet(struct pvr_takeover *takeover, struct pvr_error *err)
 {
 	struct json_object *hello = pvr_handover_message("hello");
 
 	put_number(hello, "handover", PVR_HANDOVER_VERSION);
 	put_number(hello, "pid", (uint64_t)getpid());
 	put_text(hello, "version", PVR_PACKAGE_VERSION);
+	put_bool(hello, "store", true);
 	return send_message(takeover, hello, err);
 }
 
@@ -135,6 +140,8 @@ static bool prepare_by(struct pvr_takeover *takeover, struct json_object *messag
 {
 	size_t i;
 
+	if (pvr_handover_is(message, "store") && takeover->raw.num_fds == 1 && takeover->file < 0)
+		takeover->file = takeover->raw.fds[--takeover->raw.num_fds];
 	for (i = 0; i < takeover->raw.num_fds; i++)
 		pvr_inherited_add(takeover->raw.fds[i]);
 	if (pvr_handover_is(message, "vm"))
@@ -206,7 +213,7 @@ static bool import_client(struct pvr_takeover *takeover, struct pvr_daemon *daem
 	return ok || pvr_fail(err, "adapter %.64s: %.400s", name, why.text);
 }
 
-/* Return: whether all clients have come. */
+/* Return: whether all clients have come. The service manager's copy ends where "load" would be. */
 static bool import_all(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 		       struct pvr_error *err)
 {
@@ -215,25 +222,30 @@ static bool import_all(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 
 	while (ok && !done) {
 		message = receive(takeover, &ended, err);
-		ok = message;
-		if (ok && pvr_handover_is(message, "client"))
+		done = message ? pvr_handover_is(message, "load")
+			       : ended && takeover->channel.fd < 0;
+		ok = message || done;
+		if (message && pvr_handover_is(message, "client"))
 			ok = import_client(takeover, daemon, message, err);
-		else
-			done = ok && pvr_handover_is(message, "load");
 		json_object_put(message);
 	}
 	return ok;
 }
 
-/* The end of the running daemon after "loaded" is as good as its message. */
+/*
+ * Without a service manager, the end of the running daemon after "loaded" is as good as its message.
+ * With one, the third process gets the VMs.
+ */
 static bool wait_go(struct pvr_takeover *takeover, struct pvr_error *err)
 {
 	struct json_object *message;
 	bool ended = false, ok;
 
+	if (takeover->channel.fd < 0)
+		return true;
 	message = receive(takeover, &ended, err);
-	ok = ended || (message && pvr_handover_is(message, "go"));
-	if (ended)
+	ok = (ended && takeover->file < 0) || (message && pvr_handover_is(message, "go"));
+	if (ended && ok)
 		pvrd_log(PVR_LOG_WARN, NULL, "the earlier pvrdmad has died; its VMs are served");
 	json_object_put(message);
 	return ok;
@@ -253,6 +265,20 @@ static void start(struct pvr_daemon *daemon)
 	}
 }
 
+static void end(struct pvr_takeover *takeover)
+{
+	struct pvr_handover_store *store = &takeover->channel.store;
+
+	if (takeover->channel.fd < 0)
+		pvrd_log(PVR_LOG_WARN, NULL,
+			 "the earlier pvrdmad was killed in an upgrade; its VMs are served");
+	else
+		close(takeover->channel.fd);
+	if (takeover->file >= 0)
+		store->file = takeover->file;
+	pvr_handover_store_end(store);
+}
+
 bool pvr_takeover_run(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 		      struct pvr_error *err)
 {
@@ -268,9 +294,10 @@ bool pvr_takeover_run(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 	    !import_all(takeover, daemon, err) ||
 	    !send_message(takeover, pvr_handover_message("loaded"), err) || !wait_go(takeover, err))
 		return false;
+	pvr_handover_store_discard(takeover->file);
 	start(daemon);
 	for (i = 0; i < daemon->num_adapters; i++)
 		pvr_handover_discard(daemon->adapters[i].attach);
-	close(takeover->channel);
+	end(takeover);
 	return true;
 }

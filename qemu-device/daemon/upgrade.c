@@ -23,12 +23,13 @@
 #define STOP_NS (5 * PVR_SEC) /* until all adapters are between two commands */
 #define RETRY_NS (5 * PVR_MSEC)
 #define LOAD_NS (5 * PVR_SEC) /* until the new process has loaded the states; VMs wait */
-#define NOTIFY_NS (100 * PVR_MSEC)
+#define NOTIFY_NS PVR_SEC /* a service manager that does not know the new process would end it */
 #define ADAPTERS_PER_MESSAGE 32
 #define LISTENERS_MAX 1024
 
 struct pvr_upgrade {
-	struct pvr_source channel;
+	struct pvr_source source; /* of the channel's descriptor */
+	struct pvr_handover_channel channel;
 	struct pvr_loop_timer timer;
 	struct pvr_daemon *daemon;
 	int client; /* waits for the reply */
@@ -58,8 +59,9 @@ static void end(struct pvr_upgrade *upgrade)
 {
 	upgrade->daemon->upgrade = NULL;
 	pvr_loop_timer_disarm(&upgrade->timer);
-	pvr_loop_remove(&upgrade->channel);
+	pvr_loop_remove(&upgrade->source);
 	close(upgrade->channel.fd);
+	pvr_handover_store_end(&upgrade->channel.store);
 	if (upgrade->client >= 0)
 		close(upgrade->client);
 	json_object_put(upgrade->hello);
@@ -72,7 +74,7 @@ static void give_up(struct pvr_upgrade *upgrade, const char *why)
 	struct pvr_error err;
 
 	/* The new process ends also at the end of the channel, if it has not loaded all states. */
-	pvr_handover_send(upgrade->channel.fd, pvr_handover_message("abort"), NULL, 0,
+	pvr_handover_send(&upgrade->channel, pvr_handover_message("abort"), NULL, 0,
 			  pvr_loop_now());
 	pvr_fail(&err, "the new pvrdmad does not replace this one, which goes on: %.400s", why);
 	pvrd_log(PVR_LOG_ERR, NULL, "%s", err.text);
@@ -82,15 +84,25 @@ static void give_up(struct pvr_upgrade *upgrade, const char *why)
 	end(upgrade);
 }
 
+/*
+ * From here on the service manager restarts the service if the new process ends, and not if this
+ * one does. Return: false with @err filled, and nothing has changed.
+ */
+static bool announce(const struct pvr_upgrade *upgrade, struct pvr_error *err)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "MAINPID=%d", (int)number_of(upgrade->hello, "pid"));
+	return !pvr_is_managed() || pvr_notify(text, NOTIFY_NS) || !pvr_is_managed() ||
+	       pvr_fail(err, "the service manager does not read, and would end both");
+}
+
 static _Noreturn void leave(struct pvr_upgrade *upgrade)
 {
 	uint64_t pause_us = (pvr_loop_now() - upgrade->since) / 1000;
 	uint64_t pid = number_of(upgrade->hello, "pid");
 	struct json_object *obj = json_object_new_object();
-	char text[32];
 
-	snprintf(text, sizeof(text), "MAINPID=%d", (int)pid);
-	pvr_notify(text, NOTIFY_NS);
 	pvrd_log(PVR_LOG_INFO, NULL,
 		 "process %d, version %.32s, serves the VMs now, which waited for %.1f ms",
 		 (int)pid, text_of(upgrade->hello, "version"), (double)pause_us / 1000);
@@ -105,9 +117,21 @@ static _Noreturn void leave(struct pvr_upgrade *upgrade)
 	_exit(EXIT_SUCCESS);
 }
 
+/*
+ * The new process has died after it was announced. The service manager restarts the service, and
+ * the next process has the VMs by the store.
+ */
+static _Noreturn void leave_to_manager(const char *why)
+{
+	pvrd_log(PVR_LOG_ERR, NULL,
+		 "the new pvrdmad has ended (%s): the service manager starts another one", why);
+	pvrd_log_flush();
+	_exit(EXIT_FAILURE);
+}
+
 /* ------------------------------------------------------------------ before the pause */
 
-static int send_listeners(const struct pvr_upgrade *upgrade)
+static int send_listeners(struct pvr_upgrade *upgrade)
 {
 	int fds[LISTENERS_MAX], ret = 0;
 	size_t num = pvr_listening_find(fds, LISTENERS_MAX), at, n;
@@ -116,8 +140,8 @@ static int send_listeners(const struct pvr_upgrade *upgrade)
 		return -EMFILE;
 	for (at = 0; at < num && !ret; at += n) {
 		n = num - at < PVR_FD_MESSAGE_FDS ? num - at : PVR_FD_MESSAGE_FDS;
-		ret = pvr_handover_send(upgrade->channel.fd, pvr_handover_message("listen"),
-					fds + at, n, upgrade->deadline);
+		ret = pvr_handover_send(&upgrade->channel, pvr_handover_message("listen"), fds + at,
+					n, upgrade->deadline);
 	}
 	return ret;
 }
@@ -137,7 +161,7 @@ static struct json_object *describe(const struct pvr_daemon *daemon, size_t i)
 	return obj;
 }
 
-static int send_adapters(const struct pvr_upgrade *upgrade)
+static int send_adapters(struct pvr_upgrade *upgrade)
 {
 	const struct pvr_daemon *daemon = upgrade->daemon;
 	struct json_object *message, *list;
@@ -150,7 +174,7 @@ static int send_adapters(const struct pvr_upgrade *upgrade)
 		for (n = 0; n < ADAPTERS_PER_MESSAGE && i < daemon->num_adapters; n++)
 			json_object_array_add(list, describe(daemon, i++));
 		put(message, "adapters", list);
-		ret = pvr_handover_send(upgrade->channel.fd, message, NULL, 0, upgrade->deadline);
+		ret = pvr_handover_send(&upgrade->channel, message, NULL, 0, upgrade->deadline);
 	}
 	return ret;
 }
@@ -175,7 +199,7 @@ static struct json_object *describe_vms(const struct pvr_daemon *daemon)
 	return list;
 }
 
-static int send_vms(const struct pvr_upgrade *upgrade)
+static int send_vms(struct pvr_upgrade *upgrade)
 {
 	struct pvr_daemon *daemon = upgrade->daemon;
 	struct json_object *list;
@@ -186,7 +210,7 @@ static int send_vms(const struct pvr_upgrade *upgrade)
 	list = describe_vms(daemon);
 	pvr_worker_pool_resume(&daemon->pool);
 	for (i = 0; i < json_object_array_length(list) && !ret; i++)
-		ret = pvr_handover_send(upgrade->channel.fd,
+		ret = pvr_handover_send(&upgrade->channel,
 					json_object_get(json_object_array_get_idx(list, i)), NULL,
 					0, upgrade->deadline);
 	json_object_put(list);
@@ -202,7 +226,7 @@ static void put_fabric(void *opaque, const char *fabric, const struct pvr_qos *q
 	json_object_array_add(opaque, obj);
 }
 
-static int send_create(const struct pvr_upgrade *upgrade)
+static int send_create(struct pvr_upgrade *upgrade)
 {
 	struct json_object *message = pvr_handover_message("create");
 	struct json_object *fabrics = json_object_new_array();
@@ -210,7 +234,22 @@ static int send_create(const struct pvr_upgrade *upgrade)
 	pvr_engine_for_each_fabric_qos(upgrade->daemon->engine, put_fabric, fabrics);
 	put(message, "fabrics", fabrics);
 	put_text(message, "log_level", pvrd_log_level_name(pvrd_log_level()));
-	return pvr_handover_send(upgrade->channel.fd, message, NULL, 0, upgrade->deadline);
+	return pvr_handover_send(&upgrade->channel, message, NULL, 0, upgrade->deadline);
+}
+
+/* A new process that does not know of the store would not discard it. */
+static int send_store(struct pvr_upgrade *upgrade)
+{
+	struct pvr_handover_channel *channel = &upgrade->channel;
+	struct pvr_handover_channel only = { channel->fd, PVR_HANDOVER_STORE_NONE };
+
+	if (!truth_of(upgrade->hello, "store"))
+		return 0;
+	pvr_handover_store_begin(&channel->store);
+	return channel->store.file < 0
+		       ? 0
+		       : pvr_handover_send(&only, pvr_handover_message("store"),
+					   &channel->store.file, 1, upgrade->deadline);
 }
 
 /* Return: whether the new process is one that this one can hand its VMs over to. */
@@ -224,7 +263,9 @@ static bool greet(struct pvr_upgrade *upgrade, struct json_object *message)
 		give_up(upgrade, "it has another version of the hand-over: restart pvrdmad");
 		return false;
 	}
-	ret = send_listeners(upgrade);
+	ret = send_store(upgrade);
+	if (!ret)
+		ret = send_listeners(upgrade);
 	if (!ret)
 		ret = send_adapters(upgrade);
 	if (!ret)
@@ -302,7 +343,7 @@ static bool hand_over_client(struct pvr_upgrade *upgrade, struct pvr_attach *att
 	if (ret > 0)
 		ret = lseek(state, 0, SEEK_SET) < 0
 			      ? -errno
-			      : pvr_handover_send_client(upgrade->channel.fd, name,
+			      : pvr_handover_send_client(&upgrade->channel, name,
 							 &upgrade->handover, state,
 							 upgrade->deadline);
 	if (state >= 0)
@@ -317,8 +358,8 @@ static bool wait_loaded(struct pvr_upgrade *upgrade, struct pvr_error *err)
 	struct json_object *message;
 	bool ended, ok;
 
-	message = pvr_handover_receive(upgrade->channel.fd, &upgrade->raw, upgrade->deadline,
-				       &ended, err);
+	message = pvr_handover_receive(&upgrade->channel, &upgrade->raw, upgrade->deadline, &ended,
+				       err);
 	if (!message && ended)
 		return pvr_fail(err, ENDED);
 	if (!message && pvr_loop_now() >= upgrade->deadline)
@@ -331,27 +372,40 @@ static bool wait_loaded(struct pvr_upgrade *upgrade, struct pvr_error *err)
 	return ok;
 }
 
-/* All adapters are stopped. Returns only if the new process has failed. */
-static void hand_over(struct pvr_upgrade *upgrade, struct pvr_error *err)
+/* Return: whether the new process has the VMs. */
+static bool hand_over_all(struct pvr_upgrade *upgrade, struct pvr_error *err)
 {
 	struct pvr_daemon *daemon = upgrade->daemon;
-	int channel = upgrade->channel.fd, ret;
 	size_t i;
+	int ret;
 
 	upgrade->deadline = pvr_loop_now() + LOAD_NS;
 	for (i = 0; i < daemon->num_adapters; i++) {
 		if (!hand_over_client(upgrade, daemon->adapters[i].attach, err))
-			return;
+			return false;
 	}
-	ret = pvr_handover_send(channel, pvr_handover_message("load"), NULL, 0, upgrade->deadline);
-	if (!ret && !wait_loaded(upgrade, err))
+	pvr_handover_store_complete(&upgrade->channel.store);
+	ret = pvr_handover_send(&upgrade->channel, pvr_handover_message("load"), NULL, 0,
+				upgrade->deadline);
+	if (ret)
+		return describe_error(ret, err);
+	return wait_loaded(upgrade, err) && announce(upgrade, err);
+}
+
+/* All adapters are stopped. Returns only if the new process has failed. */
+static void hand_over(struct pvr_upgrade *upgrade, struct pvr_error *err)
+{
+	int ret;
+
+	if (!hand_over_all(upgrade, err))
 		return;
-	if (!ret)
-		ret = pvr_handover_send(channel, pvr_handover_message("go"), NULL, 0,
-					upgrade->deadline);
+	ret = pvr_handover_send(&upgrade->channel, pvr_handover_message("go"), NULL, 0,
+				upgrade->deadline);
 	if (!ret)
 		leave(upgrade);
 	describe_error(ret, err);
+	if (pvr_is_managed())
+		leave_to_manager(err->text);
 }
 
 static void try(struct pvr_upgrade *upgrade)
@@ -365,6 +419,7 @@ static void try(struct pvr_upgrade *upgrade)
 	}
 	if (!ret) {
 		hand_over(upgrade, &err);
+		pvr_handover_store_discard(upgrade->channel.store.file);
 		go_on(upgrade->daemon, upgrade->daemon->num_adapters);
 	}
 	give_up(upgrade, err.text);
@@ -379,7 +434,8 @@ static void channel_ready(struct pvr_source *source, uint32_t events)
 	struct pvr_error why;
 	bool ended;
 
-	message = pvr_handover_receive(source->fd, &upgrade->raw, pvr_loop_now(), &ended, &why);
+	message = pvr_handover_receive(&upgrade->channel, &upgrade->raw, pvr_loop_now(), &ended,
+				       &why);
 	if (!message) {
 		give_up(upgrade, ended ? "it ended before it was ready, see its log" : why.text);
 		return;
@@ -443,14 +499,16 @@ struct pvr_upgrade *pvr_upgrade_begin(struct pvr_daemon *daemon, struct pvr_erro
 	}
 	upgrade->daemon = daemon;
 	upgrade->client = -1;
-	upgrade->channel.ready = channel_ready;
+	upgrade->source.ready = channel_ready;
+	upgrade->channel.store = PVR_HANDOVER_STORE_NONE;
 	upgrade->timer.expired = timer_expired;
 	upgrade->channel.fd = pvr_launcher_start(err);
 	if (upgrade->channel.fd < 0) {
 		free(upgrade);
 		return NULL;
 	}
-	if (pvr_loop_add(daemon->loop, &upgrade->channel, EPOLLIN) < 0) {
+	upgrade->source.fd = upgrade->channel.fd;
+	if (pvr_loop_add(daemon->loop, &upgrade->source, EPOLLIN) < 0) {
 		pvr_fail(err, "cannot watch the new pvrdmad: %s", strerror(errno));
 		close(upgrade->channel.fd);
 		free(upgrade);

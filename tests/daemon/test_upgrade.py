@@ -20,15 +20,14 @@ import daemon_process
 import vfio_user as v
 from daemon_load import Load
 from daemon_net import address, host_of, start_pair, wait_pair
-from daemon_process import PATIENCE, mac, wait_until
+from daemon_process import PATIENCE, wait_until
 from guest import Guest
 from scrape import get
 from sender import CREATE_PD, CREATE_QP, QP_RINGS, UD, WQES, Sender, create_ud_qp
-from upgrading import Traffic, install, install_script, wait_for_messages
+from upgrading import GOES_ON, Forged, Traffic, install, install_script, wait_for_messages
 from vfio_user import attach
 
 CQ_DOORBELL, ARM, CQ_VECTOR = 4, 1 << 30, 2
-GOES_ON = "the new pvrdmad does not replace this one, which goes on: "
 
 
 @pytest.fixture
@@ -216,17 +215,6 @@ def test_peers_connect_to_the_same_port(start):
     assert after["listen"] == before["listen"]
 
 
-def test_service_manager_learns_of_the_new_process(start_daemon, tmp_path):
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(PATIENCE)
-        daemon = start_daemon(env={"NOTIFY_SOCKET": manager.getsockname()})
-        assert manager.recv(200) == b"READY=1"
-        pid = daemon.upgrade()["pid"]
-        # The two processes send one each.
-        assert {manager.recv(200), manager.recv(200)} == {f"MAINPID={pid}".encode(), b"READY=1"}
-
-
 def test_if_changed_starts_only_another_file(program, start_daemon):
     daemon = start_daemon()
     assert daemon.must("upgrade", "--if-changed") == "the running pvrdmad is the installed one\n"
@@ -352,51 +340,6 @@ def test_daemon_that_stops_meanwhile_ends_both(program, start_daemon):
 
 
 # ---------------------------------------------------------- the new process, and a forged old one
-
-class Forged:
-    """The new pvrdmad, with this test as the running one."""
-
-    def __init__(self, folder, *args):
-        self.folder = folder
-        self.channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.channel.settimeout(PATIENCE)
-        os.set_inheritable(other.fileno(), True)
-        self.log = open(folder / "log", "wb")
-        self.child = subprocess.Popen([daemon_process.PVRDMAD, "--control", str(folder / "control"), *args],
-                                      stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, pass_fds=[other.fileno()],
-                                      env={**os.environ, "PVRDMAD_UPGRADE": str(other.fileno())})
-        other.close()
-        assert self.receive()["type"] == "hello"
-
-    def receive(self):
-        return json.loads(self.channel.recv(65536))
-
-    def send(self, kind, fds=(), **fields):
-        socket.send_fds(self.channel, [json.dumps({"type": kind, **fields}).encode()], list(fds))
-
-    def adapter(self, **more):
-        settings = {"name": "node1", "socket": str(self.folder / "a1"), "mac": mac(1), **more}
-        self.send("adapters", adapters=[{"settings": settings, "qos": {}, "link_up": True}])
-
-    def ready(self, **vms):
-        self.adapter()
-        for version in vms.values():
-            self.send("vm", adapter="node1", version=version)
-        self.send("create")
-        assert self.receive()["type"] == "ready"
-
-    def error(self):
-        """It ends with an error. Return: its log."""
-        assert self.child.wait(PATIENCE) == 1
-        return (self.folder / "log").read_text()
-
-    def close(self):
-        self.channel.close()
-        if self.child.poll() is None:
-            self.child.terminate()
-        self.child.wait(PATIENCE)
-        self.log.close()
-
 
 @pytest.fixture
 def forged(tmp_path):

@@ -4,12 +4,15 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import daemon_process
-from daemon_process import PATIENCE, wait_until
+from daemon_process import PATIENCE, mac, wait_until
+
+GOES_ON = "the new pvrdmad does not replace this one, which goes on: "
 
 FORGED = """#!{python}
 import array, json, os, socket, subprocess, sys, time
@@ -79,3 +82,48 @@ def messages(daemon):
 def wait_for_messages(daemon):
     before = messages(daemon)
     wait_until(lambda: messages(daemon) > before + 100, "guests send")
+
+
+class Forged:
+    """The new pvrdmad, with this test as the running one."""
+
+    def __init__(self, folder, *args):
+        self.folder = folder
+        self.channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.channel.settimeout(PATIENCE)
+        os.set_inheritable(other.fileno(), True)
+        self.log = open(folder / "log", "wb")
+        self.child = subprocess.Popen([daemon_process.PVRDMAD, "--control", str(folder / "control"), *args],
+                                      stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, pass_fds=[other.fileno()],
+                                      env={**os.environ, "PVRDMAD_UPGRADE": str(other.fileno())})
+        other.close()
+        assert self.receive()["type"] == "hello"
+
+    def receive(self):
+        return json.loads(self.channel.recv(65536))
+
+    def send(self, kind, fds=(), **fields):
+        socket.send_fds(self.channel, [json.dumps({"type": kind, **fields}).encode()], list(fds))
+
+    def adapter(self, **more):
+        settings = {"name": "node1", "socket": str(self.folder / "a1"), "mac": mac(1), **more}
+        self.send("adapters", adapters=[{"settings": settings, "qos": {}, "link_up": True}])
+
+    def ready(self, **vms):
+        self.adapter()
+        for version in vms.values():
+            self.send("vm", adapter="node1", version=version)
+        self.send("create")
+        assert self.receive()["type"] == "ready"
+
+    def error(self):
+        """It ends with an error. Return: its log."""
+        assert self.child.wait(PATIENCE) == 1
+        return (self.folder / "log").read_text()
+
+    def close(self):
+        self.channel.close()
+        if self.child.poll() is None:
+            self.child.terminate()
+        self.child.wait(PATIENCE)
+        self.log.close()

@@ -90,7 +90,7 @@ sub await {
 		exit 1 if !defined(recv($channel, $data, 65536, 0)) || !length $data;
 	} until index($data, "\"type\":\"$_[0]\"") >= 0;
 }
-send($channel, "{\"type\":\"hello\",\"handover\":1,\"pid\":$$,\"version\":\"forged\"}", 0);
+send($channel, "{\"type\":\"hello\",\"handover\":1,\"pid\":$$,\"version\":\"forged\",\"store\":true}", 0);
 await("create");
 send($channel, "{\"type\":\"ready\"}", 0);
 await("load");
@@ -152,15 +152,27 @@ end_traffic
 rule "no message is lost or comes twice"
 
 begin_traffic
-forge
-new=$(cat $loading)
+for restarts in 1 2; do
+	pid=$(property MainPID)
+	forge
+	new=$(cat $loading)
+	install_program /root/good
+	kill -9 "$pid"
+	wait $reload || true
+	until_true 60 is_replaced "$pid"
+	[ "$(property NRestarts)" = $restarts ] || fail "$(property NRestarts) restarts, expected $restarts"
+	[ ! -e "/proc/$new" ] || fail "process $new of the upgrade has not ended"
+	until_true 60 has_messages
+done
+upgrade "$(property MainPID)"
+end_traffic
+rule "VMs outlive the running process if it is killed in an upgrade"
+
+begin_traffic
 pid=$(property MainPID)
-install_program /root/good
 kill -9 "$pid"
-wait $reload || true
 until_true 60 is_replaced "$pid"
-[ "$(property NRestarts)" = 1 ] || fail "$(property NRestarts) restarts"
-[ ! -e "/proc/$new" ] || fail "process $new of the upgrade has not ended"
+[ "$(property NRestarts)" = 3 ] || fail "$(property NRestarts) restarts"
 wait "$traffic" || true
 grep -q '"wrong": 0,' /tmp/traffic || fail "wrong data"
 verify --seconds 2 >/tmp/traffic 2>/tmp/traffic.err || fail "the guests cannot attach again"

@@ -11,6 +11,7 @@ RULES = {
     "the service starts, and guests attach", "a reload without another program keeps the process",
     "a reload starts another program, and traffic goes on", "systemd supervises the new process, and hears its heartbeat",
     "the running process goes on if the new one is killed", "no message is lost or comes twice",
+    "VMs outlive the running process if it is killed in an upgrade",
     "systemd starts the service again if the running process is killed", "the service stops",
 }
 

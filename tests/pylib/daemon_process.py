@@ -82,7 +82,8 @@ class Daemon:
                  for number in range(1, adapters + 1)]
         self.start([*args, *named], env, prefix)
 
-    def start(self, args, env=None, prefix=()):
+    def start(self, args, env=None, prefix=(), pass_fds=()):
+        self.started_with = args, env
         # $PVRDMAD_ARGS, such as "--workers 2": the same tests with other settings, by hand.
         argv = [*prefix, PVRDMAD, *os.environ.get("PVRDMAD_ARGS", "").split(), *args]
         if not any(str(arg).startswith("--control") for arg in args):
@@ -90,8 +91,12 @@ class Daemon:
         with open(self.log_path, "ab") as log:
             begin = log.tell()
             self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                          env={**os.environ, **(env or {})})
+                                          env={**os.environ, **(env or {})}, pass_fds=pass_fds)
         self.wait_for_log("ready, ", begin)
+
+    def start_again(self, **kwargs):
+        """After its end, with the same arguments."""
+        self.start(*self.started_with, **kwargs)
 
     def socket(self, number=1):
         return self.folder / f"adapter{number}"
