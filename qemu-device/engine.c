@@ -77,6 +77,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->num_workers = workers;
 	engine->hold_ns = PVR_HOLD_NS;
 	engine->move_ops = &move_ops;
+	pvr_move_init(engine);
 	memcpy(engine->paths, paths, sizeof(paths));
 	engine->paths[PVR_PATH_FAULT] = &pvr_fault_path_ops;
 	pvr_copy_init(&engine->copy);

@@ -473,6 +473,11 @@ int pvr_adapter_load_push(struct pvr_adapter *adapter, const void *data, size_t 
  * without driver again.
  */
 int pvr_adapter_load_finish(struct pvr_adapter *adapter);
+/*
+ * LOADED, by a process that replaces the one that has read the state: it is the adapter's last one,
+ * and the adapter has not run since. No worker runs.
+ */
+void pvr_adapter_load_is_last(struct pvr_adapter *adapter);
 /* Get the reason for the last refusal, a line with record and field; "": there was none. */
 void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size);
 

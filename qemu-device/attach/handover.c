@@ -246,8 +246,10 @@ static bool import_state(struct pvr_client *client, int fd, struct pvr_error *er
 	int ret = load(pvr_attach_env(client->attach), client->adapter, fd);
 	char why[256] = "";
 
-	if (!ret)
+	if (!ret) {
+		pvr_adapter_load_is_last(client->adapter);
 		return true;
+	}
 	pvr_adapter_load_error(client->adapter, why, sizeof(why));
 	return pvr_fail(err, "its state is refused: %s", why[0] ? why : strerror(-ret));
 }

@@ -93,6 +93,8 @@ struct pvr_engine {
 	};
 	uint32_t epoch; /* of the queue pair that was connected last */
 	char name[PVR_MOVE_NAME_MAX]; /* of this host; "": it has none */
+	/* In states of a host without a name: of this process, and of those that it has replaced. */
+	char origin[PVR_MOVE_NAME_MAX];
 	const struct pvr_move_ops *move_ops;
 	uint64_t hold_ns; /* requests to a stopped adapter wait for this time */
 	bool needs_source; /* no adapter starts while the source of its state does not respond */

@@ -102,7 +102,9 @@ int pvr_load_prepare(struct pvr_adapter *adapter);
 void pvr_load_done(struct pvr_adapter *adapter);
 void pvr_load_free(struct pvr_adapter *adapter);
 
-/* ctrl/move.c. The state is read from now on. */
+/* ctrl/move.c. Makes the engine's origin. */
+void pvr_move_init(struct pvr_engine *engine);
+/* The state is read from now on. */
 void pvr_move_new_token(struct pvr_adapter *adapter);
 /* Part of the record HEAD. */
 struct pvr_codec;

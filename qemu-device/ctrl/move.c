@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Adapters that move to another host, see core/move.h. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -41,16 +42,45 @@ static bool is_same_token(const uint8_t a[PVR_TOKEN_BYTES], const uint8_t b[PVR_
 
 /* ----------------------------------------------------------------------- the state */
 
+/* LOADED: the state is the last one that was read here, and the adapter has not run since. */
+static bool has_last_state(const struct pvr_adapter *adapter)
+{
+	const struct pvr_move *move = &adapter->move;
+
+	return adapter->run_state == PVR_RUN_LOADED && is_token(move->loaded) &&
+	       is_same_token(move->loaded, move->token) && !move->ran;
+}
+
 /* Without random bytes there is no token, and the state can be used only once its source is gone. */
 void pvr_move_new_token(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
+	bool is_last = has_last_state(adapter);
 
+	/* It was given to another host, and stays given. */
+	if (is_last && move->to)
+		return;
 	move->ran = false;
 	move->to = NULL;
-	if (!adapter->engine->name[0] ||
-	    getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
+	if (getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
 		memset(move->token, 0, sizeof(move->token));
+	if (is_last)
+		memcpy(move->loaded, move->token, sizeof(move->loaded));
+}
+
+/* ':' is in no name of a host. Without random bytes all such hosts are the same one. */
+void pvr_move_init(struct pvr_engine *engine)
+{
+	uint64_t number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = 0;
+	snprintf(engine->origin, sizeof(engine->origin), ":%016" PRIx64, number);
+}
+
+static const char *own_origin(const struct pvr_engine *engine)
+{
+	return engine->name[0] ? engine->name : engine->origin;
 }
 
 /* ns since 1970: hosts have no other clock in common. */
@@ -66,12 +96,13 @@ void pvr_move_state(struct pvr_codec *codec)
 {
 	struct pvr_adapter *adapter = codec->adapter;
 	struct pvr_move *move = &adapter->move;
-	uint64_t now;
+	char origin[PVR_MOVE_NAME_MAX] = "";
+	uint64_t now = wall_clock();
 
-	if (!codec->loads && adapter->engine->name[0]) {
-		now = wall_clock();
+	if (!codec->loads && is_token(move->token)) {
+		snprintf(origin, sizeof(origin), "%s", own_origin(adapter->engine));
 		pvr_codec_bytes(codec, "token", move->token, sizeof(move->token));
-		pvr_codec_bytes(codec, "host", adapter->engine->name, sizeof(move->source));
+		pvr_codec_bytes(codec, "host", origin, sizeof(origin));
 		pvr_codec_u64(codec, "time", &now);
 	}
 	if (!codec->loads)
@@ -79,7 +110,7 @@ void pvr_move_state(struct pvr_codec *codec)
 	memset(move->loaded, 0, sizeof(move->loaded));
 	move->source[0] = '\0';
 	move->saved_at = 0;
-	/* Daemons without other hosts have no names. */
+	/* Older daemons without other hosts write nothing of this. */
 	if (!codec->left)
 		return;
 	pvr_codec_bytes(codec, "token", move->loaded, sizeof(move->loaded));
@@ -91,11 +122,23 @@ void pvr_move_state(struct pvr_codec *codec)
 		pvr_codec_u64(codec, "time", &move->saved_at);
 }
 
+void pvr_adapter_load_is_last(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+
+	pvr_adapter_lock(adapter);
+	memcpy(move->token, move->loaded, sizeof(move->token));
+	move->ran = false;
+	if (move->source[0] == ':')
+		strcpy(adapter->engine->origin, move->source);
+	pvr_adapter_unlock(adapter);
+}
+
 /* -------------------------------------------------------------------- the destination */
 
 static bool is_from_here(const struct pvr_adapter *adapter)
 {
-	return !strcmp(adapter->move.source, adapter->engine->name);
+	return !strcmp(adapter->move.source, own_origin(adapter->engine));
 }
 
 /* Its peers have not waited for it. A clock that differs by more than their time is as bad. */
@@ -202,13 +245,18 @@ static int decide(struct pvr_adapter *adapter, uint64_t now)
 	}
 }
 
-/* The state that was read here last. This host is the one that gives it away. */
+/*
+ * A state that was read here. This host is the one that gives it away. After another state was read,
+ * or after a restart of the daemon, it is unknown whether the adapter has run since.
+ */
 static int take_own(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (!is_same_token(move->loaded, move->token))
+	if (!is_same_token(move->loaded, move->token)) {
+		move->answer = PVR_TAKE_STALE;
 		return 0;
+	}
 	if (move->to) {
 		move->claim = PVR_CLAIM_LOST;
 		strcpy(move->claim_detail, move->to_name);
@@ -228,7 +276,7 @@ int pvr_move_take(struct pvr_adapter *adapter)
 		return 0;
 	if (is_from_here(adapter))
 		return take_own(adapter);
-	if (!adapter->engine->fabrics->gid_ops)
+	if (!adapter->engine->fabrics->gid_ops || move->source[0] == ':')
 		return 0;
 	if (!move->asked_at)
 		move->asked_at = now;

@@ -18,6 +18,12 @@ struct fg_state {
 /* Reads the environment. A program that does not call it migrates no guest. */
 void fg_migrate_init(void);
 
+/*
+ * Dies if two states of the adapter differ in more than their identity, which @after, the last one
+ * that was saved, gets from @before.
+ */
+void fg_state_compare(const struct fg_guest *guest, const struct fg_state *before,
+		      struct fg_state *after);
 /* Stops the adapter. Dies if that fails. */
 void fg_stop(struct fg_guest *guest);
 /* Return: 0 or a negative errno. The adapter is stopped. */

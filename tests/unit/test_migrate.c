@@ -154,8 +154,7 @@ TEST_MOVE(test_state_is_loaded_by_another_engine)
 	assert_int_equal(pvr_adapter_run_state(m->to->adapter), PVR_RUN_LOADED);
 	assert_int_equal(fg_stats(m->to).qps, fg_stats(m->env->g[0]).qps);
 	assert_int_equal(fg_state_save(m->to, &again), 0);
-	assert_int_equal(again.size, m->state.size);
-	assert_memory_equal(again.data, m->state.data, again.size);
+	fg_state_compare(m->to, &m->state, &again);
 	fg_state_free(&again);
 	assert_int_equal(fg_start(m->to), 0);
 }
@@ -514,4 +513,76 @@ TEST(rc_connected, test_end_of_a_peer_that_was_loaded_later_is_noticed)
 	pvr_adapter_reset(env->g[1]->adapter);
 	fg_settle(env->host, 20 * FG_MS);
 	expect_state(&env->a, PVR_QPS_ERR);
+}
+
+/* ------------------------------------------------------------ states of a host without a name */
+
+static void save(struct fg_guest *guest, struct fg_state *state)
+{
+	fg_stop(guest);
+	assert_int_equal(fg_state_save(guest, state), 0);
+}
+
+static void load_and_start(struct fg_guest *guest, struct fg_state *state)
+{
+	fg_drop(guest);
+	assert_int_equal(fg_state_load(guest, state), 0);
+	fg_state_free(state);
+	assert_int_equal(fg_start(guest), 0);
+}
+
+TEST(rc_connected, test_last_state_keeps_the_connections)
+{
+	struct fg_state state;
+
+	save(env->g[1], &state);
+	load_and_start(env->g[1], &state);
+	t_exchange(env, 1, 8);
+}
+
+/* Its peer would acknowledge new requests as repeated ones, and not execute them. */
+TEST(rc_connected, test_state_of_an_adapter_that_has_run_since_ends_the_connections)
+{
+	struct fg_state state;
+
+	save(env->g[1], &state);
+	assert_int_equal(fg_start(env->g[1]), 0);
+	t_exchange(env, 1, 8);
+	fg_stop(env->g[1]);
+	load_and_start(env->g[1], &state);
+	expect_state(&env->b, PVR_QPS_ERR);
+	t_send(&env->a, 9, 0, 8);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_state(&env->a, PVR_QPS_ERR);
+}
+
+TEST(rc_connected, test_state_before_the_last_one_ends_the_connections)
+{
+	struct fg_state first, second;
+
+	save(env->g[1], &first);
+	assert_int_equal(fg_start(env->g[1]), 0);
+	t_exchange(env, 1, 8);
+	save(env->g[1], &second);
+	fg_state_free(&second);
+	load_and_start(env->g[1], &first);
+	expect_state(&env->b, PVR_QPS_ERR);
+}
+
+TEST(rc_connected, test_process_that_replaces_another_one_keeps_the_connections)
+{
+	struct fg_state state;
+	char *origin = env->host->engine->origin;
+
+	save(env->g[1], &state);
+	/* As in a process that has just started. */
+	memset(env->g[1]->adapter->move.token, 0, PVR_TOKEN_BYTES);
+	strcpy(origin, ":another");
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	fg_state_free(&state);
+	pvr_adapter_load_is_last(env->g[1]->adapter);
+	assert_string_not_equal(origin, ":another");
+	assert_int_equal(fg_start(env->g[1]), 0);
+	t_exchange(env, 1, 8);
 }

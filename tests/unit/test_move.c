@@ -506,6 +506,55 @@ TEST(three, test_last_state_of_the_same_host_keeps_the_connections)
 	expect_connected(env);
 }
 
+TEST(three, test_state_that_is_read_again_before_it_runs_keeps_the_connections)
+{
+	struct fg_state state, again;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	assert_int_equal(fg_state_save(env->g[1], &again), 0);
+	fg_state_free(&state);
+	fg_state_free(&again);
+	assert_int_equal(start(env, env->g[1]), 0);
+	fg_settle(env->host, FG_SEC);
+	expect_connected(env);
+}
+
+TEST(three, test_state_of_the_same_host_before_its_last_one_ends_the_connections)
+{
+	struct fg_state first, second;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &first), 0);
+	assert_int_equal(fg_start(env->g[1]), 0);
+	expect_connected(env);
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &second), 0);
+	fg_state_free(&second);
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &first), 0);
+	fg_state_free(&first);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+}
+
+/* The daemon was restarted: it does not know whether the adapter has run since. */
+TEST(three, test_state_of_an_earlier_daemon_of_the_same_host_ends_the_connections)
+{
+	struct fg_state state;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	fg_drop(env->g[1]);
+	memset(env->g[1]->adapter->move.token, 0, PVR_TOKEN_BYTES);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+}
+
 /* The guest and its adapter at the source, which is dropped; another host has its state. */
 static struct pvr_adapter *drop_and_give(struct t_env *env, struct fg_state *state)
 {
@@ -541,6 +590,23 @@ TEST(three, test_state_that_was_given_does_not_start_at_its_source)
 	fg_state_free(&state);
 	pvr_adapter_load_error(source, why, sizeof(why));
 	assert_string_equal(why, "host host3 has started the adapter with this state");
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_state_that_was_given_and_is_read_again_does_not_start_at_its_source)
+{
+	struct fg_state state, again;
+	struct pvr_adapter *source = drop_and_give(env, &state);
+	struct fg_guest at_source = *env->g[1];
+
+	at_source.adapter = source;
+	at_source.host = fg_wire_host(env->wire, 1);
+	assert_int_equal(fg_state_load(&at_source, &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(fg_state_save(&at_source, &again), 0);
+	fg_state_free(&again);
+	assert_int_equal(fg_start(&at_source), -EPERM);
 	expect_connected(env);
 	pvr_adapter_destroy(source);
 }
