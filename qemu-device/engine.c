@@ -59,6 +59,7 @@ static enum pvr_take give(struct pvr_engine *engine, const struct pvr_taker *tak
 
 static const struct pvr_move_ops move_ops = {
 	.ask = pvr_pipe_ask,
+	.ask_others = pvr_pipe_ask_others,
 	.host_name = pvr_host_name,
 	.tell = pvr_pipe_tell_moved,
 	.give = give,

@@ -26,6 +26,8 @@
  *   given the adapter to the other. So a destination claims the state with struct pvr_state_claim.
  *   Without the source it waits for the result. With the source it does not wait, because that
  *   would prolong the pause; if it turns out to have lost, the adapter fails.
+ * - Where the directory has no claims, destinations without their source ask each other. One that
+ *   runs refuses the others; of two that wait, the host whose name is first starts.
  */
 #ifndef PVR_MOVE_H
 #define PVR_MOVE_H
@@ -62,6 +64,7 @@ struct pvr_move {
 	enum pvr_claim claim; /* of the loaded state; a reset makes it NONE */
 	char claim_detail[PVR_MOVE_NAME_MAX]; /* LOST: the winner; FAILED: the reason */
 	uint64_t asked_at, ask_next; /* ns */
+	uint64_t rivals_next; /* ns: when other destinations are asked again */
 	struct pvr_host *to; /* the host that the state was given to; NULL: none */
 	char to_name[PVR_MOVE_NAME_MAX];
 	bool released; /* MOVED: its GIDs are bound there, and not here */
@@ -92,6 +95,10 @@ struct pvr_move_ops {
 	/* Send TAKE to @host. The adapter's lock is held. */
 	void (*ask)(struct pvr_adapter *adapter, const char *host,
 		    const uint8_t token[PVR_TOKEN_BYTES], bool bound);
+	/* The same to all other hosts for which @may returns true. */
+	void (*ask_others)(struct pvr_adapter *adapter, const char *host,
+			   const uint8_t token[PVR_TOKEN_BYTES],
+			   bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host));
 	const char *(*host_name)(const struct pvr_host *host);
 	/* Tell the connected hosts that its GIDs have moved. The adapter's lock is held. */
 	void (*tell)(struct pvr_adapter *adapter);

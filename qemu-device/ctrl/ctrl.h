@@ -123,6 +123,18 @@ enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *t
 void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
 		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
 
+/* Return: whether host @to may have the GIDs of the adapter. */
+bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to);
+
+/*
+ * ctrl/rivals.c: without claims, destinations of one state ask each other while its source does not
+ * respond, by TAKE with the token of the state. The lock is held.
+ */
+void pvr_rivals_ask(struct pvr_adapter *adapter, uint64_t now);
+/* The response to host @from. NO: the adapter runs here with this state, or is about to. */
+enum pvr_take pvr_rivals_answer(const struct pvr_adapter *adapter, const char *from);
+void pvr_rivals_answered(struct pvr_adapter *adapter, const char *from, enum pvr_take answer);
+
 /* ctrl/elsewhere.c, see struct pvr_elsewhere. The lock is held. The response of this host. */
 enum pvr_take pvr_elsewhere_answer(const struct pvr_adapter *adapter);
 /* That of host @from. */

@@ -21,6 +21,7 @@
 /* A source that does not respond within this time is dead. */
 #define TAKE_NS 1000000000ull
 #define ASK_AGAIN_NS 20000000ull
+#define SILENCE_NS 200000000ull /* then other destinations are asked, too */
 
 static bool is_token(const uint8_t token[PVR_TOKEN_BYTES])
 {
@@ -208,6 +209,8 @@ static int ask(struct pvr_adapter *adapter, uint64_t now)
 		move->ask_next = now + ASK_AGAIN_NS;
 		adapter->engine->move_ops->ask(adapter, move->source, move->loaded, move->bound);
 	}
+	if (now - move->asked_at >= SILENCE_NS && move->answer == PVR_TAKE_NONE)
+		pvr_rivals_ask(adapter, now);
 	return -EINPROGRESS;
 }
 
@@ -283,6 +286,12 @@ int pvr_move_take(struct pvr_adapter *adapter)
 	return decide(adapter, now);
 }
 
+static bool asks_with(const struct pvr_adapter *adapter, const uint8_t token[PVR_TOKEN_BYTES])
+{
+	return adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
+	       is_same_token(adapter->move.loaded, token);
+}
+
 void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
 		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer)
 {
@@ -293,9 +302,10 @@ void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t
 	pvr_adapter_lock(adapter);
 	if (!is_token(token))
 		pvr_elsewhere_answered(adapter, from, answer);
-	else if (adapter->run_state == PVR_RUN_LOADED && adapter->move.asked_at &&
-		 !strcmp(adapter->move.source, from) && is_same_token(adapter->move.loaded, token))
+	else if (asks_with(adapter, token) && !strcmp(adapter->move.source, from))
 		adapter->move.answer = answer;
+	else if (asks_with(adapter, token))
+		pvr_rivals_answered(adapter, from, answer);
 	pvr_adapter_unlock(adapter);
 }
 
@@ -362,7 +372,7 @@ struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *name, c
 	return NULL;
 }
 
-static bool may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
+bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
 {
 	const struct pvr_fabrics *fabrics = adapter->engine->fabrics;
 	uint32_t i;
@@ -404,7 +414,7 @@ static void note_taker(struct pvr_move *move, const struct pvr_taker *taker)
 
 static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
-	if (!may_have(adapter, taker->host)) {
+	if (!pvr_move_may_have(adapter, taker->host)) {
 		pvr_log_limited(adapter, PVR_LOG_WARN,
 				"host %s takes it, but may not have its GIDs: refused",
 				taker->name);
@@ -434,7 +444,9 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 	struct pvr_move *move = &adapter->move;
 
 	if (!is_same_token(taker->token, move->token))
-		return PVR_TAKE_STALE;
+		return is_same_token(taker->token, move->loaded)
+			       ? pvr_rivals_answer(adapter, taker->name)
+			       : PVR_TAKE_STALE;
 	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host) {
 		if (taker->bound)
 			release(adapter);

@@ -221,6 +221,7 @@ static void halt(struct pvr_adapter *adapter)
 	pvr_adapter_suspend(adapter, false);
 	/* A result that is late concerns no one. */
 	adapter->move.claim = PVR_CLAIM_NONE;
+	memset(adapter->move.loaded, 0, sizeof(adapter->move.loaded));
 	/* From here on no DMA: neither its own, nor by peers, nor by NICs. */
 	adapter->state = PVR_ADAPTER_IDLE;
 	adapter->qp_gen++;

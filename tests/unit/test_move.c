@@ -406,6 +406,89 @@ TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
 	pvr_adapter_destroy(source);
 }
 
+/* ------------------------------------------- two destinations, and no directory that decides */
+
+/* b is loaded at host 2, and another guest with its state at host 0. The source is silent to both. */
+struct rivals {
+	struct pvr_adapter *source;
+	struct fg_guest *second;
+};
+
+static struct rivals load_twice(struct t_env *env)
+{
+	struct fg_guest_config config = env->g[1]->config;
+	struct rivals rivals;
+	struct fg_state state;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	rivals.source = hosts_load_at(env, env->g[1], 2, &state);
+	rivals.second = fg_guest_create(fg_wire_host(env->wire, 0), &config);
+	assert_int_equal(fg_state_load(rivals.second, &state), 0);
+	fg_state_free(&state);
+	fg_wire_hold(env->wire, 0, 1, true);
+	fg_wire_hold(env->wire, 2, 1, true);
+	return rivals;
+}
+
+static void end_rivals(struct rivals *rivals)
+{
+	pvr_adapter_destroy(rivals->source);
+	fg_guest_destroy(rivals->second);
+}
+
+static void expect_rival(struct fg_guest *guest, int err, const char *why)
+{
+	char text[200];
+
+	assert_int_equal(err, -EPERM);
+	pvr_adapter_load_error(guest->adapter, text, sizeof(text));
+	assert_string_equal(text, why);
+}
+
+TEST(three, test_destination_that_runs_refuses_another_one)
+{
+	struct rivals rivals = load_twice(env);
+	unsigned int ms;
+
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	assert_in_range(ms, 990, 1010);
+	expect_rival(rivals.second, hosts_start_in(env, rivals.second, &ms),
+		     "host host3 has started the adapter with this state");
+	assert_in_range(ms, 200, 300);
+	end_rivals(&rivals);
+}
+
+TEST(three, test_one_of_two_destinations_that_wait_starts)
+{
+	struct rivals rivals = load_twice(env);
+	int first = -EINPROGRESS, second = -EINPROGRESS, ms;
+
+	for (ms = 0; ms < 1500 && (first == -EINPROGRESS || second == -EINPROGRESS); ms++) {
+		if (first == -EINPROGRESS)
+			first = pvr_adapter_start(env->g[1]->adapter);
+		if (second == -EINPROGRESS)
+			second = pvr_adapter_start(rivals.second->adapter);
+		fg_wire_advance(env->wire, FG_MS);
+	}
+	expect_rival(env->g[1], first, "host host1 has started the adapter with this state");
+	assert_int_equal(second, 0);
+	end_rivals(&rivals);
+}
+
+/* Its VM has left: the state may be loaded elsewhere. */
+TEST(three, test_destination_that_has_ended_refuses_no_other_one)
+{
+	struct rivals rivals = load_twice(env);
+	unsigned int ms;
+
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_run(fg_wire_host(env->wire, 2));
+	assert_int_equal(hosts_start_in(env, rivals.second, &ms), 0);
+	end_rivals(&rivals);
+}
+
 /* Its client has ended before the destination asked. */
 TEST(three, test_source_that_was_dropped_gives_the_adapter)
 {

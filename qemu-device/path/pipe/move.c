@@ -22,15 +22,14 @@ static_assert((int)PVR_TAKE_NO == PVR_FRAME_TAKE_NO && (int)PVR_TAKE_YES == PVR_
 
 /* ------------------------------------------------------------------------ TAKE, TAKEN */
 
-void pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
-		  const uint8_t token[PVR_TOKEN_BYTES], bool bound)
+static void ask(struct pvr_adapter *adapter, struct pvr_host *host,
+		const uint8_t token[PVR_TOKEN_BYTES], bool bound)
 {
-	struct pvr_host *host = pvr_host_find(adapter->engine, name);
 	union pvr_any_frame any = { .take.frame.type = PVR_FRAME_TAKE };
 	struct pvr_route route;
 
 	/* Without a connection this requests one, for the next try. */
-	if (!host || !pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
+	if (!pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
 		return;
 	memcpy(any.take.token, token, sizeof(any.take.token));
 	memcpy(any.take.mac, adapter->mac, sizeof(any.take.mac));
@@ -38,6 +37,47 @@ void pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
 	if (pvr_link_send(&route, adapter->fabric, &any, sizeof(any.take), NULL, NULL, 0, 0) ==
 	    PVR_SENT)
 		pvr_link_flush(&route);
+}
+
+void pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
+		  const uint8_t token[PVR_TOKEN_BYTES], bool bound)
+{
+	struct pvr_host *host = pvr_host_find(adapter->engine, name);
+
+	if (host)
+		ask(adapter, host, token, bound);
+}
+
+#define HOSTS_PER_CALL (PVR_HOSTS_MAX / PVR_PIPE_BUCKETS)
+
+/* Return: the hosts of a bucket, for calls without the lock. */
+static unsigned int hosts_of(struct pvr_pipe *pipe, unsigned int bucket,
+			     struct pvr_host *hosts[HOSTS_PER_CALL])
+{
+	struct pvr_host *host;
+	unsigned int num = 0;
+
+	pvr_lock(&pipe->lock);
+	LIST_FOREACH(host, &pipe->hosts[bucket], link)
+		if (num < HOSTS_PER_CALL)
+			hosts[num++] = host;
+	pvr_unlock(&pipe->lock);
+	return num;
+}
+
+void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *name,
+			 const uint8_t token[PVR_TOKEN_BYTES],
+			 bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host))
+{
+	struct pvr_host *hosts[HOSTS_PER_CALL];
+	unsigned int bucket, num, i;
+
+	for (bucket = 0; bucket < PVR_PIPE_BUCKETS; bucket++) {
+		num = hosts_of(adapter->engine->pipe, bucket, hosts);
+		for (i = 0; i < num; i++)
+			if (strcmp(pvr_host_name(hosts[i]), name) && may(adapter, hosts[i]))
+				ask(adapter, hosts[i], token, false);
+	}
 }
 
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
@@ -100,21 +140,13 @@ static void tell_host(struct pvr_adapter *adapter, struct pvr_host *host)
 	pvr_link_flush(&route);
 }
 
-#define HOSTS_PER_CALL (PVR_HOSTS_MAX / PVR_PIPE_BUCKETS)
-
 void pvr_pipe_tell_moved(struct pvr_adapter *adapter)
 {
-	struct pvr_pipe *pipe = adapter->engine->pipe;
-	struct pvr_host *hosts[HOSTS_PER_CALL], *host;
+	struct pvr_host *hosts[HOSTS_PER_CALL];
 	unsigned int bucket, num, i;
 
 	for (bucket = 0; bucket < PVR_PIPE_BUCKETS; bucket++) {
-		num = 0;
-		pvr_lock(&pipe->lock);
-		LIST_FOREACH(host, &pipe->hosts[bucket], link)
-			if (num < HOSTS_PER_CALL)
-				hosts[num++] = host;
-		pvr_unlock(&pipe->lock);
+		num = hosts_of(adapter->engine->pipe, bucket, hosts);
 		for (i = 0; i < num; i++)
 			tell_host(adapter, hosts[i]);
 	}

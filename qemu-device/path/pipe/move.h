@@ -13,6 +13,9 @@ struct pvr_rsp_conn;
 /* See struct pvr_move_ops. */
 void pvr_pipe_ask(struct pvr_adapter *adapter, const char *host,
 		  const uint8_t token[PVR_TOKEN_BYTES], bool bound);
+void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *host,
+			 const uint8_t token[PVR_TOKEN_BYTES],
+			 bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host));
 void pvr_pipe_tell_moved(struct pvr_adapter *adapter);
 
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
