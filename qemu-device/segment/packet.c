@@ -40,6 +40,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "core/compiler.h"
 #include "segment/interface.h"
 #include "segment/kind.h"
 #include "segment/packet_ring.h"
@@ -102,9 +103,10 @@ static unsigned int send_batch(struct packet *packet, const struct pvr_port_fram
 			       unsigned int count)
 {
 	unsigned int skip = packet->has_vnet ? 0 : 1, i;
-	struct virtio_net_hdr vnet[BATCH];
-	struct mmsghdr messages[BATCH];
-	struct iovec iov[BATCH][2];
+	/* Only those of @count frames are written and read. */
+	struct virtio_net_hdr vnet[BATCH] PVR_UNINITIALIZED;
+	struct mmsghdr messages[BATCH] PVR_UNINITIALIZED;
+	struct iovec iov[BATCH][2] PVR_UNINITIALIZED;
 	int n;
 
 	for (i = 0; i < count; i++) {
@@ -253,7 +255,7 @@ static void take_error(struct packet *packet)
 static void packet_ready(struct pvr_source *source, uint32_t events)
 {
 	struct packet *packet = (struct packet *)((char *)source - offsetof(struct packet, source));
-	struct pvr_port_frame frames[BATCH];
+	struct pvr_port_frame frames[BATCH] PVR_UNINITIALIZED;
 	unsigned int n;
 	bool lost;
 
