@@ -3,6 +3,7 @@
 #ifndef PVR_ROCE_BYTES_H
 #define PVR_ROCE_BYTES_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -28,12 +29,18 @@ static inline uint8_t *put16(uint8_t *p, uint32_t value)
 
 static inline uint8_t *put32(uint8_t *p, uint32_t value)
 {
-	return put16(put16(p, value >> 16), value & 0xffff);
+	const uint32_t big = htobe32(value);
+
+	memcpy(p, &big, sizeof(big));
+	return p + sizeof(big);
 }
 
 static inline uint8_t *put64(uint8_t *p, uint64_t value)
 {
-	return put32(put32(p, (uint32_t)(value >> 32)), (uint32_t)value);
+	const uint64_t big = htobe64(value);
+
+	memcpy(p, &big, sizeof(big));
+	return p + sizeof(big);
 }
 
 static inline uint8_t *put_bytes(uint8_t *p, const void *from, size_t bytes)
