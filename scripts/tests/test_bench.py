@@ -32,6 +32,8 @@ def row(name, value, unit="1/s", peer_value=None, runs=5):
     ("qos_rate_error", {"value": 2}, {"value": 2.1}),
     ("hostile_doorbells", {"peer_value": 10, "value": 8}, {"peer_value": 10, "value": 7.9}),
     ("hostile_indices", {"peer_value": 10, "value": 8}, {"peer_value": 10, "value": 7.9}),
+    ("wire.rxe_write_bw_out.65536", {"peer_value": 10, "value": 13}, {"peer_value": 10, "value": 12.9}),
+    ("wire.rxe_write_bw_in.65536", {"peer_value": 10, "value": 13}, {"peer_value": 10, "value": 12.9}),
 ])
 def test_targets_are_met_and_missed(name, good, bad):
     assert table.verdict(row(name, **good))[1] == "met"

@@ -64,6 +64,7 @@ TARGETS = [
     (r"wire\.write_rate\.8", Target("value", True, 3e6, ">= 3 M/s")),
     (r"wire\.write_rate_no_gso\.8", Target("value", True, 0.35e6, ">= 0.35 M/s")),
     (r"wire\.write_lat\.8", Target("value", False, 12e-6, "<= 12 us")),
+    (r"wire\.rxe_write_bw_(out|in)\.65536", Target("ratio", True, 1.3, ">= 1.3 x")),
     (r"wire\.cpu(_4096)?", Target("value", False, 0.6, "<= 0.6 s/GB")),
     (r"wire\.cpu(_4096)?_no_gso", Target("value", False, 1.5, "<= 1.5 s/GB")),
     (r"apps\.nvme_random_read(_single)?", Target("ratio", True, 10, ">= 10 x")),

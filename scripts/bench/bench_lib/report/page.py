@@ -130,6 +130,10 @@ def any_hypervisor(measured, notes):
     yield notes_text(rows, notes)
 
 
+WITH_RXE = ("Those with `rxe` are of two VMs: from an adapter to Soft-RoCE (`out`) and back (`in`), against Soft-RoCE in both "
+            "VMs. ")
+
+
 def across(measured, notes):
     """The sections on several hosts; none if nothing was measured."""
     hosts, wire, directory = (measured.rows(part) for part in ("hosts", "wire", "directory"))
@@ -148,6 +152,7 @@ def across(measured, notes):
         yield ("The same two hosts, whose adapters speak RoCEv2 on the bridge (`wire=eth:`). The column \"against\" has UDP packets "
                "of the same length between them, or the TCP connection of two `pvrdmad`s. Rows with `no_gso` have `wire-gso=off`; "
                "those with `4096` have that path MTU, the others 1024. "
+               f"{WITH_RXE if any(row['name'].startswith('wire.rxe_') for row in wire) else ''}"
                f"Measured on {measured.parts['wire'].date}, in one run. {score(main)}\n")
         yield native_table(main)
         yield native_table(more) if more else ""
