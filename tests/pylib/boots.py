@@ -112,3 +112,6 @@ ALONE = Boot("alone", ["pyverbs", "kernel_verbs"], nodes=1, memory="2G", package
 # test_nvme is last: its refusals leave complaints in the kernels' logs.
 APPS = Boot("apps", ["nfs", "mpi", "nvme"], packages=APPS_PACKAGES)
 DISTURB = Boot("disturb", ["reload", "cm_death", "peer_death", "vanish"])
+# An adapter on node 1, Soft-RoCE of each kernel on node 2.
+RXE = {kernel: Boot(f"rxe-{kernel}-", ["rxe", "rxe_perftest"], driver="pvrdma,rxe", kernel=kernel)
+       for kernel in ("6.1", "6.12", "7.2")}

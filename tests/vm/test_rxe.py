@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The wire: an adapter and Soft-RoCE, each as server and as client. Soft-RoCE has no pvrdmad.
 
-Soft-RoCE is that of Linux 6.1, and for the long tests also that of 6.12; both VMs have the same kernel.
+Both VMs have the same kernel: Linux 6.1, and for the long tests each of 6.1, 6.12 and 7.2.
 """
 
 import re
 
 import pytest
 from applications import meet
-from boots import Boot, each_run, step_tests
+from boots import RXE, Boot, each_run, step_tests
 from pvrdmactl import at_now, noted, reply
 from steps import Step, guest_programs
 from traffic import COMPLAINTS, user_meeting
@@ -26,7 +26,7 @@ def _pingpong(name, kind, args):
 
 
 def _perftest(program, args, name=None, seconds=60):
-    return Step(name or program, " && ".join(f"perftest {way} {program} {args}" for way in BOTH), seconds)
+    return Step(name or program, " && ".join(f"perftest {way} {program} -u 19 {args}" for way in BOTH), seconds)
 
 
 def _both(name, port, server, client, seconds=60, how="meet"):
@@ -77,19 +77,15 @@ PROGRAMS = [SRQ, VERIFY, *RDMA_CM, *STEPS[:6], *map(_mckey, (1, 2)), COUNTED, CO
 # The fault is Soft-RoCE's own: it is there without an adapter.
 RXE_ALONE = Step("verify-rxe-with-rxe", "talk 18602 1 2 $SHARE/pvr_verify --seed 3 --iterations 10; true", 300)
 
-BOOT = Boot("rxe", driver="pvrdma,rxe")
-
-
-def _long(boot):
-    return boot.part(PROGRAMS, at_now([COUNTED], "--json", "paths"), guest_programs, long=True)
-
-
-rxe = BOOT.part(STEPS)
-rxe_long = _long(BOOT)
-rxe_6_12_long = _long(Boot("rxe-6.12-", driver="pvrdma,rxe", kernel="6.12"))
-alone_long = Boot("rxe-alone", driver="rxe").part([RXE_ALONE], files=guest_programs, long=True)
-test_step, test_run_ended_well = step_tests(rxe=STEPS, rxe_long=PROGRAMS, rxe_6_12_long=PROGRAMS)
-EACH_KERNEL = pytest.mark.parametrize("run", each_run("rxe_long", "rxe_6_12_long"), indirect=True)
+rxe = RXE["6.1"].part(STEPS)
+rxe_6_1_long, rxe_6_12_long, rxe_7_2_long = (
+    boot.part(PROGRAMS, at_now([COUNTED], "--json", "paths"), guest_programs, long=True) for boot in RXE.values())
+alone_6_1_long, alone_6_12_long, alone_7_2_long = (
+    Boot(f"rxe-alone-{kernel}-", driver="rxe", kernel=kernel).part([RXE_ALONE], files=guest_programs, long=True) for kernel in RXE)
+MIXED = ("rxe_6_1_long", "rxe_6_12_long", "rxe_7_2_long")
+ALONE = ("alone_6_1_long", "alone_6_12_long", "alone_7_2_long")
+test_step, test_run_ended_well = step_tests(rxe=STEPS, **dict.fromkeys(MIXED, PROGRAMS))
+EACH_KERNEL = pytest.mark.parametrize("run", each_run(*MIXED), indirect=True)
 
 
 @pytest.mark.long
@@ -114,7 +110,8 @@ def test_the_path_is_the_wire_and_has_a_reason(run):
 
 
 @pytest.mark.long
-def test_soft_roce_does_not_check_bounds_of_windows(alone_long):
+@pytest.mark.parametrize("run", each_run(*ALONE), indirect=True)
+def test_soft_roce_does_not_check_bounds_of_windows(run):
     """Once a kernel does, test_all_bytes_are_right can have them in both directions."""
-    texts = "\n".join(outcome.text for outcome in alone_long[RXE_ALONE])
+    texts = "\n".join(outcome.text for outcome in run[RXE_ALONE])
     assert re.search(r"verify: windows of type 1 .*write from a byte before: success, expected remote access error", texts), texts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""NFS over RDMA and NVMe over fabrics by the wire, between an adapter and Soft-RoCE, in both roles.
+"""NFS over RDMA and NVMe over fabrics by the wire, between an adapter and Soft-RoCE of each kernel, in both roles.
 
 Servers and targets are on node 1.
 """
@@ -7,7 +7,7 @@ Servers and targets are on node 1.
 import applications
 import pytest
 import storage
-from boots import APPS_PACKAGES, Boot, each_run, step_tests
+from boots import APPS_PACKAGES, RXE, Boot, each_run, step_tests
 from pvrdmactl import at_now, noted, reply
 from steps import Step
 from traffic import COMPLAINTS
@@ -29,11 +29,11 @@ FILES = Step("nfs-files", """
     [ $NODE = 2 ] || exit 0
     mkdir -p /tmp/files && for i in $(seq 40); do head -c $((i * i * 1000)) /dev/urandom >/tmp/files/$i || exit; done
     cp -r /tmp/files /mnt/tree && sync -f /mnt/tree && echo 3 >/proc/sys/vm/drop_caches || exit
-    cp -r /mnt/tree/files /tmp/back && diff -r /tmp/files /tmp/back && echo "$(ls /tmp/back | wc -l) files are the same" """, 180)
+    cp -r /mnt/tree/files /tmp/back && diff -r /tmp/files /tmp/back && echo "$(ls /tmp/back | wc -l) files are the same" """, 300)
 MOUNT = Step("nfs-client", _on(2, "NFS client"))
 NFS = [Step("nfs-server", _on(1, "NFS server")), MOUNT, FILES, Step("nfs-unmounted", _on(2, "NFS unmounted")),
        Step("nfs-server-end", _on(1, "NFS server's end"))]
-FIO = Step("fio", _on(2, "fio"), 240)
+FIO = Step("fio", _on(2, "fio"), 480)
 NVME = [Step("nvme-target", _nvme(1, "target"), 60), Step("nvme-host", _nvme(2, "host"), 60), FIO,
         Step("nvme-disconnect", _nvme(2, "host_end")), Step("nvme-target-end", _nvme(1, "target_end"))]
 BEFORE, AFTER = noted("before"), noted("after")
@@ -41,14 +41,14 @@ NOTHING_LEFT = Step("nothing-left", storage.FUNCTIONS + "until_true 50 no_qp")
 STEPS = [BEFORE, *NFS, *NVME, AFTER, NOTHING_LEFT, COMPLAINTS]
 
 
-def _part(name, **options):
-    return Boot(f"rxe-apps-{name}-", packages=APPS_PACKAGES, **options).part(
+def _part(kernel, server, client):
+    return Boot(f"rxe-apps-{kernel}-{server}-", packages=APPS_PACKAGES, driver=f"{server},{client}", kernel=kernel).part(
         STEPS, at_now([BEFORE, AFTER], "--json", "paths"), long=True)
 
 
-RUNS = ("pvrdma_serves_long", "rxe_serves_long")
-pvrdma_serves_long = _part("pvrdma", driver="pvrdma,rxe")
-rxe_serves_long = _part("rxe", driver="rxe,pvrdma")
+pvrdma_serves_6_1_long, pvrdma_serves_6_12_long, pvrdma_serves_7_2_long = (_part(kernel, "pvrdma", "rxe") for kernel in RXE)
+rxe_serves_6_1_long, rxe_serves_6_12_long, rxe_serves_7_2_long = (_part(kernel, "rxe", "pvrdma") for kernel in RXE)
+RUNS = [f"{server}_serves_{kernel.replace('.', '_')}_long" for kernel in RXE for server in ("pvrdma", "rxe")]
 test_step, test_run_ended_well = step_tests(**dict.fromkeys(RUNS, STEPS))
 EACH_RUN = pytest.mark.parametrize("run", each_run(*RUNS), indirect=True)
 
