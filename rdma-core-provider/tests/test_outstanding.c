@@ -418,6 +418,34 @@ TEST_CASES(srq, test_completions_of_two_qps_of_an_srq_alternate, polls)
 	post_all(shared, NUM + NUM / 2, 2 * NUM);
 }
 
+/* Again and again: a poll leaves nothing behind at the sides of its QPs. */
+TEST(outstanding, test_sends_of_three_qps_alternate)
+{
+	struct ibv_qp *qps[] = { qp, create_qp(NULL), create_qp(NULL) };
+	struct ibv_wc wcs[NUM];
+	uint32_t of_each = 4, round, i;
+
+	for (i = 0; i < 3; i++) {
+		qp = qps[i];
+		post_all(&ways[0], 0, NUM);
+	}
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 3 * of_each; i++) {
+			qp = qps[i % 3];
+			execute(&ways[0], round * of_each + i / 3);
+		}
+		assert_int_equal(pvr_poll_cq(cq, NUM, wcs), 3 * of_each);
+		for (i = 0; i < 3 * of_each; i++) {
+			assert_int_equal(wcs[i].wr_id, 1000 + round * of_each + i / 3);
+			assert_int_equal(wcs[i].qp_num, qps[i % 3]->qp_num);
+		}
+		for (i = 0; i < 3; i++) {
+			qp = qps[i];
+			post_all(&ways[0], NUM + round * of_each, NUM + (round + 1) * of_each);
+		}
+	}
+}
+
 static int resize(uint32_t max_wr)
 {
 	struct ibv_srq_attr attr = { .max_wr = max_wr };
@@ -465,17 +493,25 @@ static void await_room(void)
 	poster.early += to_pvr_cq(cq)->ring_shm->cons_head != (3 * poster.round & (2 * NUM - 1));
 }
 
+static const struct {
+	const char *label;
+	uint32_t opcodes[3];
+} orders[] = {
+	{ "sends last", { PVRDMA_WC_RECV, PVRDMA_WC_SEND, PVRDMA_WC_SEND } },
+	{ "sends first", { PVRDMA_WC_SEND, PVRDMA_WC_SEND, PVRDMA_WC_RECV } },
+};
+
 /* The completion of a request that is posted at once must find a free CQE. */
-TEST(outstanding, test_cqe_returns_to_the_device_before_its_request_ends)
+TEST_CASES(outstanding, test_cqe_returns_to_the_device_before_its_request_ends, orders)
 {
 	struct ibv_wc wcs[3];
+	uint32_t i;
 
 	memset(&poster, 0, sizeof(poster));
 	fake_race_start(await_room);
 	while (fake_race_next()) {
-		FAKE_COMPLETE(cq, .qp = fake_handle(qp), .opcode = PVRDMA_WC_RECV);
-		FAKE_COMPLETE(cq, .qp = fake_handle(qp));
-		FAKE_COMPLETE(cq, .qp = fake_handle(qp));
+		for (i = 0; i < 3; i++)
+			FAKE_COMPLETE(cq, .qp = fake_handle(qp), .opcode = row->opcodes[i]);
 		fake_race_begin();
 		assert_int_equal(pvr_poll_cq(cq, 3, wcs), 3);
 		fake_race_wait();

@@ -77,6 +77,8 @@ struct poll {
 	uint32_t num; /* completions that the poll returns, unless it skips CQEs */
 	uint32_t index; /* that of side in qp_entries, or PVR_NO_INDEX */
 	struct pvr_qp_side *side; /* that of the last CQE, or NULL */
+	struct pvr_qp_side *others; /* sides of former CQEs, linked by next, or NULL */
+	bool is_single; /* takes one CQE, so there are no others */
 };
 
 /* A poll of the CQEs that look() found. */
@@ -114,25 +116,38 @@ static __always_inline void end_requests(struct pvr_qp_side *side)
 	side->left = UINT32_MAX;
 }
 
+/* side can be one of these, too: the second time it ends none. */
+static __always_inline void end_others(struct pvr_qp_side *side)
+{
+	struct pvr_qp_side *last = NULL, *next;
+
+	for (; side != last; side = next) {
+		next = side->next;
+		last = side;
+		side->next = NULL;
+		end_requests(side);
+	}
+}
+
+/* Returns the slots to the device, then ends the requests. The next poll begins with side. */
 static __always_inline void settle(const struct poll *poll)
 {
 	struct pvr_cq *cq = poll->cq;
 
 	cq->head = poll->head;
+	cq->side = poll->side;
+	cq->index = poll->index;
 	pvr_cq_publish(cq);
 	if (likely(poll->side))
 		end_requests(poll->side);
+	if (!poll->is_single)
+		end_others(poll->others);
 }
 
-/* The next poll begins with the side of the last CQE. */
-static __always_inline void finish(const struct poll *poll)
-{
-	poll->cq->side = poll->side;
-	poll->cq->index = poll->index;
-	settle(poll);
-}
-
-/* Two sides with one queue are those of QPs with the same SRQ. */
+/*
+ * Two sides with one queue are those of QPs with the same SRQ. The last of the other sides is
+ * linked to itself, so each of them has a next one.
+ */
 static __always_inline void leave_side(struct poll *poll, struct pvr_qp_side *next)
 {
 	struct pvr_qp_side *side = poll->side;
@@ -140,8 +155,9 @@ static __always_inline void leave_side(struct poll *poll, struct pvr_qp_side *ne
 	if (side->wq == next->wq) {
 		next->left = side->left;
 		side->left = UINT32_MAX;
-	} else {
-		settle(poll);
+	} else if (!side->next) {
+		side->next = poll->others ? poll->others : side;
+		poll->others = side;
 	}
 }
 
@@ -159,7 +175,7 @@ static __always_inline bool use_side(struct poll *poll, uint32_t index)
 	entry = &ctx->qp_entries[index];
 	if (unlikely(atomic_load_explicit(&entry->cq, memory_order_acquire) != poll->cq))
 		return false;
-	if (poll->head != poll->cq->head && poll->side)
+	if (!poll->is_single && likely(poll->side))
 		leave_side(poll, entry->side);
 	poll->side = entry->side;
 	poll->index = index;
@@ -167,20 +183,22 @@ static __always_inline bool use_side(struct poll *poll, uint32_t index)
 }
 
 /* XRC: the CQE has the number of its SRQ, and that of a QP that other processes may have. */
-static __attribute__((noinline)) bool use_srq(struct poll *poll, const struct pvr_cqe *cqe)
+static __always_inline bool use_srq(struct poll *poll, uint64_t qp)
 {
 	const struct pvr_context *ctx = to_pvr_context(poll->cq->verbs_cq.cq.context);
-	uint32_t index = pvr_srq_index(ctx, le64toh(cqe->qp) >> 32 & ~PVR_CQE_XRC);
+	uint32_t index = pvr_srq_index(ctx, qp >> 32 & ~PVR_CQE_XRC);
 
 	if (index != poll->index && !use_side(poll, index))
 		return false;
-	poll->side->qp_num = le64toh(cqe->qp);
+	poll->side->qp_num = qp;
 	return true;
 }
 
 static __always_inline bool use_other(struct poll *poll, const struct pvr_cqe *cqe, uint32_t index)
 {
-	return unlikely(le64toh(cqe->qp) >> 32) ? use_srq(poll, cqe) : use_side(poll, index);
+	const uint64_t qp = le64toh(cqe->qp);
+
+	return unlikely(qp >> 32) ? use_srq(poll, qp) : use_side(poll, index);
 }
 
 /*
@@ -287,35 +305,6 @@ static __always_inline void fill_wc(struct ibv_wc *wc, const struct pvr_cqe *cqe
 	}
 }
 
-static __always_inline void skip(struct poll *poll)
-{
-	note_skipped(poll->cq, poll->head++);
-	if (poll->stop == poll->cq->tail)
-		poll->num--;
-	else
-		poll->stop++;
-}
-
-/* Takes all CQEs of a poll. The device may overwrite them after settle(). */
-static __attribute__((noinline)) int poll_all(struct pvr_cq *cq, int num, struct ibv_wc *wc)
-{
-	struct poll poll = poll_begin(cq);
-	const struct pvr_cqe *cqe;
-	uint64_t wr_id;
-
-	limit(&poll, num);
-	while (poll.head != poll.stop) {
-		cqe = pvr_cqe_at(cq, poll.head);
-		if (unlikely(!take(&poll, cqe, &wr_id))) {
-			skip(&poll);
-			continue;
-		}
-		fill_wc(wc++, cqe, wr_id, poll.side->qp_num);
-	}
-	finish(&poll);
-	return poll.num;
-}
-
 /*
  * DOC: plain completions
  *
@@ -352,6 +341,38 @@ static __always_inline void fill_plain(struct ibv_wc *wc, const struct pvr_cqe *
 	wc->opcode = le32toh(cqe->opcode);
 	wc->byte_len = le32toh(cqe->byte_len);
 	wc->qp_num = qp_num;
+}
+
+static __always_inline void skip(struct poll *poll)
+{
+	note_skipped(poll->cq, poll->head++);
+	if (poll->stop == poll->cq->tail)
+		poll->num--;
+	else
+		poll->stop++;
+}
+
+/* Takes all CQEs of a poll. The device may overwrite them after settle(). */
+static __attribute__((noinline)) int poll_all(struct pvr_cq *cq, int num, struct ibv_wc *wc)
+{
+	struct poll poll = poll_begin(cq);
+	const struct pvr_cqe *cqe;
+	uint64_t wr_id;
+
+	limit(&poll, num);
+	while (poll.head != poll.stop) {
+		cqe = pvr_cqe_at(cq, poll.head);
+		if (unlikely(!take(&poll, cqe, &wr_id))) {
+			skip(&poll);
+			continue;
+		}
+		if (likely(outcome_of(cqe) <= PLAIN_MAX))
+			fill_plain(wc++, cqe, wr_id, poll.side->qp_num);
+		else
+			fill_wc(wc++, cqe, wr_id, poll.side->qp_num);
+	}
+	settle(&poll);
+	return poll.num;
 }
 
 /* Returns how many CQEs were taken, up to num. The caller returns their slots. */
@@ -445,13 +466,14 @@ static __always_inline bool take_next(struct pvr_cq *cq)
 	struct poll poll = poll_begin(cq);
 	uint64_t wr_id;
 
+	poll.is_single = true;
 	if (unlikely(!take(&poll, cqe, &wr_id)))
 		return false;
 	cq->cqe = *cqe;
 	cq->qp_num = poll.side->qp_num;
 	ex->wr_id = wr_id;
 	ex->status = pvr_wc_status(&cq->cqe);
-	finish(&poll);
+	settle(&poll);
 	return true;
 }
 

@@ -70,6 +70,7 @@ struct pvr_qp_side {
 	uint32_t left; /* outstanding requests up to last */
 	uint32_t qp_num;
 	uint32_t last; /* the last request that is known to be posted */
+	struct pvr_qp_side *next; /* during a poll of several sides, see cq_poll.c; else NULL */
 };
 
 /*
