@@ -65,7 +65,7 @@ bench-guest: host module provider ## Count what two VMs execute per message, aga
 	@scripts/bench/guest
 
 .PHONY: bench-apps
-bench-apps: host module provider ## Measure applications in two VMs, against Soft-RoCE and TCP: build/bench/apps.json
+bench-apps: host module provider ## Measure applications in two and four VMs, against Soft-RoCE and TCP: build/bench/apps.json
 	@scripts/bench/apps
 
 .PHONY: bench-hosts

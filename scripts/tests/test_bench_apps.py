@@ -128,6 +128,48 @@ def test_failed_run_does_not_count(server, client):
     assert len(failures) == 1 and "word on pvrdma" in failures[0]
 
 
+@pytest.mark.parametrize("statuses, ended", [((0, 0, 0, 0), None), ((0, 0, 1, 0), "0 on node1, 0 on node2, 1 on node3, 0 on node4")])
+def test_all_nodes_must_end_well(statuses, ended):
+    four = dataclasses.replace(WORD, devices=(PVRDMA,), nodes=4)
+    found, failures = plan.read(four, [ran("pvrdma", node, status) for node, status in enumerate(statuses, 1)])
+    assert found == ({} if ended else {PVRDMA: {"apps.word": 2}})
+    assert failures == ([f"word on pvrdma: ended with {ended}"] if ended else [])
+
+
+@pytest.fixture
+def vmlabs(tmp_path, monkeypatch):
+    """Commands of vmlab and names of the steps in their shares; each step is over at once, on all nodes."""
+    ran_here = []
+
+    def run(command, share, _watch, on_line):
+        steps = sorted(path.name.partition("-")[2] for path in (share / "steps").iterdir())
+        nodes = int(command[command.index("--nodes") + 1])
+        ran_here.append((nodes, steps))
+        for node in range(1, nodes + 1):
+            results = share / "results" / f"node{node}"
+            results.mkdir(parents=True)
+            for step in steps:
+                (results / f"{step}.rc").write_text("0 1000")
+                (results / f"{step}.out").write_text("".join(ran(device, node) for device in (RXE, PVRDMA, TCP)))
+                on_line(f"node{node}| step {step}: status 0")
+        return 0, "", "", {}
+
+    monkeypatch.setattr(bench_apps.vmlab_steps, "run", run)
+    return ran_here
+
+
+def test_each_number_of_vms_has_its_boot(vmlabs, tmp_path, monkeypatch, capsys):
+    row = dataclasses.replace(WORD.rows[0], name="apps.words")
+    four = dataclasses.replace(WORD, name="words", nodes=4, rows=(row,), read=lambda text: {row.name: WORD.read(text)["apps.word"]})
+    monkeypatch.setattr(bench_apps.apps, "EVERY", (four, WORD))
+    figures = tmp_path / "apps.json"
+    assert bench_apps.main(["--rounds", "2", "--json", str(figures), "--keep-logs", str(tmp_path / "logs")]) == 0
+    assert vmlabs == [(2, ["1.word", "2.word", "setup"]), (4, ["1.words", "2.words", "setup"])]
+    assert [entry["name"] for entry in json.loads(figures.read_text())] == ["apps.words", "apps.word"]
+    assert (tmp_path / "logs" / "4-vms" / "results" / "node4" / "2.words.out").exists()
+    assert "1.words is over, 3 of 4" in capsys.readouterr().out
+
+
 def test_entry_has_medians_and_the_ratio():
     item = summary.entry(WORD.rows[0], {PVRDMA: [1, 4, 2], RXE: [10, 30, 20], TCP: [5]})
     assert (item["value"], item["min"], item["max"], item["runs"]) == (2, 1, 4, 3)

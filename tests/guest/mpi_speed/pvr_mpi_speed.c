@@ -3,8 +3,8 @@
  * Usage: pvr_mpi_speed
  *
  * Measures MPI messages and collective operations, and prints "@NAME VALUE" for each: seconds,
- * bytes per second, or messages per second. Messages go between ranks 0 and 1, the others wait;
- * collective operations have all ranks.
+ * bytes per second, or messages per second. Messages go between ranks 0 and 1, 2 and 3, and so on,
+ * at the same time; rates are the sums of all pairs. Collective operations have all ranks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define TAG 1
 
 struct job {
-	int rank, ranks;
+	int rank, ranks; /* an even number of ranks */
 	char *out, *in; /* LARGE bytes for each message of a window */
 	MPI_Request requests[2 * SMALL_WINDOW];
 };
@@ -29,8 +29,8 @@ struct job {
 struct test {
 	const char *name;
 	void (*run)(struct job *job, int times);
-	double per_time; /* bytes, messages, or operations */
-	int is_rate; /* per second; else seconds for one */
+	double per_time; /* bytes, messages, or operations, of a pair or of all ranks */
+	int is_rate; /* of all pairs per second; else seconds for one */
 };
 
 static _Noreturn void wrong(const char *text)
@@ -42,31 +42,26 @@ static _Noreturn void wrong(const char *text)
 
 static void latency(struct job *job, int times)
 {
-	int peer = !job->rank;
+	int peer = job->rank ^ 1;
 
-	if (job->rank > 1)
-		return;
 	for (int i = 0; i < times; i++) {
-		if (job->rank == 0)
+		if (job->rank < peer)
 			MPI_Send(job->out, SMALL, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
 		MPI_Recv(job->in, SMALL, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		if (job->rank == 1)
+		if (job->rank > peer)
 			MPI_Send(job->out, SMALL, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
 	}
 }
 
 /*
- * The ranks in @senders (bits) send a window of messages, and then each receiver a message of a
- * byte.
+ * The ranks of a pair in @senders (bits) send a window of messages, and then each receiver a message
+ * of a byte.
  */
 static void stream(struct job *job, int times, int window, int bytes, unsigned int senders)
 {
-	int peer = !job->rank, sends, gets;
+	int peer = job->rank ^ 1;
+	int sends = senders >> (job->rank & 1) & 1, gets = senders >> (peer & 1) & 1;
 
-	if (job->rank > 1)
-		return;
-	sends = senders >> job->rank & 1;
-	gets = senders >> peer & 1;
 	for (int i = 0; i < times; i++) {
 		int count = 0;
 
@@ -126,20 +121,20 @@ static const struct test tests[] = {
 	{ "alltoall", alltoall, 1, 0 },
 };
 
+/* Until the last rank is through. */
 static double seconds_of(struct job *job, const struct test *test, int times)
 {
-	double begin, seconds;
+	double begin, seconds, most;
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	begin = MPI_Wtime();
 	test->run(job, times);
 	seconds = MPI_Wtime() - begin;
-	/* All ranks need the same number of times: that of rank 0 decides. */
-	MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-	return seconds;
+	MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	return most;
 }
 
-/* Doubles the times until they take long enough; so connections and caches are warm in the last try. */
+/* Doubles the times until they take long enough; so caches are warm in the last try. */
 static void measure(struct job *job, const struct test *test)
 {
 	double seconds;
@@ -149,7 +144,7 @@ static void measure(struct job *job, const struct test *test)
 		times *= 2;
 	if (job->rank == 0)
 		printf("@%s %.9g\n", test->name,
-		       test->is_rate ? times * test->per_time / seconds
+		       test->is_rate ? job->ranks / 2 * times * test->per_time / seconds
 				     : seconds / times / test->per_time);
 	fflush(stdout);
 }
@@ -166,12 +161,13 @@ int main(int argc, char **argv)
 	job.in = calloc(1, bytes);
 	if (!job.out || !job.in)
 		wrong("out of memory");
-	if (job.ranks < 2)
-		wrong("there is one rank, expected two or more");
+	if (job.ranks % 2)
+		wrong("the number of ranks is odd, expected an even one");
 	if ((size_t)job.ranks * BLOCK > bytes)
 		wrong("too many ranks for MPI_Alltoall");
 	memset(job.out, 0, bytes);
 	memset(job.in, 1, bytes);
+	alltoall(&job, 1); /* makes the connections, which can take longer than a measurement */
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		measure(&job, &tests[i]);
 	free(job.out);

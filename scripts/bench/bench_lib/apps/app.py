@@ -19,9 +19,10 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class App:
-    """name: of the function in scripts/guest/bench-apps.sh, called with the device's name on both nodes. devices: PVRDMA,
+    """name: of the function in scripts/guest/bench-apps.sh, called with the device's name on all nodes. devices: PVRDMA,
     RXE and perhaps TCP. read: from what node 2 prints to {row's name: value}; raises output.Unreadable. seconds: the
-    deadline of one run. files: a function that gives what $SHARE must have besides. rounds: at most, where one is long."""
+    deadline of one run. files: a function that gives what $SHARE must have besides. rounds: at most, where one is long. nodes:
+    VMs; applications with the same number share a boot."""
 
     name: str
     devices: tuple
@@ -30,3 +31,4 @@ class App:
     seconds: int = 60
     files: typing.Callable = list
     rounds: float = math.inf
+    nodes: int = 2

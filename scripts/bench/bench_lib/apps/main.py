@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Measure applications in two VMs, over our device, Soft-RoCE and TCP, in turns in one boot; each figure is a median.
+"""Measure applications over our device, Soft-RoCE and TCP, in turns in one boot of two VMs, or of four.
+
+Each figure is a median.
 
 Prints a table and writes build/bench/apps.json; --document puts the table into docs/applications.md. See docs/testing.md.
 """
@@ -31,6 +33,13 @@ ROUNDS = 3
 KERNEL_PARAMETERS = "init_on_alloc=0"
 
 
+def _keep_outputs(share, logs):
+    """The output of each step, beside vmlab's logs."""
+    shutil.rmtree(logs / "results", ignore_errors=True)
+    if (share / "results").exists():
+        shutil.copytree(share / "results", logs / "results")
+
+
 class BenchError(Exception):
     """An error that ends the benchmark."""
 
@@ -55,39 +64,52 @@ def arguments(argv):
 
 
 class Bench:
-    """One run of vmlab and what came of it."""
+    """A run of vmlab for each number of VMs, and the results."""
 
     def __init__(self, options, share):
         self.options, self.share = options, share
         self.by_step = {plan.name(number, app): app
                         for number in range(1, options.rounds + 1) for app in options.wanted}
+        self.total = sum(min(options.rounds, app.rounds) for app in options.wanted)
         self.found = {row.name: collections.defaultdict(list) for app in options.wanted for row in app.rows}
         self.failures = []
+        self.over = 0
         self.begin = time.monotonic()
 
     def say(self, text):
         print(f"[{time.monotonic() - self.begin:4.0f}s] bench/apps: {text}", flush=True)
 
     def run(self):
-        steps = plan.steps(self.options.wanted, self.options.rounds)
-        vmlab_steps.put(self.share, steps)
-        needed = [file for app in self.options.wanted for file in app.files()]
-        for file in (*(SCRIPTS / "guest").glob("bench-app*.sh"), *needed):
-            shutil.copy(file, self.share)
-        command = [SCRIPTS / "vmlab", "--packages", ",".join(apps.PACKAGES), "--share", self.share,
-                   "--timeout", str(vmlab_steps.seconds(steps)), "--memory", self.options.memory,
-                   "--append", KERNEL_PARAMETERS, "--keep-logs", self.options.keep_logs, "--run", vmlab_steps.RUN_STEPS]
-        self.say(f"{len(self.options.wanted)} applications, {self.options.rounds} rounds")
-        status, _, stderr, _ = vmlab_steps.run(command, self.share, None,
-                                               vmlab_steps.when_over(self.by_step, self._take))
-        if status:
-            raise BenchError(f"the VMs did not get through:\n{stderr.strip()}")
+        for nodes in sorted({app.nodes for app in self.options.wanted}):
+            self._boot(nodes, [app for app in self.options.wanted if app.nodes == nodes])
 
-    def _take(self, name):
+    def _boot(self, nodes, wanted):
+        steps = plan.steps(wanted, self.options.rounds)
+        share = self.share / f"{nodes}-vms"
+        share.mkdir()
+        vmlab_steps.put(share, steps)
+        needed = [file for app in wanted for file in app.files()]
+        for file in (*(SCRIPTS / "guest").glob("bench-app*.sh"), *needed):
+            shutil.copy(file, share)
+        command = [SCRIPTS / "vmlab", "--nodes", str(nodes), "--packages", ",".join(apps.PACKAGES), "--share", share,
+                   "--timeout", str(vmlab_steps.seconds(steps)), "--memory", self.options.memory, "--append", KERNEL_PARAMETERS,
+                   "--keep-logs", self.options.keep_logs / share.name, "--run", vmlab_steps.RUN_STEPS]
+        self.say(f"{nodes} VMs: {len(wanted)} applications, {self.options.rounds} rounds")
+        take = vmlab_steps.when_over(self.by_step, lambda name: self._take(share, name), nodes)
+        try:
+            status, _, stderr, _ = vmlab_steps.run(command, share, None, take)
+        finally:
+            _keep_outputs(share, self.options.keep_logs / share.name)
+        if status:
+            raise BenchError(f"the {nodes} VMs did not get through:\n{stderr.strip()}")
+
+    def _take(self, share, name):
         app = self.by_step[name]
-        texts = [vmlab_steps.outcome(self.share, node, name).text for node in (1, 2)]
+        self.over += 1
+        texts = [vmlab_steps.outcome(share, node, name).text for node in range(1, app.nodes + 1)]
         found, failures = plan.read(app, texts)
         self.failures += [f"round {name.partition('.')[0]}, {why}" for why in failures]
+        self.say(f"{name} is over, {self.over} of {self.total}")
         for row in app.rows:
             for device, values in found.items():
                 self.found[row.name][device].append(values[row.name])
@@ -121,20 +143,10 @@ def _show(entries):
     print(f"{verdicts.count('met')} of {len(verdicts)} targets met")
 
 
-def _keep_outputs(bench, logs):
-    """The output of each step, beside vmlab's logs."""
-    shutil.rmtree(logs / "results", ignore_errors=True)
-    if (bench.share / "results").exists():
-        shutil.copytree(bench.share / "results", logs / "results")
-
-
 def _measure(options):
     with tempfile.TemporaryDirectory(prefix="bench-apps-") as folder:
         bench = Bench(options, pathlib.Path(folder))
-        try:
-            bench.run()
-        finally:
-            _keep_outputs(bench, options.keep_logs)
+        bench.run()
         entries = bench.entries()
     _show(entries)
     if options.json:

@@ -41,13 +41,15 @@ def _parts(text):
 
 
 def read(app, texts):
-    """({device: {row's name: value}}, [what went wrong, ...]) of what both nodes printed in a step."""
-    server, client = map(_parts, texts)
+    """({device: {row's name: value}}, [what went wrong, ...]) of what the nodes printed in a step."""
+    nodes = [_parts(text) for text in texts]
+    client = nodes[1]
     found, failures = {}, []
     for device in app.devices:
-        states = [part.get(device, (None, ""))[0] for part in (server, client)]
-        if states != [0, 0]:
-            failures.append(f"{app.name} on {device}: ended with {states[0]} on node1, {states[1]} on node2")
+        states = [parts.get(device, (None, ""))[0] for parts in nodes]
+        if any(state != 0 for state in states):
+            ends = ", ".join(f"{state} on node{node}" for node, state in enumerate(states, 1))
+            failures.append(f"{app.name} on {device}: ended with {ends}")
             continue
         try:
             found[device] = app.read(client[device][1])
