@@ -38,7 +38,7 @@ app_netpipe()
 try_mpi_speed()
 {
 	local out=/tmp/mpi_speed.printed
-	timeout 100 mpirun --allow-run-as-root --host "$hosts" --mca mpi_yield_when_idle 1 "$@" \
+	timeout 100 mpirun --allow-run-as-root --host "$hosts" "$@" \
 		"$SHARE/pvr_mpi_speed" </dev/null >$out 2>&1
 	cat $out
 	grep -q "^@alltoall " $out
