@@ -3,6 +3,7 @@
 #ifndef PVR_MR_H
 #define PVR_MR_H
 
+#include "core/compiler.h"
 #include "core/objects.h"
 
 /* The rights that a registration may request. */
@@ -67,6 +68,7 @@ static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_
 				  uint64_t addr, uint64_t len, uint32_t access)
 {
 	const uint32_t needed = access | PVR_MR_VALID;
+	uint64_t offset;
 
 	if ((mr->access & needed) != needed)
 		return false;
@@ -74,8 +76,9 @@ static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_
 	if (!mr->where)
 		return pvr_ram_covers(&adapter->ram, addr, len, access & PVR_ACCESS_LOCAL_WRITE);
 	/* An address below the start wraps to an offset beyond the end. */
-	return !mr->where->broken && addr - mr->start <= mr->length &&
-	       len <= mr->length - (addr - mr->start);
+	offset = addr - mr->start;
+	pvr_keep(offset);
+	return !mr->where->broken && offset <= mr->length && len <= mr->length - offset;
 }
 
 static inline const struct pvr_mr *pvr_mr_by_lkey(struct pvr_adapter *adapter,

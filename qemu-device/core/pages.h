@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/compiler.h"
+
 struct pvr_adapter;
 struct pvr_ram;
 struct pvr_ram_region;
@@ -176,7 +178,7 @@ uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t 
 /* Return: the address of byte @offset, valid to the end of its 4 KiB page. */
 static inline uint8_t *pvr_pages_ptr(const struct pvr_pages *pages, uint64_t offset)
 {
-	uint64_t contig;
+	uint64_t contig PVR_UNINITIALIZED;
 
 	if (pages->base)
 		return pages->base + offset;

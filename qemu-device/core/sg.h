@@ -137,13 +137,18 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 			      const struct pvr_sg *from, uint64_t from_offset, uint64_t len)
 {
+	/* Loaded before the stores, which may change everything for the compiler. */
+	struct pvr_adapter *adapter = to->adapter;
+	uint8_t *at;
+
 	if (!to->flat || !from->flat)
 		return pvr_sg_copy_runs(to, to_offset, from, from_offset, len);
+	at = to->flat + to_offset;
 	if (len >= sizeof(uint64_t) && len <= 2 * sizeof(uint64_t))
-		pvr_move_short(to->flat + to_offset, from->flat + from_offset, len);
+		pvr_move_short(at, from->flat + from_offset, len);
 	else
 		pvr_sg_copy_flat(to, to_offset, from, from_offset, len);
-	pvr_dirty(to->adapter, to->flat + to_offset, len);
+	pvr_dirty(adapter, at, len);
 	return 0;
 }
 

@@ -62,9 +62,12 @@ int pvr_wq_avail(const struct pvr_wq *wq);
 static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma_sge *sge_shm,
 				    uint32_t num_sge, struct pvrdma_sge *sge)
 {
-	uint32_t i, n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
+	uint32_t i, n;
 
 	pvr_copy_once(&sge[0], &sge_shm[0], sizeof(*sge));
+	if (num_sge <= 1)
+		return;
+	n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
 	for (i = 1; i < n; i++)
 		pvr_copy_once(&sge[i], &sge_shm[i], sizeof(*sge));
 }
