@@ -74,5 +74,10 @@ void pvr_watchdog_start(struct pvr_watchdog *watchdog, struct pvr_loop *loop,
 	watchdog->pool = pool;
 	watchdog->timer.expired = check;
 	watchdog->interval = usec * 1000 / CHECKS;
+	/*
+	 * The service manager counts from the last heartbeat of the process that this one replaces,
+	 * and a process may be replaced before its first interval is over.
+	 */
+	pvr_notify("WATCHDOG=1", NOTIFY_NS);
 	pvr_loop_timer_arm(loop, &watchdog->timer, watchdog->interval);
 }

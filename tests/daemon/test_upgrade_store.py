@@ -120,6 +120,15 @@ def test_service_manager_learns_of_the_new_process(daemon, manager):
     assert manager.states.index(f"MAINPID={pid}") < len(manager.states) - 1 - manager.states[::-1].index("FDSTOREREMOVE=1")
 
 
+def test_each_new_process_sends_a_heartbeat_at_once(program, start_daemon, manager):
+    """It may be replaced before its first interval is over, and the service manager counts from the last heartbeat."""
+    daemon = start_daemon(env={**manager.env, "WATCHDOG_USEC": str(600 * 1000000)})
+    for number in range(1, 4):
+        wait_until(lambda: manager.read() or manager.states.count("WATCHDOG=1") == number, "a heartbeat")
+        daemon.upgrade()
+    assert manager.states.count("WATCHDOG=1") <= 4
+
+
 def test_vms_outlive_the_process_that_hands_them_over(daemon, manager, program, good, traffic):
     for _ in range(3):
         wait_for_messages(daemon)
