@@ -558,69 +558,75 @@ TEST(three, test_moved_by_a_liar_is_ignored)
 
 /* -------------------------------------------------------------------------- snapshots */
 
+static void save(struct t_env *env, struct fg_state *state)
+{
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], state), 0);
+}
+
+static void save_and_run_on(struct t_env *env, struct fg_state *state)
+{
+	save(env, state);
+	assert_int_equal(fg_start(env->g[1]), 0);
+	expect_connected(env);
+	fg_stop(env->g[1]);
+}
+
+static void load(struct t_env *env, struct fg_state *state)
+{
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], state), 0);
+	fg_state_free(state);
+}
+
+static void start_and_expect(struct t_env *env, enum pvr_qp_state state)
+{
+	assert_int_equal(start(env, env->g[1]), 0);
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(t_device_qp(&env->b)->state, state);
+	if (state == PVR_QPS_RTS)
+		expect_connected(env);
+}
+
 /* The adapter has run on, and its peers with it. */
 TEST(three, test_old_state_of_the_same_host_ends_the_connections)
 {
 	struct fg_state state;
 
-	fg_stop(env->g[1]);
-	assert_int_equal(fg_state_save(env->g[1], &state), 0);
-	assert_int_equal(fg_start(env->g[1]), 0);
-	expect_connected(env);
-	fg_stop(env->g[1]);
-	fg_drop(env->g[1]);
-	assert_int_equal(fg_state_load(env->g[1], &state), 0);
-	fg_state_free(&state);
-	assert_int_equal(start(env, env->g[1]), 0);
-	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+	save_and_run_on(env, &state);
+	load(env, &state);
+	start_and_expect(env, PVR_QPS_ERR);
 }
 
 TEST(three, test_last_state_of_the_same_host_keeps_the_connections)
 {
 	struct fg_state state;
 
-	fg_stop(env->g[1]);
-	assert_int_equal(fg_state_save(env->g[1], &state), 0);
-	fg_drop(env->g[1]);
-	assert_int_equal(fg_state_load(env->g[1], &state), 0);
-	fg_state_free(&state);
-	assert_int_equal(start(env, env->g[1]), 0);
-	fg_settle(env->host, FG_SEC);
-	expect_connected(env);
+	save(env, &state);
+	load(env, &state);
+	start_and_expect(env, PVR_QPS_RTS);
 }
 
 TEST(three, test_state_that_is_read_again_before_it_runs_keeps_the_connections)
 {
 	struct fg_state state, again;
 
-	fg_stop(env->g[1]);
-	assert_int_equal(fg_state_save(env->g[1], &state), 0);
-	fg_drop(env->g[1]);
-	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	save(env, &state);
+	load(env, &state);
 	assert_int_equal(fg_state_save(env->g[1], &again), 0);
-	fg_state_free(&state);
 	fg_state_free(&again);
-	assert_int_equal(start(env, env->g[1]), 0);
-	fg_settle(env->host, FG_SEC);
-	expect_connected(env);
+	start_and_expect(env, PVR_QPS_RTS);
 }
 
 TEST(three, test_state_of_the_same_host_before_its_last_one_ends_the_connections)
 {
 	struct fg_state first, second;
 
-	fg_stop(env->g[1]);
-	assert_int_equal(fg_state_save(env->g[1], &first), 0);
-	assert_int_equal(fg_start(env->g[1]), 0);
-	expect_connected(env);
-	fg_stop(env->g[1]);
-	assert_int_equal(fg_state_save(env->g[1], &second), 0);
+	save_and_run_on(env, &first);
+	save(env, &second);
 	fg_state_free(&second);
-	fg_drop(env->g[1]);
-	assert_int_equal(fg_state_load(env->g[1], &first), 0);
-	fg_state_free(&first);
-	assert_int_equal(start(env, env->g[1]), 0);
-	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+	load(env, &first);
+	start_and_expect(env, PVR_QPS_ERR);
 }
 
 /* The daemon was restarted: it does not know whether the adapter has run since. */
@@ -628,14 +634,10 @@ TEST(three, test_state_of_an_earlier_daemon_of_the_same_host_ends_the_connection
 {
 	struct fg_state state;
 
-	fg_stop(env->g[1]);
-	assert_int_equal(fg_state_save(env->g[1], &state), 0);
-	fg_drop(env->g[1]);
+	save(env, &state);
 	memset(env->g[1]->adapter->move.token, 0, PVR_TOKEN_BYTES);
-	assert_int_equal(fg_state_load(env->g[1], &state), 0);
-	fg_state_free(&state);
-	assert_int_equal(start(env, env->g[1]), 0);
-	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+	load(env, &state);
+	start_and_expect(env, PVR_QPS_ERR);
 }
 
 /* The guest and its adapter at the source, which is dropped; another host has its state. */
