@@ -151,6 +151,16 @@ class Vm:
         self.child.wait()
 
 
+def starter(stack, folder, daemons, program, archive):
+    """vm(name, host), which ends each VM with the stack, and has `folder` and `daemons`."""
+    def start(name, host, **kwargs):
+        vm = Vm(folder, name, program, daemons[host - 1].socket(1), archive, **kwargs)
+        stack.callback(vm.end)
+        return vm
+    start.folder, start.daemons = folder, daemons
+    return start
+
+
 def write_archive(path, script):
     """The initramfs of a VM that runs the script; RDMA_DEV and GID_INDEX are set in it."""
     path.write_bytes(_archive(script))

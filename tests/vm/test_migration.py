@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 from daemon_process import Daemon, wait_until
-from migratable import Vm, write_archive
+from migratable import starter, write_archive
 from steps import path_from
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -37,13 +37,7 @@ def lab(program):
             (folder / f"host{number}").mkdir()
             daemons.append(Daemon(folder / f"host{number}", adapters=1))
             stack.callback(daemons[-1].stop)
-
-        def start(name, host, **kwargs):
-            vm = Vm(folder, name, program, daemons[host - 1].socket(1), archive, **kwargs)
-            stack.callback(vm.end)
-            return vm
-        start.folder, start.daemons = folder, daemons
-        yield start
+        yield starter(stack, folder, daemons, program, archive)
 
 
 def working(vm, since=0):

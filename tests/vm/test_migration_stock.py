@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 from daemon_process import Daemon, wait_until
-from migratable import Vm, write_archive
+from migratable import starter, write_archive
 from steps import path_from
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
@@ -37,13 +37,7 @@ def lab():
             daemons[-1].add_adapter("node1", 1, socket=daemons[-1].socket(1))
         for daemon in daemons:
             wait_until(lambda one=daemon: one.query("peers")["peers"][0]["state"] == "up", "the hosts are connected")
-
-        def start(name, host, **kwargs):
-            vm = Vm(folder, name, program, daemons[host - 1].socket(1), archive, **kwargs)
-            stack.callback(vm.end)
-            return vm
-        start.folder, start.daemons = folder, daemons
-        yield start
+        yield starter(stack, folder, daemons, program, archive)
 
 
 def test_stock_qemu_finds_no_destination(lab):
