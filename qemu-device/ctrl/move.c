@@ -79,7 +79,8 @@ void pvr_move_init(struct pvr_engine *engine)
 	snprintf(engine->origin, sizeof(engine->origin), ":%016" PRIx64, number);
 }
 
-static const char *own_origin(const struct pvr_engine *engine)
+/* Return: PVR_MOVE_NAME_MAX bytes. */
+static char *own_origin(struct pvr_engine *engine)
 {
 	return engine->name[0] ? engine->name : engine->origin;
 }
@@ -97,13 +98,12 @@ void pvr_move_state(struct pvr_codec *codec)
 {
 	struct pvr_adapter *adapter = codec->adapter;
 	struct pvr_move *move = &adapter->move;
-	char origin[PVR_MOVE_NAME_MAX] = "";
-	uint64_t now = wall_clock();
+	uint64_t now;
 
 	if (!codec->loads && is_token(move->token)) {
-		snprintf(origin, sizeof(origin), "%s", own_origin(adapter->engine));
+		now = wall_clock();
 		pvr_codec_bytes(codec, "token", move->token, sizeof(move->token));
-		pvr_codec_bytes(codec, "host", origin, sizeof(origin));
+		pvr_codec_bytes(codec, "host", own_origin(adapter->engine), sizeof(move->source));
 		pvr_codec_u64(codec, "time", &now);
 	}
 	if (!codec->loads)

@@ -11,8 +11,8 @@
  *
  *    file    a memfd: a header, and a record of each message before "load": lengths and text
  *    queue   an end of a socket pair, in which the messages' descriptors wait: the descriptors of
- *            one message in one datagram. Two descriptors cost the service manager less than
- *            thousands.
+ *            one message in one datagram. So the service manager has two descriptors, and not
+ *            those of all VMs.
  *
  * The header is written last: before it, the copy is incomplete, and no process uses it. A process
  * makes the file empty before it starts adapters, and before it goes on with them. All holders

@@ -18,8 +18,7 @@
 #include "daemon/log.h"
 
 struct pvr_takeover {
-	struct pvr_handover_channel channel;
-	int file; /* of the service manager's copy, which this process is to discard; -1: none */
+	struct pvr_handover_channel channel; /* its store has the file that is to be discarded */
 	bool link_down[PVR_ADAPTERS_MAX]; /* of each adapter */
 	size_t num_links;
 	struct json_object *vms; /* messages "vm" */
@@ -29,7 +28,7 @@ struct pvr_takeover {
 
 struct pvr_takeover *pvr_takeover_find(void)
 {
-	static struct pvr_takeover takeover = { .file = -1 };
+	static struct pvr_takeover takeover;
 	const char *text = getenv(PVR_LAUNCHER_ENV);
 
 	takeover.channel.fd = text ? (int)strtol(text, NULL, 10) : -1;
@@ -139,9 +138,10 @@ static bool prepare_by(struct pvr_takeover *takeover, struct json_object *messag
 		       struct pvr_settings *settings, bool *done, struct pvr_error *err)
 {
 	size_t i;
+	int *file = &takeover->channel.store.file;
 
-	if (pvr_handover_is(message, "store") && takeover->raw.num_fds == 1 && takeover->file < 0)
-		takeover->file = takeover->raw.fds[--takeover->raw.num_fds];
+	if (pvr_handover_is(message, "store") && takeover->raw.num_fds == 1 && *file < 0)
+		*file = takeover->raw.fds[--takeover->raw.num_fds];
 	for (i = 0; i < takeover->raw.num_fds; i++)
 		pvr_inherited_add(takeover->raw.fds[i]);
 	if (pvr_handover_is(message, "vm"))
@@ -244,7 +244,8 @@ static bool wait_go(struct pvr_takeover *takeover, struct pvr_error *err)
 	if (takeover->channel.fd < 0)
 		return true;
 	message = receive(takeover, &ended, err);
-	ok = (ended && takeover->file < 0) || (message && pvr_handover_is(message, "go"));
+	ok = (ended && takeover->channel.store.file < 0) ||
+	     (message && pvr_handover_is(message, "go"));
 	if (ended && ok)
 		pvrd_log(PVR_LOG_WARN, NULL, "the earlier pvrdmad has died; its VMs are served");
 	json_object_put(message);
@@ -267,16 +268,12 @@ static void start(struct pvr_daemon *daemon)
 
 static void end(struct pvr_takeover *takeover)
 {
-	struct pvr_handover_store *store = &takeover->channel.store;
-
 	if (takeover->channel.fd < 0)
 		pvrd_log(PVR_LOG_WARN, NULL,
 			 "the earlier pvrdmad was killed in an upgrade; its VMs are served");
 	else
 		close(takeover->channel.fd);
-	if (takeover->file >= 0)
-		store->file = takeover->file;
-	pvr_handover_store_end(store);
+	pvr_handover_store_end(&takeover->channel.store);
 }
 
 bool pvr_takeover_run(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
@@ -294,7 +291,7 @@ bool pvr_takeover_run(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 	    !import_all(takeover, daemon, err) ||
 	    !send_message(takeover, pvr_handover_message("loaded"), err) || !wait_go(takeover, err))
 		return false;
-	pvr_handover_store_discard(takeover->file);
+	pvr_handover_store_discard(takeover->channel.store.file);
 	start(daemon);
 	for (i = 0; i < daemon->num_adapters; i++)
 		pvr_handover_discard(daemon->adapters[i].attach);

@@ -86,7 +86,8 @@ static void give_up(struct pvr_upgrade *upgrade, const char *why)
 
 /*
  * From here on the service manager restarts the service if the new process ends, and not if this
- * one does. Return: false with @err filled, and nothing has changed.
+ * one does. Return: false with @err filled, and nothing has changed. A first message may find
+ * that there is no service manager at its address.
  */
 static bool announce(const struct pvr_upgrade *upgrade, struct pvr_error *err)
 {
