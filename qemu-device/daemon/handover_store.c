@@ -130,13 +130,6 @@ void pvr_handover_store_complete(struct pvr_handover_store *store)
 
 /* ------------------------------------------------------------------ the new process */
 
-static size_t number_in(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text ? strtoul(text, NULL, 10) : 0;
-}
-
 /* Keeps @fd if it is the file or the queue of a copy. */
 static void sort(struct pvr_handover_store *store, int fd, bool is_named)
 {
@@ -198,8 +191,8 @@ static void drain(int queue)
 bool pvr_handover_store_find(struct pvr_handover_store *store)
 {
 	const char *names = getenv("LISTEN_FDNAMES");
-	size_t num = number_in("LISTEN_FDS");
-	bool is_mine = number_in("LISTEN_PID") == (size_t)getpid(), found;
+	size_t num = pvr_environment_number("LISTEN_FDS");
+	bool is_mine = pvr_environment_number("LISTEN_PID") == (uint64_t)getpid(), found;
 
 	*store = PVR_HANDOVER_STORE_NONE;
 	if (is_mine)

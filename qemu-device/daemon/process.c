@@ -62,6 +62,18 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err)
 	return true;
 }
 
+uint64_t pvr_environment_number(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	unsigned long long value;
+
+	if (!text || *text < '0' || *text > '9')
+		return 0;
+	value = strtoull(text, &end, 10);
+	return *end ? 0 : value;
+}
+
 static bool no_receiver;
 
 /* Return: the path of its socket; NULL: there is none. */

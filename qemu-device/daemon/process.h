@@ -21,6 +21,9 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err);
 
 #define PVR_NOTIFY_FDS 2
 
+/* Return: the variable @name of the environment as a number; 0: absent or invalid. */
+uint64_t pvr_environment_number(const char *name);
+
 /* Return: whether there is a service manager, at $NOTIFY_SOCKET. */
 bool pvr_is_managed(void);
 /*

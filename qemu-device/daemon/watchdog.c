@@ -48,27 +48,14 @@ static void check(struct pvr_loop_timer *timer)
 	pvr_loop_timer_arm(watchdog->loop, timer, watchdog->interval);
 }
 
-/* Return: @name as a number; 0: absent or invalid. */
-static uint64_t number_of(const char *name)
-{
-	const char *text = getenv(name);
-	char *end;
-	unsigned long long value;
-
-	if (!text || *text < '0' || *text > '9')
-		return 0;
-	value = strtoull(text, &end, 10);
-	return *end ? 0 : value;
-}
-
 void pvr_watchdog_start(struct pvr_watchdog *watchdog, struct pvr_loop *loop,
 			const struct pvr_worker_pool *pool)
 {
-	uint64_t usec = number_of("WATCHDOG_USEC");
+	uint64_t usec = pvr_environment_number("WATCHDOG_USEC");
 
 	if (!usec || usec > UINT64_MAX / 1000)
 		return;
-	if (getenv("WATCHDOG_PID") && number_of("WATCHDOG_PID") != (uint64_t)getpid())
+	if (getenv("WATCHDOG_PID") && pvr_environment_number("WATCHDOG_PID") != (uint64_t)getpid())
 		return;
 	watchdog->loop = loop;
 	watchdog->pool = pool;
