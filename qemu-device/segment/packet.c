@@ -37,9 +37,9 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/kernel_version.h"
 #include "core/compiler.h"
 #include "segment/interface.h"
 #include "segment/kind.h"
@@ -300,20 +300,6 @@ static bool set_options(struct packet *packet, struct pvr_error *err)
 	return true;
 }
 
-/* Linux 6.2 and later describe a frame of several UDP packets. */
-static bool kernel_has_gso(void)
-{
-	unsigned long major, minor;
-	struct utsname name;
-	char *end;
-
-	if (uname(&name) < 0)
-		return false;
-	major = strtoul(name.release, &end, 10);
-	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
-	return major > 6 || (major == 6 && minor >= 2);
-}
-
 /* A device on a bus, whose address is like 0000:00:03.0, gets packets from a cable. */
 static bool is_nic(const struct ethtool_drvinfo *info)
 {
@@ -335,7 +321,8 @@ static bool is_virtual(const struct ethtool_drvinfo *info)
 static bool choose_gso(struct packet *packet, struct pvr_error *err)
 {
 	const struct ethtool_drvinfo info = driver_of(packet);
-	bool is_possible = kernel_has_gso();
+	/* Since then it describes a frame of several UDP packets. */
+	bool is_possible = pvr_kernel_is_at_least(6, 2);
 
 	if (packet->gso == PVR_SEGMENT_GSO_ON && !is_possible)
 		return pvr_fail(
