@@ -42,7 +42,7 @@ def test_queue_pair_shows_its_window_and_the_time_of_an_answer(lab):
     shown = measured()[0]
     assert (shown["type"], shown["path"], shown["dmac"]) == ("RC", "wire", "52:54:00:12:34:02")
     # A READ of up to 64 packets begins within the window; and a loss makes the window smaller than what is in flight.
-    assert 2 <= shown["window_packets"] <= 256 and shown["packets_in_flight"] <= 256 + 64
+    assert 2 <= shown["window_packets"] <= 512 and shown["packets_in_flight"] <= 512 + 64
     assert shown["probe_after_us"] == 0 or 1000 <= shown["probe_after_us"] < shown["timeout_us"]
     assert_right(run.end())
 

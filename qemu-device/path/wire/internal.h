@@ -39,7 +39,7 @@
 /* Packets that a requester may have in flight. */
 #define PVR_ETH_WINDOW_MIN 2u
 #define PVR_ETH_WINDOW_FIRST 64u
-#define PVR_ETH_WINDOW_MAX 256u
+#define PVR_ETH_WINDOW_MAX 512u
 /* Probes of a silence, after four times the time of an answer, and the limits of that. */
 #define PVR_ETH_PROBES 2u
 #define PVR_ETH_PROBE_MIN_NS 1000000u
@@ -55,7 +55,7 @@
 /* Bytes that a batch may copy to members of groups, and one datagram more. */
 #define PVR_ETH_GROUP_BYTES (512u << 10)
 /* Bytes of frames in a batch before an ACK. */
-#define PVR_ETH_ACK_BYTES (48u << 10)
+#define PVR_ETH_ACK_BYTES (192u << 10)
 /* An ACK waits so long for an answer of the guest, if it is for a few bytes. */
 #define PVR_ETH_HOLD_NS 10000u
 #define PVR_ETH_HOLD_BYTES (4u << 10)
