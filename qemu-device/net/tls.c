@@ -17,6 +17,7 @@
 #include "net/tls.h"
 #include "net/tls_context.h"
 #include "net/tls_input.h"
+#include "net/tls_kernel.h"
 #include "pipe.h"
 
 #define RECORD (16 << 10) /* bytes of plain text per record */
@@ -27,11 +28,9 @@
  * OpenSSL writes its answers to key updates without a check for space.
  */
 #define OUT_LIMIT (256 << 10)
-/* RFC 8446, 5.5: AES-GCM should encrypt at most 2^24.5 records per key. */
-#define RECORDS_PER_KEY (1u << 23)
 /*
  * Key updates and session tickets of the peer per MESSAGE_WINDOW records. A pvrdmad sends
- * one key update per RECORDS_PER_KEY. Others send a few session tickets at first.
+ * one key update per PVR_TLS_RECORDS_PER_KEY. Others send a few session tickets at first.
  */
 #define MESSAGES_MAX 16
 #define MESSAGE_WINDOW (1u << 16)
@@ -46,6 +45,7 @@ struct pvr_tls {
 	bool broken;
 	bool ready; /* the handshake is done */
 	uint32_t records; /* since the last key update */
+	struct pvr_tls_kernel kernel; /* used by the sender without the lock, once it is on */
 	struct pvr_tls_input input;
 	uint64_t window; /* number of MESSAGE_WINDOW records that have arrived ... */
 	unsigned int messages; /* ... and messages without payload in the current one */
@@ -127,11 +127,18 @@ static bool grow(struct pvr_tls *tls, size_t len)
 	return true;
 }
 
-/* Accepts a whole record or nothing. write_locked() checks for space before. */
+/*
+ * Accepts a whole record or nothing. write_locked() checks for space before. Where the kernel makes
+ * records, OpenSSL writes only an alert when the session has failed, which is dropped.
+ */
 static int bio_write(BIO *bio, const char *data, size_t len, size_t *written)
 {
 	struct pvr_tls *tls = BIO_get_data(bio);
 
+	if (pvr_tls_kernel_is_on(&tls->kernel)) {
+		*written = len;
+		return 1;
+	}
 	if (tls->out_end - tls->out_begin + len > OUT_LIMIT)
 		return 0;
 	if (tls->out_size - tls->out_end < len && !grow(tls, len))
@@ -174,6 +181,13 @@ BIO_METHOD *pvr_tls_bio_method(void)
 	return method;
 }
 
+/* RFC 8446, 4.6.3: a type, a length of three bytes, a byte. */
+static bool asks_for_key(const uint8_t *message, size_t len)
+{
+	return len == 5 && message[0] == SSL3_MT_KEY_UPDATE &&
+	       message[4] == SSL_KEY_UPDATE_REQUESTED;
+}
+
 /*
  * Called for each message of the TLS protocol, with the session's lock held. OpenSSL would
  * process the remaining messages of the record before it returns: the flags stop it.
@@ -185,6 +199,9 @@ void pvr_tls_message(int write, int version, int type, const void *data, size_t 
 
 	if (write || type != SSL3_RT_HANDSHAKE || !tls->ready)
 		return;
+	/* OpenSSL answers it with its next record. There is none if the kernel makes them. */
+	if (asks_for_key(data, len))
+		pvr_tls_kernel_want_key(&tls->kernel);
 	if (tls->window != tls->input.records / MESSAGE_WINDOW) {
 		tls->window = tls->input.records / MESSAGE_WINDOW;
 		tls->messages = 0;
@@ -195,6 +212,11 @@ void pvr_tls_message(int write, int version, int type, const void *data, size_t 
 	pvr_tls_set_error(tls, "TLS: more than %d key updates or session tickets in %u records",
 			  MESSAGES_MAX, MESSAGE_WINDOW);
 	SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+}
+
+void pvr_tls_log_key(const SSL *ssl, const char *line)
+{
+	pvr_tls_kernel_log(&pvr_tls_of(ssl)->kernel, SSL_is_server(ssl), line);
 }
 
 static bool flush_locked(struct pvr_tls *tls)
@@ -256,9 +278,10 @@ bool pvr_tls_is_expired(const struct pvr_tls *tls)
 
 static void describe(struct pvr_tls *tls)
 {
-	snprintf(tls->description, sizeof(tls->description), "%s, %s, %s",
+	snprintf(tls->description, sizeof(tls->description), "%s, %s, %s%s",
 		 SSL_get_version(tls->ssl), SSL_get_cipher_name(tls->ssl),
-		 SSL_get0_peer_certificate(tls->ssl) ? "certificate" : "pre-shared key");
+		 SSL_get0_peer_certificate(tls->ssl) ? "certificate" : "pre-shared key",
+		 pvr_tls_kernel_is_on(&tls->kernel) ? ", sent by the kernel" : "");
 }
 
 const char *pvr_tls_describe(const struct pvr_tls *tls)
@@ -319,6 +342,7 @@ static enum pvr_tls_result handshake_locked(struct pvr_tls *tls, struct pvr_erro
 		return failed(tls, err);
 	if (ret != 1 || tls->out_begin < tls->out_end)
 		return PVR_TLS_WAIT;
+	pvr_tls_kernel_start(&tls->kernel, tls->fd, tls->ssl);
 	describe(tls);
 	tls->expires = pvr_tls_chain_expires(SSL_get0_verified_chain(tls->ssl));
 	return PVR_TLS_DONE;
@@ -395,7 +419,7 @@ static ssize_t nothing_moved(struct pvr_tls *tls, int ret)
 
 static void change_key(struct pvr_tls *tls)
 {
-	if (++tls->records < RECORDS_PER_KEY)
+	if (++tls->records < PVR_TLS_RECORDS_PER_KEY)
 		return;
 	if (SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED))
 		tls->records = 0;
@@ -417,6 +441,23 @@ static ssize_t write_locked(struct pvr_tls *tls, const uint8_t *data, size_t len
 	ERR_clear_error();
 	ret = SSL_write_ex(tls->ssl, data, len < RECORD ? len : RECORD, &written);
 	return ret == 1 ? (ssize_t)written : nothing_moved(tls, ret);
+}
+
+static bool is_broken(struct pvr_tls *tls)
+{
+	bool broken;
+
+	pthread_mutex_lock(&tls->lock);
+	broken = tls->broken;
+	pthread_mutex_unlock(&tls->lock);
+	return broken;
+}
+
+/* Without the lock: the receiver goes on meanwhile. */
+static ssize_t send_by_kernel(struct pvr_tls *tls, const struct iovec *iov, int count)
+{
+	return is_broken(tls) ? -ECONNRESET
+			      : pvr_tls_kernel_send(&tls->kernel, tls->fd, iov, count);
 }
 
 static ssize_t write_one(struct pvr_tls *tls, const uint8_t *data, size_t len)
@@ -492,6 +533,8 @@ ssize_t pvr_tls_send(struct pvr_tls *tls, const struct iovec *iov, int count)
 	size_t total = 0, len;
 	ssize_t n;
 
+	if (pvr_tls_kernel_is_on(&tls->kernel))
+		return send_by_kernel(tls, iov, count);
 	for (skip(&at, 0); at.count; skip(&at, (size_t)n)) {
 		data = gather(at, buf, &len);
 		n = write_one(tls, data, len);
@@ -581,6 +624,7 @@ void pvr_tls_destroy(struct pvr_tls *tls)
 	pvr_tls_context_put(tls->context);
 	pthread_mutex_destroy(&tls->lock);
 	pvr_tls_input_free(&tls->input);
+	pvr_tls_kernel_end(&tls->kernel);
 	free(tls->out);
 	free(tls);
 }

@@ -261,6 +261,7 @@ static bool init(struct pvr_tls_context *context, const struct pvr_net_settings 
 	SSL_CTX_set_read_ahead(ssl, 1);
 	SSL_CTX_set_default_read_buffer_len(ssl, READ_AHEAD);
 	SSL_CTX_set_msg_callback(ssl, pvr_tls_message);
+	SSL_CTX_set_keylog_callback(ssl, pvr_tls_log_key);
 	snprintf(context->name, sizeof(context->name), "%s", settings->name);
 	return settings->tls_psk_file[0] ? use_psk(context, settings, err)
 					 : use_certificates(context, settings, err);

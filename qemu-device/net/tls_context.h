@@ -21,6 +21,8 @@ BIO_METHOD *pvr_tls_bio_method(void);
 /* In tls.c: a message callback of OpenSSL, which counts messages without payload. */
 void pvr_tls_message(int write, int version, int type, const void *data, size_t len, SSL *ssl,
 		     void *opaque);
+/* In tls.c: a line of OpenSSL's key log. */
+void pvr_tls_log_key(const SSL *ssl, const char *line);
 /* The session of an OpenSSL callback. */
 struct pvr_tls *pvr_tls_of(const SSL *ssl);
 const struct pvr_tls_context *pvr_tls_context_of(const struct pvr_tls *tls);

@@ -25,10 +25,10 @@ def _libraries(program):
     return {word for word in text.split() if word.startswith("/") and not OF_THE_VM.search(word)}
 
 
-def fill_share(share, build):
+def fill_share(share, build, programs=PROGRAMS):
     """The files that a host needs, from the build folder."""
     (share / "lib").mkdir()
-    for name in PROGRAMS:
+    for name in programs:
         shutil.copy(build / name, share)
         for library in _libraries(build / name):
             shutil.copy(library, share / "lib")
