@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(TESTS / "pylib"), str(TESTS / "daemon"), str(TESTS.parent / "scripts" / "lab")]
 
 import daemon_process  # noqa: E402
+from daemon_idle import cpu_seconds  # noqa: E402
 from daemon_process import PATIENCE, adapter_option, wait_until  # noqa: E402
 from delay import neighbour_of  # noqa: E402
 from etcd_server import EtcdServer  # noqa: E402
@@ -194,6 +195,18 @@ class Lab:
     def sent(self):
         """Bytes that hosts have sent to each other."""
         return sum(peer["tx_bytes"] for daemon in self.daemons.values() for peer in daemon.query("peers")["peers"])
+
+    def _used(self):
+        """CPU seconds of all daemons, and bytes of completed requests, until now."""
+        return (sum(cpu_seconds(daemon) for daemon in self.daemons.values()),
+                sum(path["bytes"] for daemon in self.daemons.values() for path in daemon.query("paths")["paths"]))
+
+    def cpu_per_byte(self, run):
+        """CPU seconds of all daemons per byte of the requests that completed during run()."""
+        before = self._used()
+        run()
+        seconds, moved = (after - value for after, value in zip(self._used(), before))
+        return seconds / moved
 
     def wait_connected(self):
         wait_until(lambda: self._all_peers_are("up"), "all hosts are connected")
