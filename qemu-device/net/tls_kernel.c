@@ -9,7 +9,6 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -57,36 +56,16 @@ _Static_assert(sizeof(struct tls12_crypto_info_chacha20_poly1305) == INFO_BYTES(
 
 /* ------------------------------------------------------------------------------- secrets */
 
-static int nibble(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Return: the number of bytes; 0: it is none. */
-static size_t parse_hex(uint8_t *to, size_t max, const char *hex)
-{
-	size_t n;
-
-	for (n = 0; n < max && *hex; n++, hex += 2) {
-		int high = nibble(hex[0]), low = high < 0 ? -1 : nibble(hex[1]);
-
-		if (low < 0)
-			return 0;
-		to[n] = (uint8_t)(high << 4 | low);
-	}
-	return *hex ? 0 : n;
-}
-
 /* LABEL RANDOM SECRET, as in NSS. */
 void pvr_tls_kernel_log(struct pvr_tls_kernel *kernel, bool is_server, const char *line)
 {
 	const char *label = is_server ? "SERVER_TRAFFIC_SECRET_0 " : "CLIENT_TRAFFIC_SECRET_0 ";
 
-	if (!strncmp(line, label, strlen(label)))
-		kernel->secret_bytes =
-			parse_hex(kernel->secret, sizeof(kernel->secret), strrchr(line, ' ') + 1);
+	if (strncmp(line, label, strlen(label)))
+		return;
+	if (!OPENSSL_hexstr2buf_ex(kernel->secret, sizeof(kernel->secret), &kernel->secret_bytes,
+				   strrchr(line, ' ') + 1, '\0'))
+		kernel->secret_bytes = 0;
 }
 
 /* RFC 8446, 7.1: HKDF-Expand-Label without a context. */
