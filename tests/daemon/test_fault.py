@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon_net import wait_pair
 from daemon_process import PATIENCE, PVRDMACTL, PVRDMAD, wait_until
 from sender import sender_at
 
@@ -252,6 +253,7 @@ def hosts(start, second):
     daemons = start(1, 2, args=["--insecure", "--faults", "allowed"]), start(2, 1, args=["--insecure", "--faults", second])
     for number, daemon in enumerate(daemons, 1):
         daemon.add_adapter("node1", number, socket=daemon.socket())
+    wait_pair(*daemons)
     return daemons
 
 
@@ -280,7 +282,7 @@ def test_messages_to_another_host_arrive_in_spite_of_drops(two_hosts):
 def test_error_fails_the_responder_at_another_host(two_hosts, words, counter):
     one, two = two_hosts
     one.must("fault", "add", "--to", "h2", words)
-    done = verify_hosts(one, two, "--may-fail")
+    done = verify_hosts(one, two, "--may-fail", "--seconds", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(one)
     assert fault["failed"] and two.counters("node1")[counter] == fault["failed"]
@@ -290,7 +292,7 @@ def test_error_fails_the_responder_at_another_host(two_hosts, words, counter):
 def test_host_that_refuses_faults_keeps_its_responders(start):
     one, two = hosts(start, "refused")
     one.must("fault", "add", "--to", "h2", "error=REM_ACCESS_ERR,after=50")
-    done = verify_hosts(one, two, "--may-fail")
+    done = verify_hosts(one, two, "--may-fail", "--seconds", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     fault, = faults_of(one)
     assert fault["failed"] == fault["refused"] > 0
