@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Usage: pvr_mpi_speed
+ * Usage: pvr_mpi_speed [TEST SECONDS]
  *
  * Measures MPI messages and collective operations, and prints "@NAME VALUE" for each: seconds,
  * bytes per second, or messages per second. Messages go between ranks 0 and 1, 2 and 3, and so on,
  * at the same time; rates are the sums of all pairs. Collective operations have all ranks.
+ * With TEST, that measurement alone, for SECONDS at least: for a profile.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define LARGE_WINDOW 8
 #define SMALL_WINDOW 64
 #define LEAST_SECONDS 0.3
+#define MOST_SECONDS 600.0
 #define MOST_TIMES (1 << 24)
 #define TAG 1
 
@@ -135,12 +137,12 @@ static double seconds_of(struct job *job, const struct test *test, int times)
 }
 
 /* Doubles the times until they take long enough; so caches are warm in the last try. */
-static void measure(struct job *job, const struct test *test)
+static void measure(struct job *job, const struct test *test, double least)
 {
 	double seconds;
 	int times = 1;
 
-	while ((seconds = seconds_of(job, test, times)) < LEAST_SECONDS && times < MOST_TIMES)
+	while ((seconds = seconds_of(job, test, times)) < least && times < MOST_TIMES)
 		times *= 2;
 	if (job->rank == 0)
 		printf("@%s %.9g\n", test->name,
@@ -149,12 +151,34 @@ static void measure(struct job *job, const struct test *test)
 	fflush(stdout);
 }
 
+static void measure_all(struct job *job)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		measure(job, &tests[i], LEAST_SECONDS);
+}
+
+static void measure_one(struct job *job, const char *name, const char *text)
+{
+	double least = strtod(text, NULL);
+
+	if (!(least > 0 && least <= MOST_SECONDS))
+		wrong("SECONDS is no number above 0 and up to 600");
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (!strcmp(name, tests[i].name)) {
+			measure(job, &tests[i], least);
+			return;
+		}
+	wrong("TEST is none of latency, rate, bandwidth, both_ways, allreduce, allreduce_large, alltoall");
+}
+
 int main(int argc, char **argv)
 {
 	size_t bytes = (size_t)LARGE_WINDOW * LARGE;
 	struct job job = { 0 };
 
 	MPI_Init(&argc, &argv);
+	if (argc != 1 && argc != 3)
+		wrong("expected no arguments, or TEST and SECONDS");
 	MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
 	job.out = calloc(1, bytes);
@@ -168,8 +192,10 @@ int main(int argc, char **argv)
 	memset(job.out, 0, bytes);
 	memset(job.in, 1, bytes);
 	alltoall(&job, 1); /* makes the connections, which can take longer than a measurement */
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		measure(&job, &tests[i]);
+	if (argc == 3)
+		measure_one(&job, argv[1], argv[2]);
+	else
+		measure_all(&job);
 	free(job.out);
 	free(job.in);
 	MPI_Finalize();
