@@ -55,6 +55,7 @@ static const char help[] =
 	"  --tls-crl FILE     lists of revoked certificates, PEM (default: no check)\n"
 	"  --insecure         no TLS: only for networks where every host is trusted\n"
 	"  --connections N    number to each peer (default: one per worker, at least two)\n"
+	"  --congestion NAME  TCP's congestion control (default: the kernel's)\n"
 	"  --keepalive SECONDS\n"
 	"                     close a connection without input for so long (default: 10)\n"
 	"  --idle-timeout SECONDS\n"
@@ -118,6 +119,7 @@ static const struct option long_options[] = {
 	{ "listen", required_argument, NULL, OPT_SETTING },
 	{ "peer", required_argument, NULL, OPT_SETTING },
 	{ "connections", required_argument, NULL, OPT_SETTING },
+	{ "congestion", required_argument, NULL, OPT_SETTING },
 	{ "keepalive", required_argument, NULL, OPT_SETTING },
 	{ "idle-timeout", required_argument, NULL, OPT_SETTING },
 	{ "dscp", required_argument, NULL, OPT_SETTING },

@@ -83,7 +83,7 @@ bool pvr_conn_begin(struct pvr_conn *conn, const char *host, const struct pvr_he
 	if (hello)
 		conn->ours = *hello;
 	pvr_handshake_init(&conn->handshake, hello);
-	pvr_socket_tune(conn->stream.fd, net->settings.keepalive * 1000);
+	pvr_socket_tune(conn->stream.fd, net->settings.keepalive * 1000, net->settings.congestion);
 	if (net->tls) {
 		conn->stream.tls = pvr_tls_create(net->tls, conn->stream.fd, host);
 		if (!conn->stream.tls)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "net/net_settings.h"
+#include "net/stream.h"
 
 #define KEEPALIVE_DEFAULT 10
 #define IDLE_DEFAULT 600
@@ -193,6 +194,17 @@ static bool set_rdma_zerocopy(struct pvr_net_settings *settings, const char *val
 			  value, err);
 }
 
+static bool set_congestion(struct pvr_net_settings *settings, const char *value,
+			   struct pvr_error *err)
+{
+	if (!*value || strlen(value) >= PVR_CONGESTION_MAX)
+		return pvr_fail(err, "congestion '%.64s' is empty, or longer than %d characters",
+				value, PVR_CONGESTION_MAX - 1);
+	if (!settings->congestion[0])
+		strcpy(settings->congestion, value);
+	return true;
+}
+
 static bool set_dscp(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
 {
 	bool fixed = strcmp(value, "guest");
@@ -238,6 +250,7 @@ static const struct {
 	{ "tls-crl", set_tls_crl },
 	{ "tls-psk-file", set_tls_psk_file },
 	{ "insecure", set_insecure },
+	{ "congestion", set_congestion },
 	{ "dscp", set_dscp },
 	{ "rdma-device", set_rdma_device },
 	{ "rdma-zerocopy", set_rdma_zerocopy },
@@ -370,7 +383,8 @@ bool pvr_net_settings_check(struct pvr_net_settings *settings, struct pvr_error 
 		strcpy(settings->rdma_device, "auto");
 	if (!settings->rdma_zerocopy_set)
 		settings->rdma_zerocopy = true;
-	if (!check_keys(settings, err) || !check_exposed(settings, err))
+	if (!check_keys(settings, err) || !check_exposed(settings, err) ||
+	    !pvr_socket_check_congestion(settings->congestion, err))
 		return false;
 	return !pvr_net_settings_any(settings) ||
 	       (fill_name(settings, err) && check_peers(settings, err));

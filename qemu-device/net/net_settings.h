@@ -9,9 +9,10 @@
 #define PVR_LISTEN_MAX 16
 #define PVR_FILE_MAX 512
 #define PVR_RDMA_DEVICE_MAX 64
+#define PVR_CONGESTION_MAX 16 /* of TCP_CONGESTION, the end included */
 #define PVR_NET_KEYS                                                                                     \
 	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, tls-crl, " \
-	"tls-psk-file, insecure, dscp, rdma-device, rdma-zerocopy, rdma-unencrypted"
+	"tls-psk-file, insecure, congestion, dscp, rdma-device, rdma-zerocopy, rdma-unencrypted"
 
 struct pvr_peer_setting {
 	char name[PVR_HOST_NAME_MAX];
@@ -32,6 +33,7 @@ struct pvr_net_settings {
 	char tls_crl[PVR_FILE_MAX]; /* "": revocation is not checked */
 	char tls_psk_file[PVR_FILE_MAX];
 	bool insecure, insecure_set;
+	char congestion[PVR_CONGESTION_MAX]; /* TCP's congestion control; "": the kernel's default */
 	/*
 	 * With dscp_fixed for all packets; else each connection has the DSCP of its
 	 * guests' traffic.

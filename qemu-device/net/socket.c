@@ -109,10 +109,43 @@ int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err)
 	return fd;
 }
 
-void pvr_socket_tune(int fd, uint32_t keepalive_ms)
+/* Return: false with errno. */
+static bool set_congestion(int fd, const char *name)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
+}
+
+/* Linux's errors: ENOENT for an unknown one, EPERM for one that needs the capability. */
+bool pvr_socket_check_congestion(const char *name, struct pvr_error *err)
+{
+	int fd, error;
+
+	if (!*name)
+		return true;
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (fd < 0)
+		return pvr_fail(err, "cannot make a socket: %s", strerror(errno));
+	error = set_congestion(fd, name) ? 0 : errno;
+	close(fd);
+	if (error == EPERM)
+		return pvr_fail(
+			err,
+			"congestion '%s' needs the capability CAP_NET_ADMIN here: expected one of /proc/sys/net/ipv4/tcp_allowed_congestion_control, which root can extend",
+			name);
+	return !error ||
+	       pvr_fail(
+		       err,
+		       "congestion '%s': %s: expected one of /proc/sys/net/ipv4/tcp_available_congestion_control",
+		       name, strerror(error));
+}
+
+void pvr_socket_tune(int fd, uint32_t keepalive_ms, const char *congestion)
 {
 	int seconds = (int)(keepalive_ms / 1000);
 
+	/* It was possible when the daemon started. Otherwise the kernel's default works, too. */
+	if (*congestion)
+		(void)set_congestion(fd, congestion);
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT);
 	/* PING detects dead peers; this covers the handshake. */

@@ -59,7 +59,12 @@ void pvr_socket_set_dscp(int fd, const struct pvr_address *address, uint8_t dscp
 /* Return: 0 or the pending errno of the socket. */
 int pvr_socket_error(int fd);
 int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err);
-/* Sets options for payload: no delay, little unsent data, detection of dead peers. */
-void pvr_socket_tune(int fd, uint32_t keepalive_ms);
+/*
+ * Sets options for payload: no delay, little unsent data, detection of dead peers.
+ * @congestion: TCP's congestion control; "": the kernel's default
+ */
+void pvr_socket_tune(int fd, uint32_t keepalive_ms, const char *congestion);
+/* Return: false with @err filled if this process cannot use it. @name: "" can always be used. */
+bool pvr_socket_check_congestion(const char *name, struct pvr_error *err);
 
 #endif /* PVR_NET_STREAM_H */

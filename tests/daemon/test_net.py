@@ -13,7 +13,7 @@ import pytest
 
 import pipe_peer as p
 from daemon_idle import cpu, sleeps
-from daemon_net import (address, assert_well, dscp_of, flood, greeted, host_of, options, peer_of, peers_of, start_pair,
+from daemon_net import (address, assert_well, congestion_of, dscp_of, flood, greeted, host_of, options, peer_of, peers_of, start_pair,
                         wait_pair, wait_up)
 from daemon_process import wait_until
 from pipe_peer import Closed, Conn
@@ -486,6 +486,30 @@ def test_answers_are_of_the_same_class(start, args, dscp, result):
         assert dscp_of("dst", f":{conn.sock.getsockname()[1]}") == result
 
 
+def congestion_controls(kind):
+    return (Path("/proc/sys/net/ipv4") / f"tcp_{kind}congestion_control").read_text().split()
+
+
+def test_congestion_control_of_both_ends(start):
+    """The other end has the kernel's default, or its own option."""
+    default, = congestion_controls("")
+    others = [name for name in congestion_controls("allowed_") if name != default]
+    if not others:
+        pytest.skip(f"this kernel allows no congestion control but {default}")
+    start_pair(start, first=["--congestion", others[0]])
+    for source, wanted in ((1, others[0]), (2, default)):
+        sockets = congestion_of(address(source), 7471)
+        assert sockets and set(sockets) == {wanted}, source
+
+
+def test_congestion_control_without_the_capability_is_one_line(refuse):
+    restricted = set(congestion_controls("available_")) - set(congestion_controls("allowed_"))
+    if not restricted:
+        pytest.skip("this kernel allows each congestion control that it has")
+    refuse(2, "needs the capability CAP_NET_ADMIN here", "--congestion", min(restricted),
+           prefix=["setpriv", "--bounding-set=-net_admin"] if os.geteuid() == 0 else [])
+
+
 def test_fixed_class_of_what_is_dialled(start, listener):
     one = start(1, 2, args=["--connections", "1", "--dscp", "12"])
     listener.welcome("h2")
@@ -517,6 +541,9 @@ def test_fixed_class_of_what_is_dialled(start, listener):
     (["--tls-cert", "c"], "tls-cert, tls-key and tls-ca belong together"),
     (["--tls-cert", "c", "--tls-key", "k", "--tls-ca", "a", "--tls-psk-file", "f"], "not both"),
     (["--insecure", "--tls-psk-file", "f"], "insecure turns TLS off"),
+    (["--congestion", ""], "congestion '' is empty, or longer than 15 characters"),
+    (["--congestion", "n" * 16], "congestion 'n+' is empty, or longer than 15 characters"),
+    (["--congestion", "none"], "congestion 'none': No such file or directory: expected one of /proc/sys/net/ipv4/tcp_available"),
     (["--dscp", "64"], "dscp '64' is neither guest nor a number from 0 to 63"),
     (["--dscp", "high"], "dscp 'high' is neither guest nor"),
 ])

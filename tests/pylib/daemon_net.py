@@ -102,6 +102,13 @@ def dscp_of(end, address_and_port):
     return int(re.search(r"tos:(0x[0-9a-f]+|\d+)", rows)[1], 0) >> 2
 
 
+def congestion_of(source, port):
+    """The congestion control of each socket of this machine from the address to that port, or from that port."""
+    rows = subprocess.run(["ss", "-tniOH", "src", source, "and", "(", "sport", f"= :{port}", "or", "dport", f"= :{port}", ")"],
+                          capture_output=True, text=True, check=True).stdout
+    return re.findall(r"\b(bbr|cubic|reno|dctcp|[a-z_]+) wscale:", rows)
+
+
 def numbered(kind, numbers):
     """Frames of 16 bytes."""
     return b"".join(p.frame(kind, b"%08d" % number) for number in numbers)
