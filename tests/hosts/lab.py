@@ -141,6 +141,9 @@ class Lab:
 
     def start(self):
         self.hosts.start()
+        self.start_daemons()
+
+    def start_daemons(self):
         self.start_etcd()
         for daemon in self.daemons.values():
             daemon.start()
