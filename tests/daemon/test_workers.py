@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Workers: their number, their CPUs and adapters, and that one does not affect another."""
 
+import ctypes
 import os
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from daemon_process import adapter_option, wait_until
 from vfio_user import attach
 
 HAVE = sorted(os.sched_getaffinity(0))
+SYS_SCHED_GETATTR = 315  # x86_64
 NODES = Path("/sys/devices/system/node")
 
 
@@ -22,6 +25,15 @@ def threads(daemon):
     """Names of the daemon's threads, and the CPUs they may use."""
     folder = Path(f"/proc/{daemon.child.pid}/task")
     return {(task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name)) for task in folder.iterdir()}
+
+
+def slice_of(task):
+    """Nanoseconds that the scheduler lets it run at least, or None."""
+    attr = ctypes.create_string_buffer(48)
+    assert ctypes.CDLL(None).syscall(SYS_SCHED_GETATTR, int(task), attr, len(attr), 0) == 0
+    policy, = struct.unpack_from("I", attr, 4)
+    runtime, = struct.unpack_from("Q", attr, 24)
+    return runtime if policy == os.SCHED_OTHER else None
 
 
 def placed(daemon):
@@ -163,3 +175,13 @@ def test_adapters_come_and_go_under_clients_of_both_workers(start_daemon):
     for client in clients:
         client.close()
     wait_until(lambda: not any(a["attached"] for a in daemon.query("adapters")["adapters"]), "no QEMU is attached")
+
+
+def test_workers_have_short_slices(start_daemon):
+    """A worker that wakes up takes the core of a program with a longer slice at once."""
+    if not slice_of(0):
+        pytest.skip("this kernel has no slices that a thread chooses: it needs Linux 6.12")
+    daemon = start_daemon(args=["--workers", "2"])
+    slices = {(task / "comm").read_text().strip(): slice_of(task.name)
+              for task in Path(f"/proc/{daemon.child.pid}/task").iterdir()}
+    assert slices["pvrdmad/0"] == slices["pvrdmad/1"] == 100_000 < slice_of(0)
