@@ -17,8 +17,6 @@ CHOOSE = """
 def start(lab):
     """Start the hosts, then their daemons. Return: the name of the congestion control."""
     lab.hosts.start()
-    name = ""
-    for number in lab.daemons:
-        name = lab.hosts.run(number, "sh", "-c", CHOOSE).strip()
+    first, *_ = [lab.hosts.run(number, "sh", "-c", CHOOSE).strip() for number in lab.daemons]
     lab.start_daemons()
-    return name
+    return first
