@@ -7,6 +7,7 @@
 #include "hosts.h"
 #include "fg_malformed.h"
 #include "path/pipe/frame.h"
+#include "path/pipe/req_conn.h"
 
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)
@@ -139,8 +140,8 @@ TEST(old, test_qp_gone_without_the_feature_ends_the_connection)
 
 #define MANY 200u /* queue pairs: four steps */
 
-/* Queue pairs of a's guest that are connected to b. */
-static void connect_many(struct t_env *env)
+/* @num queue pairs of a's guest that are connected to b. */
+static void connect_many(struct t_env *env, uint32_t num)
 {
 	const struct fg_qp_spec spec = {
 		.sq_wr = 2,
@@ -151,7 +152,7 @@ static void connect_many(struct t_env *env)
 	};
 	struct fg_qp qp;
 
-	for (uint32_t i = 0; i < MANY; i++) {
+	for (uint32_t i = 0; i < num; i++) {
 		qp = t_qp_create(&env->a, spec);
 		expect_ok(fg_qp_to_init(&qp, NULL));
 		expect_ok(fg_qp_to_rtr(&qp, NULL, env->b.gid, env->b.qp.qpn));
@@ -169,7 +170,7 @@ TEST(hosts, test_qp_gone_of_many_queue_pairs_is_sent_in_steps)
 	struct pvr_adapter *adapter = env->g[0]->adapter;
 	size_t sent, before = 0, steps = 0;
 
-	connect_many(env);
+	connect_many(env, MANY);
 	fg_wire_hold(env->wire, 0, 1, true);
 	pvr_adapter_reset(adapter);
 	for (; (sent = frames_on_their_way(env)) < MANY + 1; before = sent, steps++) {
@@ -203,4 +204,119 @@ TEST(hosts, test_request_on_its_way_fails_at_once)
 	fg_wire_hold(env->wire, 0, 1, false);
 	fg_settle(env->host, SOON);
 	expect_no_cqe(&env->a.scq);
+}
+
+/* -------------------------------------------------- without a connection, without space */
+
+/* b's host has no connection to a's host; then b's guest ends. */
+static void end_b_unconnected(struct t_env *env)
+{
+	fg_wire_cut(env->wire, 1, 0, 0);
+	fg_settle(env->host, SOON);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_settle(env->host, SOON);
+	expect_state(&env->a, PVR_QPS_RTS);
+}
+
+static void mend_b_to_a(struct t_env *env)
+{
+	fg_wire_mend(env->wire, 1, 0, 0);
+	fg_settle(env->host, SOON);
+}
+
+TEST(hosts, test_qp_gone_waits_for_a_connection)
+{
+	unsigned int wants = fg_wire_wants(env->wire, 1);
+
+	end_b_unconnected(env);
+	assert_true(fg_wire_wants(env->wire, 1) > wants);
+	mend_b_to_a(env);
+	expect_state(&env->a, PVR_QPS_ERR);
+	/* It is sent once. */
+	fg_wire_cut(env->wire, 1, 0, 0);
+	mend_b_to_a(env);
+	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
+}
+
+TEST(hosts, test_qp_gone_waits_when_its_adapter_is_gone)
+{
+	end_b_unconnected(env);
+	fg_guest_destroy(env->g[1]);
+	env->g[1] = NULL;
+	mend_b_to_a(env);
+	expect_state(&env->a, PVR_QPS_ERR);
+}
+
+TEST(hosts, test_qp_gone_that_has_waited_too_long_is_dropped)
+{
+	end_b_unconnected(env);
+	fg_advance(env->host, PVR_QP_GONE_KEPT_NS + 1);
+	mend_b_to_a(env);
+	expect_state(&env->a, PVR_QPS_RTS);
+}
+
+TEST(old, test_qp_gone_that_waits_is_dropped_without_the_feature)
+{
+	end_b_unconnected(env);
+	mend_b_to_a(env);
+	assert_int_equal(fg_wire_refused(env->wire), 0);
+	expect_state(&env->a, PVR_QPS_RTS);
+}
+
+T_SETUP_HOSTS(narrow, 3, .buffer = 4096, .chunk = 4096)
+{
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, 1);
+	config.ram_mib = config.linear_mib = 64;
+	fg_guest_destroy(env->g[0]);
+	t_guest_as(env, 1, &config);
+	connect_ends(env);
+}
+
+#define OVERFULL 3000u /* frames that neither stream nor reserved space can hold */
+
+/* All arrive, b's own too, which comes last. */
+TEST(narrow, test_qp_gone_waits_for_space)
+{
+	const struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+
+	connect_many(env, OVERFULL);
+	fg_wire_hold(env->wire, 0, 1, true);
+	pvr_adapter_reset(env->g[0]->adapter);
+	fg_settle(env->host, SOON);
+	assert_false(pvr_adapter_busy(env->g[0]->adapter));
+	assert_in_range(host->qp_gone.num, 1, OVERFULL);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_settle(env->host, SOON);
+	assert_int_equal(host->qp_gone.num, 0);
+	expect_state(&env->b, PVR_QPS_ERR);
+}
+
+static unsigned int fill(struct pvr_qp_gone_queue *queue, struct pvr_pipe *pipe, uint64_t now)
+{
+	const struct pvr_frame_qp_gone frame = { .src_qpn = 1 };
+	unsigned int num = 0;
+
+	while (pvr_qp_gone_queue_add(queue, pipe, now, "default", &frame))
+		num++;
+	return num;
+}
+
+TEST_PLAIN(test_only_so_many_qp_gone_wait)
+{
+	struct pvr_qp_gone_queue queues[PVR_QP_GONE_PER_PIPE / PVR_QP_GONE_PER_HOST + 1];
+	const unsigned int last = PVR_QP_GONE_PER_PIPE / PVR_QP_GONE_PER_HOST;
+	struct pvr_pipe *pipe = pvr_pipe_create();
+
+	for (unsigned int i = 0; i <= last; i++) {
+		pvr_qp_gone_queue_init(&queues[i]);
+		assert_int_equal(fill(&queues[i], pipe, 0), i < last ? PVR_QP_GONE_PER_HOST : 0);
+	}
+	/* Old ones make room. */
+	assert_int_equal(fill(&queues[0], pipe, PVR_QP_GONE_KEPT_NS + 1), PVR_QP_GONE_PER_HOST);
+	for (unsigned int i = 0; i <= last; i++)
+		pvr_qp_gone_queue_exit(&queues[i], pipe);
+	assert_int_equal(pipe->qps_gone, 0);
+	pvr_pipe_destroy(pipe);
 }

@@ -20,10 +20,11 @@ struct pvr_pipe *pvr_pipe_create(void)
 	return pipe;
 }
 
-static void host_free(struct pvr_host *host)
+static void host_free(struct pvr_host *host, struct pvr_pipe *pipe)
 {
 	unsigned int kind, slot;
 
+	pvr_qp_gone_queue_exit(&host->qp_gone, pipe);
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++)
 			pvr_req_conn_free(host->out[kind].slot[slot]);
@@ -38,7 +39,7 @@ void pvr_pipe_destroy(struct pvr_pipe *pipe)
 	for (i = 0; pipe && i < PVR_PIPE_BUCKETS; i++) {
 		while ((host = LIST_FIRST(&pipe->hosts[i]))) {
 			LIST_REMOVE(host, link);
-			host_free(host);
+			host_free(host, pipe);
 		}
 	}
 	free(pipe);
@@ -77,6 +78,7 @@ static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
 	host->engine = engine;
 	strcpy(host->name, name);
 	LIST_INIT(&host->ins);
+	pvr_qp_gone_queue_init(&host->qp_gone);
 	LIST_INSERT_HEAD(&engine->pipe->hosts[bucket], host, link);
 	engine->pipe->num_hosts++;
 	return host;

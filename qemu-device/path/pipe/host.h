@@ -18,6 +18,7 @@
 
 #include "core/lock.h"
 #include "path/pipe/piggyback.h"
+#include "path/pipe/qp_gone_queue.h"
 #include "pipe.h"
 
 struct pvr_req_conn;
@@ -50,6 +51,7 @@ struct pvr_host {
 	struct pvr_lock lock; /* Protects the members below and new slots; innermost. */
 	LIST_HEAD(, pvr_rsp_conn) ins;
 	struct pvr_link_count gone; /* sum of the closed rsp_conns */
+	struct pvr_qp_gone_queue qp_gone;
 	struct pvr_piggyback piggyback;
 };
 
@@ -60,6 +62,7 @@ struct pvr_pipe {
 	/* Constant while adapters exist. NULL: no other hosts. */
 	const struct pvr_host_ops *ops;
 	void *opaque;
+	uint32_t qps_gone; /* QP_GONE frames in the queues of all hosts; atomic */
 	struct pvr_lock lock; /* Protects the members below. No lock is taken inside it. */
 	uint64_t generations; /* last generation given to a req_conn */
 	size_t num_hosts; /* up to PVR_HOSTS_MAX */

@@ -85,6 +85,14 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 			    union pvr_any_frame *header, size_t header_size,
 			    const struct pvr_qp *expose_qp, const struct pvr_sg *payload,
 			    uint64_t offset, uint32_t len);
+/*
+ * A QP_GONE frame that could not be sent waits in the record of route->host until a connection
+ * is up and has space. Return: false if too many wait: the frame is lost.
+ */
+bool pvr_link_keep_qp_gone(const struct pvr_route *route, const struct pvr_fabric *fabric,
+			   const struct pvr_frame_qp_gone *frame);
+/* Sends those that wait, as far as there is space. */
+void pvr_link_send_kept(const struct pvr_route *route);
 /* Sends gathered frames. Called at the end of a quantum that has sent. */
 void pvr_link_flush(const struct pvr_route *route);
 
@@ -228,7 +236,7 @@ void pvr_pipe_sq_free(struct pvr_qp *qp);
 /*
  * path/pipe/qp_gone.c: sends a QP_GONE frame to the peer on another host: an RC queue pair is
  * destroyed with its adapter. For peers on the same host see rdma/peer_gone.h. Return: whether
- * the frame was sent.
+ * the frame was sent or waits for a connection.
  */
 bool pvr_pipe_send_qp_gone(struct pvr_qp *qp);
 

@@ -48,19 +48,38 @@ static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
 	return true;
 }
 
-/* A frame that cannot be sent is dropped: the peer's own timeout detects the loss. */
+static bool send(const struct pvr_route *route, const struct pvr_fabric *fabric,
+		 union pvr_any_frame *any)
+{
+	if (pvr_link_send(route, fabric, any, sizeof(any->qp_gone), NULL, NULL, 0, 0) != PVR_SENT)
+		return false;
+	pvr_link_flush(route);
+	return true;
+}
+
+/*
+ * Without a connection or space the frame waits for one. It is lost if too many wait, or with
+ * its connection; then the peer's own timeout detects the end.
+ */
 bool pvr_pipe_send_qp_gone(struct pvr_qp *qp)
 {
 	struct pvr_host *host = qp->adapter->engine->fabrics->gid_ops ? host_of(qp) : NULL;
+	const struct pvr_fabric *fabric = qp->adapter->fabric;
+	uint8_t dscp = pvr_dscp_of(qp->attr.ah_attr.traffic_class);
 	union pvr_any_frame any;
 	struct pvr_route route;
 
-	if (!host || !fill(&any.qp_gone, qp) ||
-	    !pvr_link_route(host, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route) ||
-	    pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.qp_gone), NULL, NULL, 0,
-			  0) != PVR_SENT)
+	if (!host || !fill(&any.qp_gone, qp))
 		return false;
-	pvr_link_flush(&route);
+	if (pvr_link_route(host, qp->qpn, dscp, &route) && send(&route, fabric, &any))
+		return true;
+	if (!pvr_link_keep_qp_gone(&route, fabric, &any.qp_gone))
+		return false;
+	/* The connection may have come up, or got space, in the meantime. */
+	if (pvr_link_route(host, qp->qpn, dscp, &route)) {
+		pvr_link_send_kept(&route);
+		pvr_link_flush(&route);
+	}
 	return true;
 }
 

@@ -124,6 +124,8 @@ static void out_close(struct pvr_req_conn *out)
 	out->gid_queries = 0;
 }
 
+static void send_qps_gone(struct pvr_req_conn *out);
+
 void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 		     const struct pvr_stream_ops *ops, void *opaque,
 		     const struct pvr_stream_limits *limits)
@@ -147,6 +149,8 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(host)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
+		send_qps_gone(out);
+		pvr_pipe_tx_flush(&out->box);
 	}
 	pvr_unlock(&out->lock);
 	pvr_host_resume(host->engine, host);
@@ -347,7 +351,7 @@ static bool is_agreed(const struct pvr_req_conn *out, uint8_t type)
  * connection is blocked. That space is enough for connection managers while bulk data
  * fills the stream.
  */
-static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fabric,
+static enum pvr_sent send(struct pvr_req_conn *out, uint64_t fabric_id, const char *fabric,
 			  const struct pvr_tx_frame *frame)
 {
 	uint8_t type = frame->header->frame.type;
@@ -358,7 +362,7 @@ static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fab
 		return PVR_SENT_DOWN;
 	if (out->box.broken || (out->box.blocked && !lossy))
 		return refuse(out);
-	number = declare(out, fabric->id, fabric->name);
+	number = declare(out, fabric_id, fabric);
 	if (!number)
 		return PVR_SENT_DOWN;
 	frame->header->frame.fabric = htole16((uint16_t)number);
@@ -367,6 +371,49 @@ static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fab
 		return refuse(out);
 	out->takes += type == PVR_FRAME_TAKE;
 	return PVR_SENT;
+}
+
+static struct pvr_qp_gone_kept *take_qp_gone(struct pvr_host *host)
+{
+	struct pvr_qp_gone_kept *kept;
+
+	pvr_lock(&host->lock);
+	kept = pvr_qp_gone_queue_take(&host->qp_gone, pvr_host_pipe(host), pvr_now(host->engine));
+	pvr_unlock(&host->lock);
+	return kept;
+}
+
+static void put_qp_gone_back(struct pvr_host *host, struct pvr_qp_gone_kept *kept)
+{
+	pvr_lock(&host->lock);
+	pvr_qp_gone_queue_put_back(&host->qp_gone, kept);
+	pvr_unlock(&host->lock);
+}
+
+/* Return: false if it has to wait. One that was not negotiated is dropped. */
+static bool send_qp_gone(struct pvr_req_conn *out, const struct pvr_qp_gone_kept *kept)
+{
+	union pvr_any_frame any = { .qp_gone = kept->frame };
+	const struct pvr_tx_frame frame = { .header = &any, .header_size = sizeof(any.qp_gone) };
+
+	return send(out, 0, kept->fabric, &frame) != PVR_SENT_BLOCKED && !out->box.broken;
+}
+
+/*
+ * Called with the lock held, when the connection has come up or has space: sends the QP_GONE
+ * frames that wait for that.
+ */
+static void send_qps_gone(struct pvr_req_conn *out)
+{
+	struct pvr_qp_gone_kept *kept;
+
+	while ((kept = take_qp_gone(out->host))) {
+		if (!send_qp_gone(out, kept)) {
+			put_qp_gone_back(out->host, kept);
+			return;
+		}
+		pvr_qp_gone_kept_free(kept, pvr_host_pipe(out->host));
+	}
 }
 
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
@@ -389,9 +436,34 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 		return PVR_SENT_DOWN;
 	pvr_lock(&out->lock);
 	if (out->generation == route->generation && route->generation)
-		sent = send(out, fabric, &frame);
+		sent = send(out, fabric->id, fabric->name, &frame);
 	pvr_unlock(&out->lock);
 	return sent;
+}
+
+bool pvr_link_keep_qp_gone(const struct pvr_route *route, const struct pvr_fabric *fabric,
+			   const struct pvr_frame_qp_gone *frame)
+{
+	struct pvr_host *host = route->host;
+	bool kept;
+
+	pvr_lock(&host->lock);
+	kept = pvr_qp_gone_queue_add(&host->qp_gone, pvr_host_pipe(host), pvr_now(host->engine),
+				     fabric->name, frame);
+	pvr_unlock(&host->lock);
+	return kept;
+}
+
+void pvr_link_send_kept(const struct pvr_route *route)
+{
+	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
+
+	if (!out)
+		return;
+	pvr_lock(&out->lock);
+	if (out->generation && out->generation == route->generation)
+		send_qps_gone(out);
+	pvr_unlock(&out->lock);
 }
 
 /* Without space, the ACK is sent by its rsp_conn only. */
@@ -437,6 +509,10 @@ static bool flush_all(struct pvr_req_conn *out)
 
 	send_rndv_done(out);
 	pvr_pipe_tx_flush(&out->box);
+	if (!out->box.blocked && !out->box.broken) {
+		send_qps_gone(out);
+		pvr_pipe_tx_flush(&out->box);
+	}
 	resume = out->refused && !out->box.blocked;
 	if (resume)
 		out->refused = false;

@@ -21,8 +21,8 @@ struct pvr_req_conn {
 	struct pvr_link_count count; /* sum of all connections of this slot */
 
 	/*
-	 * Protects the members below. Taken inside adapter locks. Inside it only the lock
-	 * of piggybacked ACKs is taken.
+	 * Protects the members below. Taken inside adapter locks. Inside it only the locks
+	 * of the host and of piggybacked ACKs are taken.
 	 */
 	struct pvr_lock lock;
 	struct pvr_pipe_tx box;
