@@ -6,17 +6,19 @@
  *
  * - A CRC is the remainder of the bits, as a polynomial, divided by P. Bits that are n places before
  *   the end may be replaced by their product with (x^n mod P), which is shorter.
- * - So a loop carries 128 bytes. It multiplies each half of their 128-bit words with the factor for
- *   the distance of 128 bytes, and adds the words that are there. Two factors are needed for a word,
- *   because its halves are at different distances. The words of headers are carried one by one.
+ * - So a loop carries four vectors (roce/crc_fold.inc). It multiplies each half of their 128-bit words
+ *   with the factor for the distance of four vectors, and adds the words that are there. Two factors
+ *   are needed for a word, because its halves are at different distances. The words of headers are
+ *   carried one by one.
  * - The last 16 bytes that are left have the same remainder as all bytes. Two more products make them
  *   64 bits, and then the quotient by P is a product, too (Barrett's reduction).
- * - ISA-L multiplies one word with an instruction, which takes twice as long as with two, and
- *   it cannot copy. It is used for few bytes and on other CPUs.
+ * - ISA-L is as fast, but it cannot copy, and a call for headers takes half as long as 1 KiB of
+ *   payload. It is used for few bytes and on other CPUs.
  */
 #include "roce/crc.h"
 
 #include <isa-l/crc.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/compiler.h"
@@ -26,13 +28,12 @@
 #define ID_AT 12
 #define PSN_AT 12
 
+/* Fewer bytes are not worth the end of a loop. */
+#define FOLD_MIN 256
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define WORDS 4 /* of 32 bytes, which are carried */
-#define STEP (WORDS * sizeof(__m256i))
-/* Fewer bytes are not worth the end of a loop. */
-#define FOLD_MIN (2 * STEP)
 #define LINE 64 /* of a cache */
 /*
  * The CPU fetches memory that is in no cache ahead of a loop, but not far enough. Behind the end, this
@@ -41,7 +42,9 @@
 #define AHEAD 1024
 
 /* x^n mod P, reversed, in 33 bits; n = 8 * distance + 32 for the first half, - 32 for the other. */
+#define FACTORS_256_BYTES 0x1322d1430, 0x11542778a
 #define FACTORS_128_BYTES 0x14a7fe880, 0x1e88ef372
+#define FACTORS_64_BYTES 0x1c6e41596, 0x154442bd4
 #define FACTORS_32_BYTES 0x15a546366, 0x0f1da05aa
 #define FACTORS_16_BYTES 0x0ccaa009e, 0x1751997d0
 #define FACTOR_4_BYTES 0x163cd6124 /* n = 64 */
@@ -49,16 +52,9 @@
 #define QUOTIENT 0x1f7011641
 #define POLYNOMIAL 0x1db710641
 
-#define FOLDS __attribute__((target("avx2,pclmul,vpclmulqdq"))) static pvr_always_inline
+#define CLMUL __attribute__((target("sse4.1,pclmul")))
 
-FOLDS __m256i fold(__m256i word, __m256i factors, __m256i next)
-{
-	return _mm256_xor_si256(_mm256_xor_si256(_mm256_clmulepi64_epi128(word, factors, 0x00),
-						 _mm256_clmulepi64_epi128(word, factors, 0x11)),
-				next);
-}
-
-FOLDS __m128i fold_16(__m128i word, __m128i next)
+CLMUL static pvr_always_inline __m128i fold_16(__m128i word, __m128i next)
 {
 	const __m128i factors = _mm_set_epi64x(FACTORS_16_BYTES);
 
@@ -67,31 +63,7 @@ FOLDS __m128i fold_16(__m128i word, __m128i next)
 			     next);
 }
 
-/* Load the words at @from, and store them at @to unless it is NULL. */
-FOLDS void load(__m256i words[WORDS], uint8_t *to, const uint8_t *from)
-{
-	unsigned int i;
-
-	for (i = 0; i < WORDS; i++) {
-		words[i] = _mm256_loadu_si256((const __m256i *)from + i);
-		if (to)
-			_mm256_storeu_si256((__m256i *)to + i, words[i]);
-	}
-}
-
-/* The 16 bytes that have the remainder of @words. */
-FOLDS __m128i fold_words(const __m256i words[WORDS])
-{
-	const __m256i factors = _mm256_set_epi64x(FACTORS_32_BYTES, FACTORS_32_BYTES);
-	__m256i sum = words[0];
-	unsigned int i;
-
-	for (i = 1; i < WORDS; i++)
-		sum = fold(sum, factors, words[i]);
-	return fold_16(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-}
-
-FOLDS uint32_t remainder_of(__m128i word)
+CLMUL static pvr_always_inline uint32_t remainder_of(__m128i word)
 {
 	const __m128i low = _mm_set_epi32(0, -1, 0, -1);
 	const __m128i factors = _mm_set_epi64x(FACTORS_16_BYTES);
@@ -112,40 +84,116 @@ struct ahead {
 	const uint8_t *read, *written;
 };
 
-FOLDS void fetch(const struct ahead *ahead, size_t at)
+static pvr_always_inline void fetch(const struct ahead *ahead, size_t at, size_t bytes)
 {
 	size_t line;
 
-	for (line = at; line < at + STEP; line += LINE) {
+	for (line = at; line < at + bytes; line += LINE) {
 		__builtin_prefetch(ahead->read + line);
 		if (ahead->written)
 			__builtin_prefetch(ahead->written + line, 1);
 	}
 }
 
-/* Of whole steps. @begin: is added to the first word; @to: NULL: no copy */
-FOLDS uint32_t fold_steps(__m128i begin, uint8_t *to, const uint8_t *from, size_t bytes,
-			  const struct ahead *ahead)
-{
-	const __m256i factors = _mm256_set_epi64x(FACTORS_128_BYTES, FACTORS_128_BYTES);
-	__m256i words[WORDS], next[WORDS];
-	unsigned int i;
-	size_t at;
+#define TARGET_32 __attribute__((target("avx2,pclmul,vpclmulqdq")))
 
-	fetch(ahead, 0);
-	load(words, to, from);
-	words[0] = _mm256_xor_si256(words[0], _mm256_zextsi128_si256(begin));
-	for (at = STEP; at < bytes; at += STEP) {
-		fetch(ahead, at);
-		load(next, to ? to + at : NULL, from + at);
-		for (i = 0; i < WORDS; i++)
-			words[i] = fold(words[i], factors, next[i]);
-	}
-	return remainder_of(fold_words(words));
+TARGET_32 static pvr_always_inline __m256i next_32(__m256i vector, __m256i factors, __m256i next)
+{
+	return _mm256_xor_si256(_mm256_xor_si256(_mm256_clmulepi64_epi128(vector, factors, 0x00),
+						 _mm256_clmulepi64_epi128(vector, factors, 0x11)),
+				next);
 }
 
-/* The word that has the remainder of the headers. */
-FOLDS __m128i fold_head(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn)
+TARGET_32 static pvr_always_inline __m128i last_32(__m256i vector)
+{
+	return fold_16(_mm256_castsi256_si128(vector), _mm256_extracti128_si256(vector, 1));
+}
+
+#define FOLD(name) name##_by_32
+#define FOLD_TARGET TARGET_32
+#define FOLD_VECTOR __m256i
+#define FOLD_LOAD(from) _mm256_loadu_si256((const __m256i *)(from))
+#define FOLD_STORE(to, vector) _mm256_storeu_si256((__m256i *)(to), vector)
+#define FOLD_NEXT next_32
+#define FOLD_FIRST _mm256_zextsi128_si256
+#define FOLD_FAR _mm256_set_epi64x(FACTORS_128_BYTES, FACTORS_128_BYTES)
+#define FOLD_NEAR _mm256_set_epi64x(FACTORS_32_BYTES, FACTORS_32_BYTES)
+#define FOLD_LAST last_32
+#include "roce/crc_fold.inc"
+
+#define TARGET_64 __attribute__((target("avx512f,pclmul,vpclmulqdq")))
+#define XOR_OF_3 0x96 /* a truth table */
+
+TARGET_64 static pvr_always_inline __m512i next_64(__m512i vector, __m512i factors, __m512i next)
+{
+	return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(vector, factors, 0x00),
+					 _mm512_clmulepi64_epi128(vector, factors, 0x11), next,
+					 XOR_OF_3);
+}
+
+TARGET_64 static pvr_always_inline __m128i last_64(__m512i vector)
+{
+	__m128i word = _mm512_castsi512_si128(vector);
+
+	word = fold_16(word, _mm512_extracti32x4_epi32(vector, 1));
+	word = fold_16(word, _mm512_extracti32x4_epi32(vector, 2));
+	return fold_16(word, _mm512_extracti32x4_epi32(vector, 3));
+}
+
+#define FOLD(name) name##_by_64
+#define FOLD_TARGET TARGET_64
+#define FOLD_VECTOR __m512i
+#define FOLD_LOAD _mm512_loadu_si512
+#define FOLD_STORE _mm512_storeu_si512
+#define FOLD_NEXT next_64
+#define FOLD_FIRST _mm512_zextsi128_si512
+#define FOLD_FAR _mm512_broadcast_i32x4(_mm_set_epi64x(FACTORS_256_BYTES))
+#define FOLD_NEAR _mm512_broadcast_i32x4(_mm_set_epi64x(FACTORS_64_BYTES))
+#define FOLD_LAST last_64
+#include "roce/crc_fold.inc"
+
+/* In bytes. Tests build this file with less. */
+#ifndef PVR_CRC_VECTOR_MAX
+#define PVR_CRC_VECTOR_MAX sizeof(__m512i)
+#endif
+
+static bool has_vector(size_t bytes)
+{
+	if (bytes > PVR_CRC_VECTOR_MAX || !__builtin_cpu_supports("vpclmulqdq") ||
+	    !__builtin_cpu_supports("pclmul"))
+		return false;
+	return bytes == sizeof(__m512i) ? __builtin_cpu_supports("avx512f")
+					: __builtin_cpu_supports("avx2");
+}
+
+/* Return: how many of @bytes are folded. */
+static size_t folded(size_t bytes)
+{
+	if (bytes < FOLD_MIN)
+		return 0;
+	if (has_vector(sizeof(__m512i)))
+		return bytes / sizeof(__m512i) * sizeof(__m512i);
+	return has_vector(sizeof(__m256i)) ? bytes / sizeof(__m256i) * sizeof(__m256i) : 0;
+}
+
+/* @bytes: as folded() returned. @begin: is added to the first word; @to: NULL: no copy */
+CLMUL static uint32_t fold(__m128i begin, uint8_t *to, const uint8_t *from, size_t bytes,
+			   const struct ahead *ahead)
+{
+	__m128i word;
+
+	if (has_vector(sizeof(__m512i)))
+		word = to ? copy_by_64(begin, to, from, bytes, ahead)
+			  : read_by_64(begin, from, bytes, ahead);
+	else
+		word = to ? copy_by_32(begin, to, from, bytes, ahead)
+			  : read_by_32(begin, from, bytes, ahead);
+	return remainder_of(word);
+}
+
+/* The word that has the remainder of the headers, and is added to the first one of the payload. */
+CLMUL static pvr_always_inline __m128i fold_head(const struct pvr_roce_crc_head *head, uint16_t id,
+						 uint32_t psn)
 {
 	const __m128i *next = (const __m128i *)head->bytes;
 	__m128i word = _mm_loadu_si128(next), last;
@@ -156,52 +204,39 @@ FOLDS __m128i fold_head(const struct pvr_roce_crc_head *head, uint16_t id, uint3
 	for (i = 1; i < head->count - 1; i++)
 		word = fold_16(word, _mm_loadu_si128(next + i));
 	last = _mm_insert_epi32(_mm_loadu_si128(next + i), (int)__builtin_bswap32(psn), PSN_AT / 4);
-	return fold_16(word, last);
+	return fold_16(fold_16(word, last), _mm_setzero_si128());
 }
 
-#define FOLDED __attribute__((target("avx2,pclmul,vpclmulqdq"))) static
-
-FOLDED uint32_t fold_memory(uint32_t crc, const uint8_t *from, size_t bytes)
+CLMUL static uint32_t fold_memory(uint32_t crc, const uint8_t *from, size_t bytes)
 {
 	const struct ahead ahead = { .read = from + AHEAD };
 
-	return fold_steps(_mm_cvtsi32_si128((int)~crc), NULL, from, bytes, &ahead);
+	return fold(_mm_cvtsi32_si128((int)~crc), NULL, from, bytes, &ahead);
 }
 
-FOLDED uint32_t fold_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes,
-			  const uint8_t *next)
+CLMUL static uint32_t fold_copy(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes,
+				const uint8_t *next)
 {
 	const struct ahead ahead = { .read = next ? next : from };
 
-	return fold_steps(_mm_cvtsi32_si128((int)~crc), to, from, bytes, &ahead);
+	return fold(_mm_cvtsi32_si128((int)~crc), to, from, bytes, &ahead);
 }
 
-FOLDED uint32_t fold_packet(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
-			    const uint8_t *from, size_t bytes, const uint8_t *next)
+CLMUL static uint32_t fold_packet(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
+				  const uint8_t *from, size_t bytes, const uint8_t *next)
 {
 	const struct ahead ahead = { .read = from + AHEAD, .written = next };
-	const __m128i begin = fold_16(fold_head(head, id, psn), _mm_setzero_si128());
 
-	return fold_steps(begin, NULL, from, bytes, &ahead);
+	return fold(fold_head(head, id, psn), NULL, from, bytes, &ahead);
 }
 
-FOLDED uint32_t fold_packet_copy(const struct pvr_roce_crc_head *head, uint16_t id, uint32_t psn,
-				 uint8_t *to, const uint8_t *from, size_t bytes,
-				 const uint8_t *next)
+CLMUL static uint32_t fold_packet_copy(const struct pvr_roce_crc_head *head, uint16_t id,
+				       uint32_t psn, uint8_t *to, const uint8_t *from, size_t bytes,
+				       const uint8_t *next)
 {
 	const struct ahead ahead = { .read = next ? next : from };
-	const __m128i begin = fold_16(fold_head(head, id, psn), _mm_setzero_si128());
 
-	return fold_steps(begin, to, from, bytes, &ahead);
-}
-
-/* Return: how many of @bytes are folded. */
-static size_t folded(size_t bytes)
-{
-	if (bytes < FOLD_MIN || !__builtin_cpu_supports("vpclmulqdq") ||
-	    !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("pclmul"))
-		return 0;
-	return bytes / STEP * STEP;
+	return fold(fold_head(head, id, psn), to, from, bytes, &ahead);
 }
 #else
 static size_t folded(size_t bytes)
