@@ -168,15 +168,6 @@ static bool init_traffic(struct pvr_net *net, struct pvr_error *err)
 	return !ret || pvr_fail(err, "cannot create a work queue: %s", strerror(-ret));
 }
 
-/* BBR, a good choice for the Internet, makes pauses between hosts. */
-static void warn_of_pacing(struct pvr_net *net)
-{
-	if (!net->settings.congestion[0] && pvr_socket_default_is_paced())
-		pvr_net_log(
-			net, PVR_LOG_INFO,
-			"the kernel's default for TCP is BBR, which paces what is sent: on a fast network --congestion cubic or reno can be faster");
-}
-
 static bool open_listeners(struct pvr_net *net, struct pvr_error *err)
 {
 	char text[PVR_ADDRESS_TEXT];
@@ -190,7 +181,6 @@ static bool open_listeners(struct pvr_net *net, struct pvr_error *err)
 			    pvr_address_format(&net->listeners[i].address, text),
 			    net->tls ? "on" : "off");
 	}
-	warn_of_pacing(net);
 	return true;
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/inherited.h"
-#include "net/net_settings.h"
 #include "net/stream.h"
 
 #define LISTEN_BACKLOG 128
@@ -15,8 +14,6 @@
  * at 100 Gb/s. With a lower limit the sender waits for events of the socket too often.
  */
 #define NOTSENT_LOWAT (1024 << 10)
-/* Names of congestion controls that pace by timers begin so: bbr, bbr2, bbr3. */
-#define PACED "bbr"
 
 static int make_socket(const struct pvr_address *address)
 {
@@ -140,20 +137,6 @@ bool pvr_socket_check_congestion(const char *name, struct pvr_error *err)
 		       err,
 		       "congestion '%s': %s: expected one of /proc/sys/net/ipv4/tcp_available_congestion_control",
 		       name, strerror(error));
-}
-
-bool pvr_socket_default_is_paced(void)
-{
-	char name[PVR_CONGESTION_MAX] = "";
-	socklen_t size = sizeof(name) - 1;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd < 0)
-		return false;
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) < 0)
-		name[0] = 0;
-	close(fd);
-	return !strncmp(name, PACED, strlen(PACED));
 }
 
 void pvr_socket_tune(int fd, uint32_t keepalive_ms, const char *congestion)

@@ -66,7 +66,5 @@ int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err);
 void pvr_socket_tune(int fd, uint32_t keepalive_ms, const char *congestion);
 /* Return: false with @err filled if this process cannot use it. @name: "" can always be used. */
 bool pvr_socket_check_congestion(const char *name, struct pvr_error *err);
-/* Return: whether the kernel's default paces by timers, as BBR does. */
-bool pvr_socket_default_is_paced(void);
 
 #endif /* PVR_NET_STREAM_H */

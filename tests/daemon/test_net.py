@@ -502,14 +502,6 @@ def test_congestion_control_of_both_ends(start):
         assert sockets and set(sockets) == {wanted}, source
 
 
-@pytest.mark.parametrize("args", [[], ["--congestion", "reno"]], ids=["default", "reno"])
-def test_default_that_paces_is_in_the_log(start, args):
-    default, = congestion_controls("")
-    daemon = start(1, args=args)
-    logged = "the kernel's default for TCP is BBR" in daemon.log()
-    assert logged == (default.startswith("bbr") and not args)
-
-
 def test_congestion_control_without_the_capability_is_one_line(refuse):
     restricted = set(congestion_controls("available_")) - set(congestion_controls("allowed_"))
     if not restricted:
