@@ -12,7 +12,7 @@
  *   carried one by one.
  * - The last 16 bytes that are left have the same remainder as all bytes. Two more products make them
  *   64 bits, and then the quotient by P is a product, too (Barrett's reduction).
- * - ISA-L is as fast, but it cannot copy, and a call for headers takes half as long as 1 KiB of
+ * - ISA-L is as fast, but it cannot copy, and a call for headers takes as long as 1 KiB of
  *   payload. It is used for few bytes and on other CPUs.
  */
 #include "roce/crc.h"

@@ -276,10 +276,11 @@ T_SETUP_HOSTS(narrow, 3, .buffer = 4096, .chunk = 4096)
 
 #define OVERFULL 3000u /* frames that neither stream nor reserved space can hold */
 
-/* All arrive, b's own too, which comes last. */
 TEST(narrow, test_qp_gone_waits_for_space)
 {
 	const struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+	const struct pvr_link_count *count = &host->out[PVR_PIPE_TCP].slot[0]->count;
+	uint64_t before = count->tx_frames;
 
 	connect_many(env, OVERFULL);
 	fg_wire_hold(env->wire, 0, 1, true);
@@ -290,6 +291,8 @@ TEST(narrow, test_qp_gone_waits_for_space)
 	fg_wire_hold(env->wire, 0, 1, false);
 	fg_settle(env->host, SOON);
 	assert_int_equal(host->qp_gone.num, 0);
+	/* Those of connect_many() and that of a. */
+	assert_true(count->tx_frames - before >= OVERFULL + 1);
 	expect_state(&env->b, PVR_QPS_ERR);
 }
 

@@ -2,9 +2,9 @@
 /*
  * QP_GONE frames that wait for a connection to their host.
  *
- * A guest that only receives needs no connection of its own host to the peer's. It may end
- * before there is one, or while that one is down or full. Without the frame its peers would
- * wait for all their retries, and a queue pair that only receives would wait for ever.
+ * A guest may end before its host has a connection to the peer's host, or while that one is down
+ * or full. Without the frame its peers would wait for all their retries, and a queue pair that
+ * only receives would wait for ever.
  */
 #ifndef PVR_QP_GONE_QUEUE_H
 #define PVR_QP_GONE_QUEUE_H
@@ -18,7 +18,7 @@
 /* Maximum frames that wait for a host, and for all hosts of an engine. */
 #define PVR_QP_GONE_PER_HOST 4096u
 #define PVR_QP_GONE_PER_PIPE 65536u
-/* A frame is dropped after so long: the peer's retries have mostly ended by then. */
+/* A frame is dropped after so long, so that it cannot reach a later connection of the same numbers. */
 #define PVR_QP_GONE_KEPT_NS 60000000000ull
 
 struct pvr_pipe;
