@@ -44,6 +44,9 @@ def _mckey(member):
         until_true 100 grep joined /tmp/mckey && raise joined && wait $pid""")
 
 
+# Datagrams that reach the kernel of node 1 at a port without a socket.
+NO_PORTS = Step("no-ports", "[ $NODE != 1 ] || awk '/^Udp: [0-9]/ { print \"IPv4\", $3 } /^Udp6NoPorts/ { print \"IPv6\", $2 }'"
+                            " /proc/net/snmp /proc/net/snmp6")
 STEPS = [
     _pingpong("ud", "ud", "-s 1024 -n 50"),
     _pingpong("uc", "uc", "-m 1024 -s 5000 -n 50"),
@@ -58,6 +61,7 @@ STEPS = [
     meet("rping", 7174),
     meet("ucmatose", 7471),
     *map(_mckey, (1, 2)),
+    NO_PORTS,
     COMPLAINTS,
 ]
 
@@ -77,14 +81,17 @@ PROGRAMS = [SRQ, VERIFY, *RDMA_CM, *STEPS[:6], *map(_mckey, (1, 2)), COUNTED, CO
 # The fault is Soft-RoCE's own: it is there without an adapter.
 RXE_ALONE = Step("verify-rxe-with-rxe", "talk 18602 1 2 $SHARE/pvr_verify --seed 3 --iterations 10; true", 300)
 
+ON_A_BRIDGE = [*STEPS[:3], *RDMA_CM[2:4], *map(_mckey, (1, 2)), NO_PORTS, COUNTED, COMPLAINTS]
+
 rxe = RXE["6.1"].part(STEPS)
+bridge = Boot("rxe-bridge-", driver="pvrdma,rxe", segment="bridge").part(ON_A_BRIDGE, at_now([COUNTED], "--json", "paths"))
 rxe_6_1_long, rxe_6_12_long, rxe_7_2_long = (
     boot.part(PROGRAMS, at_now([COUNTED], "--json", "paths"), guest_programs, long=True) for boot in RXE.values())
 alone_6_1_long, alone_6_12_long, alone_7_2_long = (
     Boot(f"rxe-alone-{kernel}-", driver="rxe", kernel=kernel).part([RXE_ALONE], files=guest_programs, long=True) for kernel in RXE)
 MIXED = ("rxe_6_1_long", "rxe_6_12_long", "rxe_7_2_long")
 ALONE = ("alone_6_1_long", "alone_6_12_long", "alone_7_2_long")
-test_step, test_run_ended_well = step_tests(rxe=STEPS, **dict.fromkeys(MIXED, PROGRAMS))
+test_step, test_run_ended_well = step_tests(rxe=STEPS, bridge=ON_A_BRIDGE, **dict.fromkeys(MIXED, PROGRAMS))
 EACH_KERNEL = pytest.mark.parametrize("run", each_run(*MIXED), indirect=True)
 
 
@@ -96,8 +103,19 @@ def test_all_bytes_are_right(run):
         assert len(found) == 2, outcome.tail()
 
 
-@pytest.mark.long
-@EACH_KERNEL
+def _datagrams_without_a_port(run):
+    return {family: int(count) for family, count in re.findall(r"^(IPv.) (\d+)$", run.check(NO_PORTS)[0].text, re.MULTILINE)}
+
+
+def test_the_kernel_of_a_vm_with_an_adapter_sees_roce_on_a_segment_of_sockets(rxe):
+    assert _datagrams_without_a_port(rxe)["IPv4"] > 1000
+
+
+def test_the_kernel_of_a_vm_with_an_adapter_sees_no_roce_on_a_bridge(bridge):
+    assert _datagrams_without_a_port(bridge) == {"IPv4": 0, "IPv6": 0}
+
+
+@pytest.mark.parametrize("run", [*each_run("bridge"), *each_run(*MIXED)], indirect=True)
 def test_the_path_is_the_wire_and_has_a_reason(run):
     run.check(COUNTED)
     # The guest's kernel talks to itself by the local path.

@@ -5,6 +5,7 @@ import argparse
 import os
 import pathlib
 import platform
+import re
 import socket
 import struct
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, faults, image, initramfs, modules, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
+from vmlab_lib import bridge, cache, faults, image, initramfs, modules, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -449,6 +450,31 @@ def test_drivers_are_for_the_nodes_in_turn():
     assert [device.provider for device in devices] == ["pvrdma", "debian", "debian", "pvrdma"]
     assert [device.posted for device in devices] == [True, False, False, True]
     assert [device.has_adapter for device in devices] == [True, True, False, True]
+
+
+# --- a segment that is a bridge -----------------------------------------------------------------
+
+@pytest.mark.parametrize("more", [("--hosts", "2"), ("--adapters", "2"), ("--adapter-socket", "/nowhere")])
+def test_bridge_is_refused_with_options_that_need_another_segment(more):
+    with pytest.raises(LabError, match=f"^--segment bridge does not go with {more[0]}$"):
+        options.parse(["run", "--segment", "bridge", *more, "--pvrdmad", sys.executable, "/bin/true"])
+
+
+def test_unknown_segment_is_refused():
+    with pytest.raises(LabError, match="^--segment 'hub' is unknown; known are sockets, bridge$"):
+        options.parse(["run", "--segment", "hub", "--pvrdmad", sys.executable, "/bin/true"])
+
+
+def test_bridge_redirects_roce_of_nodes_with_a_wire_only():
+    segment_of_two = bridge.Bridge(2, wired=[1])
+    try:
+        rules = [segment_of_two.space.run("tc", "filter", "show", "dev", f"vnet{number}", "egress") for number in (1, 2)]
+        assert rules[0].count("mirred (Ingress Redirect to device br0)") == 2
+        assert rules[1] == ""
+        assert re.findall(r"vnet\d", segment_of_two.space.run("ip", "-oneline", "link", "show", "master", "br0")) == ["vnet1", "vnet2"]
+        assert [segment_of_two.wire(number) for number in (1, 2)] == ["eth:br0", None]
+    finally:
+        segment_of_two.close()
 
 
 # --- kept labs ----------------------------------------------------------------------------------

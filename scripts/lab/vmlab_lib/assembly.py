@@ -4,6 +4,7 @@
 import shutil
 
 from . import faults, parts, qemu, ssh
+from .bridge import Bridge
 from .daemon import Daemon, adapter_mac
 from .errors import LabFailure
 from .fleet import Fleet
@@ -14,9 +15,9 @@ from .segment import Segment
 
 def make_lab(kind, options, found, run, progress, stack, *args):
     """Return a Lab, or a `kind` of it, in the folder `run`; `stack` ends all that belongs to it."""
-    service = _start_daemon(options, run, progress, stack)
-    segment = Segment(options.nodes, run, options.migratable)
+    segment = _make_segment(options, run)
     stack.callback(segment.close)
+    service = _start_daemon(options, segment, run, progress, stack)
     options.macs = {n: _mac(options, n) for n in range(1, options.nodes + 1)}
     control = _fill_control(options, found, run)
     make_vm = _migratable_vm_maker if options.migratable else _vm_maker
@@ -43,20 +44,25 @@ def _wired(options):
     return [number for number, device in options.devices.items() if device.driver == "pvrdma"]
 
 
-def _start_daemon(options, run, progress, stack):
+def _make_segment(options, run):
+    wired = _wired(options)
+    return Bridge(options.nodes, wired) if options.segment == "bridge" else Segment(options.nodes, run, options.migratable, wired)
+
+
+def _start_daemon(options, segment, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
     if options.hosts > 1:
         service = Fleet(options, run)
     else:
         service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs, options.pvrdmad_log_level,
-                         options.adapter_settings, options.per_node, options.fabrics, args=options.daemon_args, wires=_wired(options))
+                         options.adapter_settings, options.per_node, options.fabrics, prefix=segment.enter(), args=options.daemon_args,
+                         wires={number: segment.wire(number) for number in _wired(options)})
     stack.callback(_close_daemon, service)
     service.start()
     options.controls = service.controls
     options.adapters = [(path, "") for path in service.sockets.values()]
     options.more = service.more
-    options.wires = getattr(service, "wires", {})
     if options.fault:
         faults.load(options, run, options.fault)
     progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters" +
@@ -120,7 +126,7 @@ def _vm_maker(options, found, run, control, segment, _service):
         return Vm(
             number=number, kernel=found.kernel, initramfs=found.initramfs, image=found.image,
             driver=device.driver, nic=device.nic, mac=options.macs[number],
-            netdev=segment.netdev(number), wire=getattr(options, "wires", {}).get(number), adapter=adapter,
+            netdev=segment.netdev(number), wire=segment.wire_socket(number), prefix=segment.enter(), adapter=adapter,
             posted=device.posted, shares=shares, pcap=options.logs / f"node{number}.pcap" if options.pcap else None,
             memory=options.memory, smp=options.smp, append=options.append, device=options.device,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],

@@ -17,18 +17,18 @@ def adapter_mac(number, nth=1):
 class Daemon:
     """A pvrdmad of our own. Its adapters: node1, node2, ... and of a node's further ones node1-2, node1-3, ...,
     which are on the fabrics in turns. `host`: its number if there are several, with `prefix` before its command
-    line and `args` behind. `wires`: the numbers of nodes with a wire to the segment. `shared`: other hosts have adapters of
+    line and `args` behind. `wires`: the setting wire= of nodes that have one. `shared`: other hosts have adapters of
     the same nodes, to which VMs can move."""
 
     def __init__(self, program, nodes, run_dir, logs, level, settings="", adapters=1, fabrics=1, host="", prefix=(),
-                 args=(), wires=(), shared=False):
+                 args=(), wires=None, shared=False):
         self.program = program
         self.name = f"pvrdmad{host}"
         self.prefix, self.args = prefix, args
         self.control = run_dir / self.name
         self.sockets = {n: run_dir / (f"host{host}.adapter{n}" if shared else f"adapter{n}") for n in nodes}
         self.more = {(n, nth): run_dir / f"adapter{n}-{nth}" for n in nodes for nth in range(2, adapters + 1)}
-        self.wires = {number: run_dir / f"wire{number}" for number in wires}
+        self.wires = wires or {}
         self.fabrics = fabrics
         self.log_path = logs / f"{self.name}.log"
         self.level = level
@@ -39,7 +39,7 @@ class Daemon:
         argv = [*self.prefix, self.program, "--control", self.control, "--log-level", self.level, *self.args]
         for number, path in self.sockets.items():
             argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}"
-                                  f"{f',wire=unix:{self.wires[number]}' if number in self.wires else ''}{self.settings}"]
+                                  f"{f',wire={self.wires[number]}' if number in self.wires else ''}{self.settings}"]
         for (number, nth), path in self.more.items():
             fabric = (nth - 1) % self.fabrics
             argv += ["--adapter", f"name=node{number}-{nth},socket={path},mac={adapter_mac(number, nth)}"

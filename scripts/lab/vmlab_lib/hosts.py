@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Hosts of a lab: network namespaces on a bridge of their own. Nothing outside of them is seen or changed."""
 
-import os
 import pathlib
 import subprocess
 
 from . import process
 from .errors import LabError
+from .namespace import Namespace
 
 MAX_HOSTS = 20
 START_SECONDS = 5
@@ -17,29 +17,6 @@ def address(number):
     return f"10.99.0.{number}"
 
 
-class _Namespace:
-    """A network namespace that lives as long as a process of ours, which ends with this one."""
-
-    def __init__(self, prefix, user):
-        own = ["--user", "--map-root-user"] if user else []
-        self.holder = process.spawn([*prefix, "unshare", *own, "--net", "sh", "-c", "echo up; exec cat"],
-                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if self.holder.stdout.readline().strip() != "up":
-            why = self.holder.stderr.read().strip()
-            raise LabError(f"no network namespace could be made: {why}" +
-                           (" (as another user than root this needs user namespaces)" if user else ""))
-
-    def enter(self, user):
-        """Return: the words in front of a command that runs in the namespace."""
-        own = ["--user", "--preserve-credentials"] if user else []
-        return ["nsenter", "--target", str(self.holder.pid), *own, "--net", "--"]
-
-    def close(self):
-        process.stop(self.holder, grace=0)
-        for stream in (self.holder.stdin, self.holder.stdout, self.holder.stderr):
-            stream.close()
-
-
 class Hosts:
     """`count` hosts with addresses 10.99.0.1, 10.99.0.2 ..., each with one link to a common bridge, of this MTU.
 
@@ -48,18 +25,15 @@ class Hosts:
     def __init__(self, count, netem=False, mtu=1500):
         self.count = count
         self.mtu = mtu
-        # Root needs no user namespace, in which it would not be allowed to look at other processes.
-        self.user = os.geteuid() != 0
         self.hub = None
         self.spaces = {}
         self.netem = netem
         self._switch = None
 
     def start(self):
-        self.hub = _Namespace([], self.user)
+        self.hub = Namespace()
         for number in range(1, self.count + 1):
-            # In the hub's user namespace, if there is one, which then owns this one.
-            self.spaces[number] = _Namespace(self.hub.enter(self.user), False)
+            self.spaces[number] = Namespace(self.hub)
         if self.netem:
             self._make_netem()
         else:
@@ -70,35 +44,29 @@ class Hosts:
             self.run(number, "ip", "link", "set", "eth0", "up")
 
     def _make_bridge(self):
-        self._ip("link add lab type bridge forward_delay 0", "link set lab up")
-        self._skip_netfilter()
+        self.hub.add_bridge("lab")
         for number, space in self.spaces.items():
-            self._ip(f"link add port{number} mtu {self.mtu} type veth peer name eth0 mtu {self.mtu} netns {space.holder.pid}",
+            self._ip(f"link add port{number} mtu {self.mtu} type veth peer name eth0 mtu {self.mtu} netns {space.pid}",
                      f"link set port{number} master lab up")
 
-    def _skip_netfilter(self):
-        """A kernel with br_netfilter, which Docker loads, gives each frame on a bridge to iptables, too."""
-        settings = "/proc/sys/net/bridge/bridge-nf-call-*tables"
-        _must([*self.hub.enter(self.user), "sh", "-c", f'for file in {settings}; do [ ! -w "$file" ] || echo 0 >"$file"; done'])
-
     def _make_netem(self):
-        pids = [space.holder.pid for space in self.spaces.values()]
-        self._switch = process.spawn([*self.hub.enter(self.user), NETEM, *pids], stdin=subprocess.PIPE,
+        pids = [space.pid for space in self.spaces.values()]
+        self._switch = process.spawn([*self.hub.enter(), NETEM, *pids], stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True)
         if self._switch.stdout.readline().strip() != "up":
             raise LabError("netem.py, the switch between hosts, did not start (it needs /dev/net/tun)")
 
     def _ip(self, *commands):
         for command in commands:
-            _must([*self.hub.enter(self.user), "ip", *command.split()])
+            self.hub.run("ip", *command.split())
 
     def enter(self, number):
         """Return: the words in front of a command that runs on host `number`."""
-        return self.spaces[number].enter(self.user)
+        return self.spaces[number].enter()
 
     def run(self, number, *command):
         """A short command on a host; its output."""
-        return _must([*self.enter(number), *command])
+        return self.spaces[number].run(*command)
 
     def link(self, number, up):
         """Plug the host's network cable in, or out."""
@@ -129,10 +97,3 @@ class Hosts:
         if self.hub:
             self.hub.close()
         self.hub = None
-
-
-def _must(argv):
-    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise LabError(f"{' '.join(argv)}: {done.stderr.strip() or f'status {done.returncode}'}")
-    return done.stdout

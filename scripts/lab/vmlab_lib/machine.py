@@ -28,6 +28,7 @@ class Vm:
     smp: int
     more: list               # MAC and socket of further adapters
     wire: pathlib.Path | None = None  # the socket of pvrdmad to which QEMU connects the segment
+    prefix: list = dataclasses.field(default_factory=list)  # in front of QEMU's command line
     pcap: pathlib.Path | None = None  # gets the frames between the VM and the segment
     append: str = ""         # more kernel parameters
     device: str = "vfio-user-pci"  # QEMU's type of adapters, or "pvrdma"
@@ -71,7 +72,7 @@ class Machine:
                 self._control = ours
             elif field == "output_fd":
                 self.output = self.readers[-1]
-        argv = [program, *qemu.arguments(self.vm)]
+        argv = [*self.vm.prefix, program, *qemu.arguments(self.vm)]
         (logs / f"{name}.cmdline").write_text("\n".join(map(str, argv)) + "\n")
         self._stderr_path = logs / f"{name}.qemu"
         with open(self._stderr_path, mode) as stderr:

@@ -21,6 +21,7 @@ COMMAND = "pvrdma-lab" if INSTALLED else "scripts/vmlab"
 NAME = pathlib.PurePath(COMMAND).name
 DRIVERS = ("pvrdma", "vmw_pvrdma", "rxe", "none")
 NICS = ("virtio-net-pci", "vmxnet3")
+SEGMENTS = ("sockets", "bridge")
 PROVIDERS = ("auto", "pvrdma", "debian")
 OVERLAY = "pvrdma"  # --qemu of this name is the QEMU that scripts/build/qemu builds, whose device has the same name
 MAX_NODES = 250
@@ -105,6 +106,8 @@ def _parser(command):
     add("--fabrics", default="1", metavar="N", help="fabrics that the adapters of a VM are on in turns (default 1)")
     add("--hosts", default="1", metavar="H", help="hosts, each with a pvrdmad, over which the VMs are spread (default 1)")
     add("--pipe", default="tcp", metavar="|".join(PIPES), help="what joins the hosts (default tcp)")
+    add("--segment", default="sockets", metavar="|".join(SEGMENTS),
+        help="what joins the VMs' Ethernet NICs: Unix sockets, or a bridge with taps in a network namespace (default sockets)")
     add("--migratable", action="store_true",
         help="VMs can move to another host, by `labctl migrate-node N HOST`; wants --hosts, implies --qemu pvrdma")
     add("--fault", metavar="FILE", help="make messages fail: a file of `pvrdmactl fault load`; adapters are node1, node2 ...")
@@ -154,6 +157,7 @@ def _check_numbers(options):
     options.fabrics = _number("--fabrics", options.fabrics, 1, options.per_node)
     options.hosts = _number("--hosts", options.hosts, 1, min(MAX_HOSTS, options.nodes))
     _choice("--pipe", options.pipe, PIPES)
+    _choice("--segment", options.segment, SEGMENTS)
     options.more = {}
     options.timeout = _seconds("--timeout", options.timeout)
     options.idle_timeout = _seconds("--idle-timeout", options.idle_timeout)
@@ -272,6 +276,9 @@ def _check_daemon(options):
         raise LabError("--fault wants a pvrdmad of vmlab's own: say `pvrdmactl fault load` to a running one")
     if options.migratable and (options.hosts < 2 or options.driver != "pvrdma"):
         raise LabError("--migratable wants --hosts 2 or more, and --driver pvrdma")
+    for name, value in (("--hosts", options.hosts > 1), ("--adapters", options.per_node > 1), ("--adapter-socket", options.adapters)):
+        if options.segment == "bridge" and value:
+            raise LabError(f"--segment bridge does not go with {name}")
     for name, value in (("--reuse", options.reuse), ("--shell", options.shell), ("--qmp", options.qmp), ("--pcap", options.pcap),
                         ("--adapters", options.per_node > 1)):
         if options.migratable and value:

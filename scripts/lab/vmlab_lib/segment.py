@@ -18,8 +18,11 @@ RECONNECT_MS = 100
 
 
 class Segment:
-    def __init__(self, nodes, run_dir, migratable=False):
+    """wired: the numbers of nodes whose adapters have a wire to it."""
+
+    def __init__(self, nodes, run_dir, migratable=False, wired=()):
         self.path = run_dir / "ether"
+        self.wires = {number: run_dir / f"wire{number}" for number in wired}
         self.nodes = nodes
         self.switch = None
         self.has_switch = nodes > 2 or migratable
@@ -34,6 +37,18 @@ class Segment:
         if not self.has_switch and number == 1:
             return {**netdev, "server": True}
         return {**netdev, "server": False, "reconnect-ms": RECONNECT_MS}
+
+    def enter(self):
+        """Return: the words in front of a QEMU and a pvrdmad."""
+        return []
+
+    def wire(self, number):
+        """The adapter's setting wire=, or None."""
+        return f"unix:{self.wires[number]}" if number in self.wires else None
+
+    def wire_socket(self, number):
+        """The socket of pvrdmad to which QEMU connects the segment, or None."""
+        return self.wires.get(number)
 
     def close(self):
         if self.switch:
