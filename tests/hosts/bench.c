@@ -8,9 +8,15 @@
 
 #include "guests.h"
 
-#define DEPTH 256
+#define MIN_WR 256
+#define MAX_DEPTH 4096
 #define MAX_QPS 64
 #define PATIENT_NAPS 32
+/* A nap ends before a queue is empty, at speeds above all that are measured. */
+#define NAP_BYTES_PER_US 20000ull
+#define NAP_MESSAGES_PER_US 20ull
+#define NAP_MIN_US 20ull
+#define NAP_MAX_US 200ull
 #define PATIENCE 10 /* s, for what is still in flight at the end */
 #define SLICE_BYTES (8u << 20) /* of a connection's buffers, above the size of caches */
 
@@ -37,7 +43,8 @@ static uint32_t path_mtu(uint32_t bytes)
 
 static void open_ends(struct bench *bench, size_t bytes)
 {
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = DEPTH };
+	uint32_t wr = bench->depth > MIN_WR ? bench->depth : MIN_WR;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = wr, .rq_wr = wr };
 	struct fg_conn conn = fg_conn_default;
 
 	conn.mtu = path_mtu(bench->mtu);
@@ -92,9 +99,26 @@ static bool reap(struct bench *bench, unsigned int i)
 	return any;
 }
 
+/*
+ * The guests of both hosts and their daemons share the machine's cores. A guest that looks often is
+ * another busy thread, and slows down the workers that are measured.
+ */
+static long nap_ns(const struct bench *bench)
+{
+	uint64_t messages = (uint64_t)bench->qps * bench->depth;
+	uint64_t by_bytes = messages * bench->size / NAP_BYTES_PER_US;
+	uint64_t by_messages = messages / NAP_MESSAGES_PER_US;
+	uint64_t us = by_bytes > by_messages ? by_bytes : by_messages;
+
+	if (us < NAP_MIN_US)
+		us = NAP_MIN_US;
+	return (long)(us < NAP_MAX_US ? us : NAP_MAX_US) * 1000;
+}
+
 static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seconds)
 {
 	double end = now() + seconds;
+	const long usual = nap_ns(bench);
 	unsigned int idle = 0;
 
 	while (now() < end) {
@@ -108,7 +132,7 @@ static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seco
 		/* Polling without a pause slows down a message that takes long. */
 		idle = any ? 0 : idle + 1;
 		if (idle)
-			nap(idle < PATIENT_NAPS ? 20000 : 1000000);
+			nap(idle < PATIENT_NAPS ? usual : 1000000);
 	}
 }
 
@@ -195,7 +219,7 @@ static const char help[] =
 	"  --size B     of the messages (default 1048576; write_lat: 8)\n"
 	"  --seconds S  how long (default 3)\n"
 	"  --qps N      connections at the same time (default 1, at most 64)\n"
-	"  --depth N    messages in flight on each (default 8, at most 256)\n"
+	"  --depth N    messages in flight on each (default 8, at most 4096)\n"
 	"  --mtu B      path MTU of the connections (default 1024)\n" GUESTS_HELP
 	"               (write_bw and read_bw only)\n\n"
 	"The result is one line of JSON. A program with --serve prints none.\n";
@@ -245,7 +269,7 @@ int main(int argc, char **argv)
 
 	guests_parse(&bench.guests, options, help, argc, argv);
 	if (argc - optind != guests_here(&bench.guests) || !bench.qps || bench.qps > MAX_QPS ||
-	    !bench.depth || bench.depth > DEPTH)
+	    !bench.depth || bench.depth > MAX_DEPTH)
 		guests_usage(help);
 	guests_open(&bench.guests, (const char *const *)argv + optind,
 		    bench.qps * 2 * (bench.size >> 20) + bench.qps * 10 + 64);

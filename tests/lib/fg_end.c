@@ -16,13 +16,15 @@ void fg_end_open_spec(struct fg_end *end, struct fg_ctx *ctx, const struct fg_qp
 		      uint32_t pages)
 {
 	struct fg_qp_spec full = *spec;
+	uint32_t send_cqe = spec->sq_wr > FG_END_CQE ? spec->sq_wr : FG_END_CQE;
+	uint32_t recv_cqe = spec->rq_wr > FG_END_CQE ? spec->rq_wr : FG_END_CQE;
 
 	memset(end, 0, sizeof(*end));
 	end->guest = ctx->guest;
 	fg_gid_from_mac(end->gid, ctx->guest->config.mac);
 	must(fg_pd_create(ctx, &end->pd), "PD");
-	must(fg_cq_create(ctx, FG_END_CQE, &end->scq), "send CQ");
-	must(fg_cq_create(ctx, FG_END_CQE, &end->rcq), "receive CQ");
+	must(fg_cq_create(ctx, send_cqe, &end->scq), "send CQ");
+	must(fg_cq_create(ctx, recv_cqe, &end->rcq), "receive CQ");
 	fg_buf_init(&end->buf, &ctx->guest->ram, pages, ctx->guest->config.ends);
 	must(fg_mr_create(&end->pd, &end->buf, FG_ACCESS_ALL, &end->mr), "MR");
 	full.pd = &end->pd;

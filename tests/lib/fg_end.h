@@ -9,7 +9,7 @@
 #include "fg_qp.h"
 #include "fg_wr.h"
 
-#define FG_END_CQE 256
+#define FG_END_CQE 256 /* of each CQ; more if the queue of the QP is longer */
 #define FG_END_PAGES 16 /* of the registered buffer */
 
 struct fg_end {
