@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* req_conns: slots, routes, requests sent and responses received. */
+/* req_conns: slots, and frames sent. */
 #include "path/pipe/req_conn.h"
-#include "path/pipe/move.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -9,30 +8,12 @@
 #include "core/adapter.h"
 #include "gid/fabric.h"
 
-/* Minimum time between two calls of want() for a host and DSCP. */
-#define WANT_AGAIN_NS 10000000ull
-
 /* ------------------------------------------------------------------------ slots */
 
-static struct pvr_req_conn *out_find(const struct pvr_host *host, unsigned int kind,
-				     unsigned int slot)
+struct pvr_req_conn *pvr_req_conn_get(struct pvr_host *host, enum pvr_pipe_kind kind,
+				      unsigned int slot)
 {
-	return __atomic_load_n(&host->out[kind].slot[slot], __ATOMIC_ACQUIRE);
-}
-
-static uint64_t generation_of(const struct pvr_req_conn *out)
-{
-	return __atomic_load_n(&out->generation, __ATOMIC_ACQUIRE);
-}
-
-/*
- * Returns the slot's req_conn. Creates it at the first use; it is never freed before the
- * host.
- */
-static struct pvr_req_conn *out_get(struct pvr_host *host, enum pvr_pipe_kind kind,
-				    unsigned int slot)
-{
-	struct pvr_req_conn *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(host, kind, slot);
 
 	if (out)
 		return out;
@@ -130,7 +111,7 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		     const struct pvr_stream_ops *ops, void *opaque,
 		     const struct pvr_stream_limits *limits)
 {
-	struct pvr_req_conn *out = out_get(host, kind, slot);
+	struct pvr_req_conn *out = pvr_req_conn_get(host, kind, slot);
 
 	if (!out)
 		return;
@@ -158,7 +139,7 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 
 void pvr_req_conn_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_req_conn *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(host, kind, slot);
 
 	if (!out)
 		return;
@@ -166,124 +147,6 @@ void pvr_req_conn_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned 
 	out_close(out);
 	pvr_unlock(&out->lock);
 	pvr_host_resume(host->engine, host);
-}
-
-/* ----------------------------------------------------------------------- routes */
-
-/*
- * Distributes queue pairs over the slots. If a queue pair's slot is down, the next slot
- * is used.
- */
-static struct pvr_req_conn *pick_plain(const struct pvr_host *host, unsigned int kind, uint32_t up,
-				       uint32_t qpn)
-{
-	uint32_t slots = __atomic_load_n(&host->out[kind].slots, __ATOMIC_RELAXED), i, slot;
-
-	for (i = 0; i < slots; i++) {
-		slot = (qpn % slots + i) % slots;
-		if (up & 1u << slot)
-			return out_find(host, kind, slot);
-	}
-	/* @slots has changed meanwhile: use any slot that is up. */
-	return out_find(host, kind, (unsigned int)__builtin_ctz(up));
-}
-
-/* Return: NULL if no connection has this DSCP. */
-static struct pvr_req_conn *pick_class(const struct pvr_host *host, unsigned int kind,
-				       uint32_t classed, uint8_t dscp)
-{
-	struct pvr_req_conn *out;
-
-	for (; classed; classed &= classed - 1) {
-		out = out_find(host, kind, (unsigned int)__builtin_ctz(classed));
-		if (__atomic_load_n(&out->dscp, __ATOMIC_RELAXED) == dscp)
-			return out;
-	}
-	return NULL;
-}
-
-/* Selects a connection with this DSCP, else a connection without DSCP, else any. */
-static struct pvr_req_conn *pick(const struct pvr_host *host, unsigned int kind, uint32_t qpn,
-				 uint8_t dscp)
-{
-	const struct pvr_req_conn_set *set = &host->out[kind];
-	uint32_t up = __atomic_load_n(&set->up, __ATOMIC_ACQUIRE);
-	uint32_t classed = up & __atomic_load_n(&set->classed, __ATOMIC_RELAXED);
-	struct pvr_req_conn *out = dscp ? pick_class(host, kind, classed, dscp) : NULL;
-
-	if (!up || out)
-		return out;
-	if (up != classed)
-		return pick_plain(host, kind, up & ~classed, qpn);
-	return out_find(host, kind, (unsigned int)__builtin_ctz(classed));
-}
-
-static struct pvr_req_conn *pick_best(const struct pvr_host *host, uint32_t qpn, uint8_t dscp)
-{
-	unsigned int kind = PVR_PIPE_KINDS;
-	struct pvr_req_conn *out = NULL;
-
-	while (!out && kind--)
-		out = pick(host, kind, qpn, dscp);
-	return out;
-}
-
-/* Return: true if the embedder has to provide a connection. */
-static bool needs_connection(const struct pvr_route *route, const struct pvr_req_conn *out)
-{
-	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&
-				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
-}
-
-/* The connection may never come: call want() at a limited rate, not for each request. */
-static void want(struct pvr_host *host, uint8_t dscp)
-{
-	const struct pvr_pipe *pipe = pvr_host_pipe(host);
-	uint64_t now = pvr_now(host->engine), bit = 1ull << dscp;
-
-	if (now - __atomic_load_n(&host->wanted_since, __ATOMIC_RELAXED) >= WANT_AGAIN_NS) {
-		__atomic_store_n(&host->wanted_since, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&host->wanted, 0, __ATOMIC_RELAXED);
-	}
-	if (__atomic_load_n(&host->wanted, __ATOMIC_RELAXED) & bit ||
-	    __atomic_fetch_or(&host->wanted, bit, __ATOMIC_RELAXED) & bit)
-		return;
-	if (pipe->ops && pipe->ops->want)
-		pipe->ops->want(pipe->opaque, host, dscp);
-}
-
-bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
-{
-	struct pvr_req_conn *out = pick_best(host, qpn, dscp);
-
-	*route = (struct pvr_route){ .host = host, .dscp = dscp };
-	if (out) {
-		route->kind = out->kind;
-		route->slot = out->slot;
-		/*
-		 * Read the generation first: a newer chunk then comes with a stale
-		 * generation.
-		 */
-		route->generation = generation_of(out);
-		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
-		route->has_atomic_write =
-			__atomic_load_n(&out->atomic_write_agreed, __ATOMIC_RELAXED);
-		route->has_xrc = __atomic_load_n(&out->xrc_agreed, __ATOMIC_RELAXED);
-		route->has_fault = __atomic_load_n(&out->fault_agreed, __ATOMIC_RELAXED);
-	}
-	if (needs_connection(route, out))
-		want(host, dscp);
-	return route->generation;
-}
-
-bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn)
-{
-	const struct pvr_req_conn *out = pick_best(route->host, qpn, route->dscp);
-
-	if (!out)
-		return route->generation;
-	return out->kind != route->kind || out->slot != route->slot ||
-	       generation_of(out) != route->generation;
 }
 
 /* ---------------------------------------------------------------------- sending */
@@ -429,7 +292,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 		.len = len,
 		.expose_qp = expose_qp,
 	};
-	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(route->host, route->kind, route->slot);
 	enum pvr_sent sent = PVR_SENT_DOWN;
 
 	if (!out)
@@ -456,7 +319,7 @@ bool pvr_link_keep_qp_gone(const struct pvr_route *route, const struct pvr_fabri
 
 void pvr_link_send_kept(const struct pvr_route *route)
 {
-	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(route->host, route->kind, route->slot);
 
 	if (!out)
 		return;
@@ -477,7 +340,7 @@ static void take_ack_along(struct pvr_req_conn *out)
 
 void pvr_link_flush(const struct pvr_route *route)
 {
-	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(route->host, route->kind, route->slot);
 
 	if (!out)
 		return;
@@ -489,8 +352,7 @@ void pvr_link_flush(const struct pvr_route *route)
 	pvr_unlock(&out->lock);
 }
 
-/* Without space, retried later: RNDV_DONE only limits how much may be exposed. */
-static void send_rndv_done(struct pvr_req_conn *out)
+void pvr_req_conn_send_rndv_done(struct pvr_req_conn *out)
 {
 	union pvr_any_frame any = { .rndv_done = {
 					    .frame.type = PVR_FRAME_RNDV_DONE,
@@ -507,7 +369,7 @@ static bool flush_all(struct pvr_req_conn *out)
 {
 	bool resume;
 
-	send_rndv_done(out);
+	pvr_req_conn_send_rndv_done(out);
 	pvr_pipe_tx_flush(&out->box);
 	if (!out->box.blocked && !out->box.broken) {
 		send_qps_gone(out);
@@ -521,7 +383,7 @@ static bool flush_all(struct pvr_req_conn *out)
 
 bool pvr_req_conn_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_req_conn *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(host, kind, slot);
 	bool resume = false, works = false;
 
 	if (!out)
@@ -543,7 +405,7 @@ bool pvr_req_conn_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigne
 static struct pvr_req_conn *lock_up(struct pvr_host *host, enum pvr_pipe_kind kind,
 				    unsigned int slot)
 {
-	struct pvr_req_conn *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = pvr_req_conn_find(host, kind, slot);
 
 	if (!out)
 		return NULL;
@@ -554,8 +416,7 @@ static struct pvr_req_conn *lock_up(struct pvr_host *host, enum pvr_pipe_kind ki
 	return NULL;
 }
 
-/* Sends a frame without gathering. Return: false if there was no space for it. */
-static bool send_now(struct pvr_req_conn *out, union pvr_any_frame *any, size_t size)
+bool pvr_req_conn_send_now(struct pvr_req_conn *out, union pvr_any_frame *any, size_t size)
 {
 	bool room = put_flat(out, any, size);
 
@@ -573,7 +434,7 @@ void pvr_req_conn_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned 
 		return;
 	out->ping = pvr_now(host->engine);
 	any.ping.cookie = htole64(out->ping);
-	send_now(out, &any, sizeof(any.ping));
+	pvr_req_conn_send_now(out, &any, sizeof(any.ping));
 	pvr_unlock(&out->lock);
 }
 
@@ -590,7 +451,7 @@ bool pvr_req_conn_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsi
 	number = declare(out, 0, fabric);
 	any.frame.fabric = htole16((uint16_t)number);
 	memcpy(any.gid_query.gid, gid, sizeof(any.gid_query.gid));
-	sent = number && send_now(out, &any, sizeof(any.gid_query));
+	sent = number && pvr_req_conn_send_now(out, &any, sizeof(any.gid_query));
 	out->gid_queries += sent;
 	pvr_unlock(&out->lock);
 	return sent;
@@ -605,214 +466,6 @@ void pvr_req_conn_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, uns
 	if (!out)
 		return;
 	pvr_frame_fill_close(&any, reason, text);
-	send_now(out, &any, sizeof(any.close));
+	pvr_req_conn_send_now(out, &any, sizeof(any.close));
 	pvr_unlock(&out->lock);
-}
-
-/* ---------------------------------------------------------------------- responses */
-
-static struct pvr_route route_of(const struct pvr_req_conn *out)
-{
-	return (struct pvr_route){
-		.host = out->host,
-		.kind = out->kind,
-		.slot = out->slot,
-		.generation = out->generation,
-		.chunk = out->chunk,
-	};
-}
-
-static void answer_ping(struct pvr_req_conn *out, const union pvr_any_frame *ping)
-{
-	union pvr_any_frame pong = *ping;
-
-	pong.frame.type = PVR_FRAME_PONG;
-	pvr_lock(&out->lock);
-	send_now(out, &pong, sizeof(pong.ping));
-	pvr_unlock(&out->lock);
-}
-
-static void got_pong(struct pvr_req_conn *out, const struct pvr_frame_ping *pong)
-{
-	uint64_t sent;
-
-	pvr_lock(&out->lock);
-	sent = out->ping;
-	out->ping = 0;
-	pvr_unlock(&out->lock);
-	/* Ignore a PONG without a PING. */
-	if (sent && le64toh(pong->cookie) == sent)
-		__atomic_store_n(&out->host->rtt_ns, pvr_now(out->host->engine) - sent,
-				 __ATOMIC_RELAXED);
-}
-
-/* Return: whether the reply has a query. */
-static bool take_gid_query(struct pvr_req_conn *out)
-{
-	bool queried;
-
-	pvr_lock(&out->lock);
-	queried = out->gid_queries;
-	out->gid_queries -= queried;
-	pvr_unlock(&out->lock);
-	return queried;
-}
-
-/*
- * The embedder queues replies of all hosts. A query has one reply, so this host's own queries
- * bound what another host adds to the queue.
- */
-static void recv_gid_reply(struct pvr_req_conn *out, const char *fabric,
-			   const struct pvr_frame_gid_query *here, const char **why)
-{
-	const struct pvr_pipe *pipe = pvr_host_pipe(out->host);
-
-	if (!take_gid_query(out))
-		*why = "GID_REPLY, but no GID was queried";
-	else if (pipe->ops && pipe->ops->located)
-		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
-}
-
-/* Return: whether the reply has a request. */
-static bool take_back(struct pvr_req_conn *out)
-{
-	bool asked;
-
-	pvr_lock(&out->lock);
-	asked = out->takes;
-	out->takes -= asked;
-	pvr_unlock(&out->lock);
-	return asked;
-}
-
-static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pvr_any_frame *any,
-					const char *fabric, const char **why)
-{
-	const struct pvr_route route = route_of(out);
-
-	switch (any->frame.type) {
-	case PVR_FRAME_GID_REPLY:
-		recv_gid_reply(out, fabric, &any->gid_query, why);
-		break;
-	case PVR_FRAME_TAKEN:
-		if (take_back(out))
-			pvr_pipe_recv_taken(out->host, fabric, &any->take);
-		else
-			*why = "TAKEN, but no adapter was asked for";
-		break;
-	case PVR_FRAME_ACK:
-		pvr_pipe_ack(&route, fabric, &any->ack);
-		break;
-	case PVR_FRAME_ATOMIC_ACK:
-		pvr_pipe_atomic_ack(&route, fabric, &any->atomic_ack);
-		break;
-	case PVR_FRAME_READ_DATA:
-		return pvr_pipe_read_data(&route, fabric, &any->read_data);
-	}
-	return PVR_HANDLED;
-}
-
-static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
-				  const char **why)
-{
-	struct pvr_req_conn *out = owner;
-	const char *fabric;
-
-	(void)payload; /* read by pvr_req_conn_recv_payload() */
-	switch (any->frame.type) {
-	case PVR_FRAME_HELLO:
-		*why = "second HELLO";
-		return PVR_HANDLED;
-	case PVR_FRAME_VERBS_QP:
-		*why = "VERBS_QP, but none was requested";
-		return PVR_HANDLED;
-	case PVR_FRAME_CLOSE:
-		*why = pvr_pipe_rx_closed(&out->in, &any->close);
-		return PVR_HANDLED;
-	case PVR_FRAME_PING:
-		answer_ping(out, any);
-		return PVR_HANDLED;
-	case PVR_FRAME_PONG:
-		got_pong(out, &any->ping);
-		return PVR_HANDLED;
-	}
-	fabric = pvr_fabric_ids_name(&out->fabrics, le16toh(any->frame.fabric));
-	if (fabric)
-		return dispatch_answer(out, any, fabric, why);
-	*why = "fabric number was not declared";
-	return PVR_HANDLED;
-}
-
-/* RNDV_DONE precedes the guest's next request on this connection. */
-static void rndv_over(void *owner)
-{
-	struct pvr_req_conn *out = owner;
-
-	pvr_lock(&out->lock);
-	out->rndv_done_count++;
-	send_rndv_done(out);
-	pvr_unlock(&out->lock);
-}
-
-static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *frame)
-{
-	struct pvr_req_conn *out = owner;
-	const char *why;
-
-	pvr_lock(&out->lock);
-	why = pvr_rndv_tx_done(out->box.rndvs, frame);
-	pvr_unlock(&out->lock);
-	return why;
-}
-
-/* Sends pending RNDV_DONE frames, if no sender has flushed the box. */
-static void rest(void *owner)
-{
-	struct pvr_req_conn *out = owner;
-
-	if (out->rndv_done_unflushed == out->rndv_done_count)
-		return;
-	out->rndv_done_unflushed = out->rndv_done_count;
-	pvr_lock(&out->lock);
-	if (!out->box.blocked)
-		pvr_pipe_tx_flush(&out->box);
-	pvr_unlock(&out->lock);
-}
-
-static const struct pvr_pipe_rx_ops answer_ops = {
-	.frame = got_frame,
-	.rest = rest,
-	.rndv_over = rndv_over,
-	.rndv_done = rndv_done,
-};
-
-enum pvr_input pvr_req_conn_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-				  struct pvr_input_error *err)
-{
-	struct pvr_req_conn *out = out_get(host, kind, slot);
-	uint64_t before;
-	enum pvr_input result;
-
-	if (!out)
-		return pvr_pipe_rx_run(&(struct pvr_pipe_rx){ 0 }, &answer_ops, NULL, err);
-	before = out->count.rx_bytes;
-	result = pvr_pipe_rx_run(&out->in, &answer_ops, out, err);
-	if (out->count.rx_bytes != before)
-		pvr_host_heard(host);
-	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
-		pvr_req_conn_send_close(host, kind, slot, err->reason, err->why);
-	return result;
-}
-
-int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
-			      const struct pvr_sg *to, uint64_t offset, uint32_t len)
-{
-	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
-
-	return pvr_pipe_rx_recv_payload(&out->in, qp, to, offset, len);
-}
-
-const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route)
-{
-	return &out_find(route->host, route->kind, route->slot)->in.rdma_read.use;
 }

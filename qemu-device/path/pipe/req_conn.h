@@ -2,13 +2,14 @@
 /*
  * A connection that this host dialed: requests of local guests, and their responses.
  *
- * Queue pairs of any adapter and worker send on it under its lock. Its thread receives
- * without the lock.
+ * Queue pairs of any adapter and worker send on it under its lock (req_conn.c). Its thread receives
+ * without the lock (req_conn_rx.c). route.c selects one for a queue pair.
  */
 #ifndef PVR_REQ_CONN_H
 #define PVR_REQ_CONN_H
 
 #include "path/pipe/fabric_ids.h"
+#include "path/pipe/host.h"
 #include "path/pipe/rx.h"
 #include "path/pipe/tx.h"
 
@@ -45,6 +46,28 @@ struct pvr_req_conn {
 	uint32_t rndv_done_unflushed; /* rndv_done_count at the last flush */
 	struct pvr_pipe_rx in;
 };
+
+/* Return: NULL if it was never used. */
+static inline struct pvr_req_conn *pvr_req_conn_find(const struct pvr_host *host, unsigned int kind,
+						     unsigned int slot)
+{
+	return __atomic_load_n(&host->out[kind].slot[slot], __ATOMIC_ACQUIRE);
+}
+
+/* Creates it at the first use; it is never freed before the host. Return: NULL without memory. */
+struct pvr_req_conn *pvr_req_conn_get(struct pvr_host *host, enum pvr_pipe_kind kind,
+				      unsigned int slot);
+
+/*
+ * Called with the lock held. Sends a frame without gathering. Return: false if there was no space
+ * for it.
+ */
+bool pvr_req_conn_send_now(struct pvr_req_conn *out, union pvr_any_frame *any, size_t size);
+/*
+ * Called with the lock held. Without space, retried later: RNDV_DONE only limits how much may be
+ * exposed.
+ */
+void pvr_req_conn_send_rndv_done(struct pvr_req_conn *out);
 
 /* NULL is allowed. */
 void pvr_req_conn_free(struct pvr_req_conn *out);
