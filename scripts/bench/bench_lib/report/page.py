@@ -130,8 +130,8 @@ def any_hypervisor(measured, notes):
     yield notes_text(rows, notes)
 
 
-WITH_RXE = ("Those with `rxe` are of two VMs: from an adapter to Soft-RoCE (`out`) and back (`in`), against Soft-RoCE in both "
-            "VMs. ")
+WITH_RXE = ("Those with `rxe` are of VMs on a bridge: from an adapter to Soft-RoCE (`out`) and back (`in`), against Soft-RoCE in "
+            "both VMs. ")
 
 
 def across(measured, notes):
