@@ -15,9 +15,10 @@ from .segment import Segment
 
 def make_lab(kind, options, found, run, progress, stack, *args):
     """Return a Lab, or a `kind` of it, in the folder `run`; `stack` ends all that belongs to it."""
-    segment = _make_segment(options, run)
+    wired = _wired(options)
+    segment = _make_segment(options, run, wired)
     stack.callback(segment.close)
-    service = _start_daemon(options, segment, run, progress, stack)
+    service = _start_daemon(options, {number: segment.wire(number) for number in wired}, segment.enter(), run, progress, stack)
     options.macs = {n: _mac(options, n) for n in range(1, options.nodes + 1)}
     control = _fill_control(options, found, run)
     make_vm = _migratable_vm_maker if options.migratable else _vm_maker
@@ -38,26 +39,24 @@ def count(number, what):
 
 
 def _wired(options):
-    """The nodes whose adapters speak RoCE on the segment: there are nodes with Soft-RoCE."""
-    if "rxe" not in options.drivers:
+    """The nodes whose adapters speak RoCE on the segment: there are nodes with Soft-RoCE, and one pvrdmad of our own."""
+    if "rxe" not in options.drivers or options.hosts > 1 or options.adapters:
         return []
     return [number for number, device in options.devices.items() if device.driver == "pvrdma"]
 
 
-def _make_segment(options, run):
-    wired = _wired(options)
+def _make_segment(options, run, wired):
     return Bridge(options.nodes, wired) if options.segment == "bridge" else Segment(options.nodes, run, options.migratable, wired)
 
 
-def _start_daemon(options, segment, run, progress, stack):
+def _start_daemon(options, wires, prefix, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
     if options.hosts > 1:
         service = Fleet(options, run)
     else:
         service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs, options.pvrdmad_log_level,
-                         options.adapter_settings, options.per_node, options.fabrics, prefix=segment.enter(), args=options.daemon_args,
-                         wires={number: segment.wire(number) for number in _wired(options)})
+                         options.adapter_settings, options.per_node, options.fabrics, prefix=prefix, args=options.daemon_args, wires=wires)
     stack.callback(_close_daemon, service)
     service.start()
     options.controls = service.controls
