@@ -191,9 +191,11 @@ def test_interface_is_down_for_a_minute(lab):
 
 
 def test_mtu_that_shrinks_loses_frames_until_it_is_back(start_lab):
-    """An interface sends frames of several packets in spite of its MTU; and lost READ data must not end the run."""
+    """An interface sends frames of several packets in spite of its MTU; and lost READ data must not end the run.
+
+    Long frames to this interface are lost, too: a stream that waits for READ data sends none. So there are many streams."""
     lab = start_lab(pipe="wire", settings={"wire-gso": "off"})
-    run = lab.begin_verify(timeout=19, retries=7)
+    run = lab.begin_verify(streams=16, timeout=19, retries=7)
     run.wait_begun()
     lab.hosts.run(1, "ip", "link", "set", "eth0", "mtu", "1280")  # packets with 1024 bytes fit
     before = counter(lab.daemons[1], "rx_frames")
