@@ -42,16 +42,16 @@ static void got_pong(struct pvr_req_conn *out, const struct pvr_frame_ping *pong
 				 __ATOMIC_RELAXED);
 }
 
-/* Return: whether the reply has a query. */
-static bool take_gid_query(struct pvr_req_conn *out)
+/* @count: of requests without a reply. Return: whether the reply has one. */
+static bool take_reply(struct pvr_req_conn *out, uint32_t *count)
 {
-	bool queried;
+	bool asked;
 
 	pvr_lock(&out->lock);
-	queried = out->gid_queries;
-	out->gid_queries -= queried;
+	asked = *count;
+	*count -= asked;
 	pvr_unlock(&out->lock);
-	return queried;
+	return asked;
 }
 
 /*
@@ -63,22 +63,10 @@ static void recv_gid_reply(struct pvr_req_conn *out, const char *fabric,
 {
 	const struct pvr_pipe *pipe = pvr_host_pipe(out->host);
 
-	if (!take_gid_query(out))
+	if (!take_reply(out, &out->gid_queries))
 		*why = "GID_REPLY, but no GID was queried";
 	else if (pipe->ops && pipe->ops->located)
 		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
-}
-
-/* Return: whether the reply has a request. */
-static bool take_back(struct pvr_req_conn *out)
-{
-	bool asked;
-
-	pvr_lock(&out->lock);
-	asked = out->takes;
-	out->takes -= asked;
-	pvr_unlock(&out->lock);
-	return asked;
 }
 
 static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pvr_any_frame *any,
@@ -91,7 +79,7 @@ static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pv
 		recv_gid_reply(out, fabric, &any->gid_query, why);
 		break;
 	case PVR_FRAME_TAKEN:
-		if (take_back(out))
+		if (take_reply(out, &out->takes))
 			pvr_pipe_recv_taken(out->host, fabric, &any->take);
 		else
 			*why = "TAKEN, but no adapter was asked for";
@@ -117,13 +105,9 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	(void)payload; /* read by pvr_req_conn_recv_payload() */
 	switch (any->frame.type) {
 	case PVR_FRAME_HELLO:
-		*why = "second HELLO";
-		return PVR_HANDLED;
 	case PVR_FRAME_VERBS_QP:
-		*why = "VERBS_QP, but none was requested";
-		return PVR_HANDLED;
 	case PVR_FRAME_CLOSE:
-		*why = pvr_pipe_rx_closed(&out->in, &any->close);
+		*why = pvr_pipe_rx_end(&out->in, any);
 		return PVR_HANDLED;
 	case PVR_FRAME_PING:
 		answer_ping(out, any);

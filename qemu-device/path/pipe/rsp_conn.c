@@ -320,13 +320,9 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 
 	switch (any->frame.type) {
 	case PVR_FRAME_HELLO:
-		*why = "second HELLO";
-		return PVR_HANDLED;
 	case PVR_FRAME_VERBS_QP:
-		*why = "VERBS_QP, but none was requested";
-		return PVR_HANDLED;
 	case PVR_FRAME_CLOSE:
-		*why = pvr_pipe_rx_closed(&in->box, &any->close);
+		*why = pvr_pipe_rx_end(&in->box, any);
 		return PVR_HANDLED;
 	case PVR_FRAME_PING:
 		got_ping(in, any);

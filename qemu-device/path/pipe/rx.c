@@ -400,9 +400,22 @@ enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx
 	return result;
 }
 
-const char *pvr_pipe_rx_closed(struct pvr_pipe_rx *box, const struct pvr_frame_close *close)
+static const char *closed(struct pvr_pipe_rx *box, const struct pvr_frame_close *close)
 {
 	snprintf(box->close_text, sizeof(box->close_text), "closed by the peer: %s%s%s",
 		 pvr_close_name(le32toh(close->reason)), close->text[0] ? ": " : "", close->text);
 	return box->close_text;
+}
+
+const char *pvr_pipe_rx_end(struct pvr_pipe_rx *box, const union pvr_any_frame *any)
+{
+	switch (any->frame.type) {
+	case PVR_FRAME_HELLO:
+		return "second HELLO";
+	case PVR_FRAME_VERBS_QP:
+		return "VERBS_QP, but none was requested";
+	case PVR_FRAME_CLOSE:
+		return closed(box, &any->close);
+	}
+	return NULL;
 }

@@ -78,10 +78,10 @@ enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx
 			       void *owner, struct pvr_input_error *err);
 
 /*
- * A CLOSE has arrived. Return: a text with its reason, stored in @box; no more frames are
- * read.
+ * Whether a frame ends the connection: CLOSE, or one that belongs to its begin. Return: NULL, or the
+ * reason, which may be stored in @box; no more frames are read.
  */
-const char *pvr_pipe_rx_closed(struct pvr_pipe_rx *box, const struct pvr_frame_close *close);
+const char *pvr_pipe_rx_end(struct pvr_pipe_rx *box, const union pvr_any_frame *any);
 
 /* Payload of the current frame, see pvr_rsp_conn_recv_payload(). */
 int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
