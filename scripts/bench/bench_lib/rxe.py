@@ -22,7 +22,7 @@ def _nodes(name, other):
 
 
 def _measured(other, seconds):
-    """By duration: of a number of messages, perftest takes the time in CPU cycles, whose frequency it measures badly in a busy VM."""
+    """By duration: of a number of messages, perftest takes the time in CPU cycles, whose frequency it may not find in a busy VM."""
     port = 18515
     return "\n".join(f'echo "@{name}"; perftest {port + i} {server} {client} ib_write_bw -m 1024 -s 65536 -D {seconds + 2 * MARGIN} -f {MARGIN} || exit'
                      for i, (name, (server, client)) in enumerate((name, _nodes(name, other)) for name in ROWS))
