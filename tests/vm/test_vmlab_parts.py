@@ -13,6 +13,7 @@ import sys
 import time
 
 import pytest
+from documents import Document
 from vmlab_lib import bridge, cache, faults, image, initramfs, modules, options, parts, process, qemu, reuse, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
@@ -463,6 +464,10 @@ def test_bridge_is_refused_with_options_that_need_another_segment(more):
 def test_unknown_segment_is_refused():
     with pytest.raises(LabError, match="^--segment 'hub' is unknown; known are sockets, bridge$"):
         options.parse(["run", "--segment", "hub", "--pvrdmad", sys.executable, "/bin/true"])
+
+
+def test_rules_of_a_bridge_are_those_of_the_document():
+    assert set(bridge.rules("vnet1")) <= Document("docs/native-endpoints.md").commands()
 
 
 def test_bridge_redirects_roce_of_nodes_with_a_wire_only():

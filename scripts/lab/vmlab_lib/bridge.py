@@ -8,13 +8,19 @@ docs/native-endpoints.md. A segment of sockets (segment.py) passes such frames t
 from .namespace import Namespace
 
 BRIDGE = "br0"
-PORT = "4791"
-# A rule's number and protocol, and what it matches in front of the port.
-RULES = (("1", "ip", "ip"), ("2", "ipv6", "ip6"))
 
 
 def tap(number):
     return f"vnet{number}"
+
+
+def rules(name):
+    """The commands that redirect RoCE for the VM at this tap to the bridge."""
+    matches = (("ip", "ip"), ("ipv6", "ip6"))
+    return [f"tc qdisc replace dev {name} clsact",
+            *(f"tc filter add dev {name} egress pref {pref} protocol {protocol} u32 match {match} protocol 17 0xff "
+              f"match {match} dport 4791 0xffff action mirred ingress redirect dev {BRIDGE}"
+              for pref, (protocol, match) in enumerate(matches, 1))]
 
 
 class Bridge:
@@ -27,20 +33,14 @@ class Bridge:
         for number in range(1, nodes + 1):
             self._add_tap(tap(number))
         for number in wired:
-            self._redirect(tap(number))
+            for rule in rules(tap(number)):
+                self.space.run(*rule.split())
 
     def _add_tap(self, name):
         self.space.run("ip", "tuntap", "add", name, "mode", "tap")
         # The host's own IPv6 would talk on the segment.
         self.space.run("ip", "link", "set", name, "addrgenmode", "none")
         self.space.run("ip", "link", "set", name, "master", BRIDGE, "up")
-
-    def _redirect(self, name):
-        self.space.run("tc", "qdisc", "replace", "dev", name, "clsact")
-        for pref, protocol, match in RULES:
-            self.space.run("tc", "filter", "add", "dev", name, "egress", "pref", pref, "protocol", protocol, "u32",
-                           "match", match, "protocol", "17", "0xff", "match", match, "dport", PORT, "0xffff",
-                           "action", "mirred", "ingress", "redirect", "dev", BRIDGE)
 
     def enter(self):
         """Return: the words in front of a QEMU and a pvrdmad."""
