@@ -61,7 +61,8 @@ void pvr_cq_notify_late(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	uint64_t news = cq->armed == PVR_CQ_ARMED_ANY ? cq->produced : cq->solicited;
 
-	if (cq->armed == PVR_CQ_DISARMED || news <= cq->notified)
+	/* The memory of the ring may be unplugged. */
+	if (cq->error || cq->armed == PVR_CQ_DISARMED || news <= cq->notified)
 		return;
 	cq->armed = PVR_CQ_DISARMED;
 	pvr_cq_notify(adapter, cq);

@@ -3,114 +3,21 @@
  * RAM that goes away under an object, in each state and wait of its queue pair. The RAM is
  * unmapped in this process, too: any later access of the device is a fault.
  */
-#include <signal.h>
-#include <sys/mman.h>
-
 #include "ends.h"
-#include "fg_dirty.h"
-#include "fg_gid.h"
-#include "fg_trap.h"
+#include "slots.h"
 
-#define SLOTS 128 /* pages that are a region of RAM each */
 #define RECVS 128 /* the shortest receive queue that is polled */
 #define BIG (1u << 20) /* bytes of a message of several quanta */
 
 TEST_EXT(PVR_ENGINE_EXT)
 
-/* --------------------------------------------------------------------------- RAM */
-
-static uint32_t first_slot(const struct fg_ram *ram)
-{
-	return ram->linear0 - SLOTS;
-}
-
-/* The next buffers of the guest lie in the slots, or in other pages. */
-static void prefer_slots(struct fg_ram *ram, bool prefer)
-{
-	uint32_t last[SLOTS], n = 0, rest = 0;
-
-	for (uint32_t i = 0; i < ram->nfree; i++) {
-		if (ram->free[i] >= first_slot(ram))
-			last[n++] = ram->free[i];
-		else
-			ram->free[rest++] = ram->free[i];
-	}
-	if (!prefer)
-		memmove(ram->free + n, ram->free, rest * sizeof(last[0]));
-	memcpy(ram->free + (prefer ? rest : 0), last, n * sizeof(last[0]));
-}
-
-static void map(struct fg_guest *g, uint32_t page, uint32_t npages)
-{
-	expect_ok(pvr_adapter_map_ram(g->adapter, fg_page_gpa(&g->ram, page),
-				      (uint64_t)npages << PVR_PAGE_SHIFT, fg_page_va(&g->ram, page),
-				      true));
-}
-
-/* The last piece of RAM becomes a region, the slots, and a region. */
-static void split_ram(struct fg_guest *g)
-{
-	const struct fg_ram_region *last = &g->ram.region[FG_RAM_REGIONS - 1];
-	uint32_t first = first_slot(&g->ram), page;
-
-	fg_dirty_unmap(g, last);
-	map(g, last->page0, first - last->page0);
-	for (page = first; page < g->ram.linear0; page++)
-		map(g, page, 1);
-	map(g, page, g->ram.npages - page);
-}
-
-static void *slot_va(struct fg_guest *g, const struct fg_buf *buf, uint32_t index)
-{
-	assert_in_range(buf->page[index], first_slot(&g->ram), g->ram.linear0 - 1);
-	return fg_page_va(&g->ram, buf->page[index]);
-}
-
-/* The guest keeps its own view, buf->va. The address stays taken, so that no other memory is there. */
-static void unplug(struct fg_guest *g, const struct fg_buf *buf, uint32_t index)
-{
-	void *va = slot_va(g, buf, index);
-
-	pvr_adapter_unmap_ram(g->adapter, fg_buf_gpa(buf, (size_t)index * PVR_PAGE_SIZE),
-			      PVR_PAGE_SIZE);
-	assert_ptr_equal(
-		mmap(va, PVR_PAGE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-		va);
-}
-
-/* Page @page is RAM again, with its contents. */
-static void plug(struct fg_guest *g, uint32_t page)
-{
-	void *va = fg_page_va(&g->ram, page);
-
-	assert_ptr_equal(mmap(va, PVR_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			      g->ram.fd, (off_t)page << PVR_PAGE_SHIFT),
-			 va);
-	map(g, page, 1);
-}
-
 /* ------------------------------------------------------------------------ guests */
-
-static struct fg_guest *split_guest(struct fg_host *host, uint32_t number)
-{
-	struct fg_guest_config config;
-	struct fg_guest *g;
-	uint8_t gid[16];
-
-	fg_guest_config_init(&config, number);
-	g = fg_guest_create(host, &config);
-	split_ram(g);
-	expect_ok(fg_guest_boot(g));
-	fg_gid_from_mac(gid, config.mac);
-	expect_ok(fg_bind_gid(g, 0, gid));
-	return g;
-}
 
 /* Two guests with slots, and a third one beside the first. */
 T_SETUP(split, host)
 {
-	env->g[0] = split_guest(env->host, 1);
-	env->g[1] = split_guest(t_other_host(env), 2);
+	env->g[0] = t_split_guest(env->host, 1);
+	env->g[1] = t_split_guest(t_other_host(env), 2);
 	env->g[2] = fg_guest_start(env->host, 3);
 }
 
@@ -122,9 +29,7 @@ struct pair {
 
 static void pair_init(struct pair *p, struct t_env *env)
 {
-	/* A fault ends the program: after cmocka's handler an adapter would stay locked. */
-	signal(SIGSEGV, SIG_DFL);
-	fg_trap_install();
+	t_slots_init();
 	*p = (struct pair){ .env = env };
 	t_open_self(&p->other, env->g[2]);
 }
@@ -134,9 +39,9 @@ static struct fg_end open_end(struct fg_guest *g, enum pvr_qp_type type)
 	const struct fg_qp_spec spec = { .type = type, .rq_wr = RECVS };
 	struct fg_end end;
 
-	prefer_slots(&g->ram, true);
+	t_prefer_slots(&g->ram, true);
 	fg_end_open_spec(&end, &g->kernel, &spec, 1);
-	prefer_slots(&g->ram, false);
+	t_prefer_slots(&g->ram, false);
 	return end;
 }
 
@@ -454,7 +359,7 @@ static void lose(struct pair *p, struct fg_end *end, enum memory memory, bool us
 	const struct fg_buf *buf = memory_of(end, memory, &index);
 	uint32_t page = buf->page[index];
 
-	unplug(g, buf, index);
+	t_unplug_slot(g, page);
 	if (use_first) {
 		use(p->env);
 		command_all(&p->env->a);
@@ -462,7 +367,7 @@ static void lose(struct pair *p, struct fg_end *end, enum memory memory, bool us
 		use_again(p->env);
 	}
 	close_ends(p);
-	plug(g, page);
+	t_plug_slot(g, page);
 }
 
 static void try_all(struct pair *p, const struct situation *situation, enum pvr_qp_type type)
@@ -550,22 +455,22 @@ static void lose_srq(struct pair *p, uint32_t index, bool use_first)
 	struct fg_guest *g = p->env->g[1];
 	uint32_t page = p->srq.buf.page[index];
 
-	unplug(g, &p->srq.buf, index);
+	t_unplug_slot(g, page);
 	if (use_first)
 		use_srq(p);
 	expect_ok(fg_qp_destroy(&p->env->b.qp));
 	expect_ok(fg_srq_destroy(&p->srq));
 	close_ends(p);
-	plug(g, page);
+	t_plug_slot(g, page);
 }
 
 TEST_PAIR_CASES(test_memory_goes_under_an_srq, srq_situations)
 {
 	for (uint32_t n = 0; n < 4; n++) {
 		open_ends(p->env, PVR_QPT_RC);
-		prefer_slots(&p->env->g[1]->ram, true);
+		t_prefer_slots(&p->env->g[1]->ram, true);
 		t_srq_use(&p->env->b, 32, &p->srq);
-		prefer_slots(&p->env->g[1]->ram, false);
+		t_prefer_slots(&p->env->g[1]->ram, false);
 		row->enter(p);
 		lose_srq(p, n & 1, n & 2);
 	}
