@@ -193,6 +193,12 @@ static void check_numbers(struct pvr_codec *codec, const struct pvr_qp *qp)
 				qp->handle, qp->qpn, qp->type);
 }
 
+/* A queue without requests has never moved. */
+static bool is_head_ok(uint32_t head, uint32_t count)
+{
+	return count ? head < 2 * count : !head;
+}
+
 static void check_fields(struct pvr_codec *codec, const struct pvr_qp *qp,
 			 const struct pvr_cmd_create_qp *cmd)
 {
@@ -200,12 +206,27 @@ static void check_fields(struct pvr_codec *codec, const struct pvr_qp *qp,
 
 	if (why)
 		pvr_codec_fault(codec, -EINVAL, "attributes: %s", why);
-	if ((cmd->max_send_wr && qp->sq.head >= 2 * cmd->max_send_wr) ||
-	    (cmd->max_recv_wr && qp->rq.head >= 2 * cmd->max_recv_wr))
+	if (!is_head_ok(qp->sq.head, cmd->max_send_wr) ||
+	    !is_head_ok(qp->rq.head, cmd->max_recv_wr))
 		pvr_codec_fault(codec, -EINVAL, "heads %u and %u are out of range", qp->sq.head,
 				qp->rq.head);
 	if (qp->sq_draining && qp->state != PVR_QPS_SQD)
 		pvr_codec_fault(codec, -EINVAL, "it drains in state %u", qp->state);
+	if (qp->state == PVR_QPS_SQE && qp->type == PVR_QPT_RC)
+		pvr_codec_fault(codec, -EINVAL, "a reliable queue pair is in SQE");
+}
+
+/* The requester that waits for a receive is on the list of the SRQ, or reserves one of it. */
+static void check_requester(struct pvr_codec *codec, const struct pvr_qp *qp, bool nak_sent,
+			    bool resume)
+{
+	bool responds = qp->type == PVR_QPT_RC && qp->state >= PVR_QPS_RTR;
+
+	if ((nak_sent || resume) && !responds)
+		pvr_codec_fault(codec, -EINVAL, "its peer waits for a receive in state %u",
+				qp->state);
+	if (nak_sent && qp->xrc_target && !qp->srq)
+		pvr_codec_fault(codec, -EINVAL, "its peer waits for a receive of no SRQ");
 }
 
 static void set_wait(struct pvr_codec *codec, struct pvr_qp *qp, uint8_t wait, uint64_t deadline)
@@ -236,6 +257,9 @@ static void load_waits(struct pvr_codec *codec, struct pvr_qp *qp)
 	pvr_codec_bool(codec, "rnr_nak_sent", &nak_sent);
 	pvr_codec_bool(codec, "rnr_resume_pending", &resume);
 	pvr_codec_bool(codec, "mcast begun", &mcast);
+	check_requester(codec, qp, nak_sent, resume);
+	if (mcast && qp->type != PVR_QPT_UD)
+		pvr_codec_fault(codec, -EINVAL, "only datagrams have groups");
 	if (codec->err)
 		return;
 	set_wait(codec, qp, wait, deadline);

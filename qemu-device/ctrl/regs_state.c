@@ -75,8 +75,15 @@ static void table_fields(struct pvr_codec *codec, struct pvr_adapter *adapter)
 					     &adapter->xrcds };
 	size_t i;
 
-	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		pvr_codec_u32_max(codec, "next handle", &tables[i]->next, tables[i]->max);
+		if (!codec->loads || tables[i]->next >= tables[i]->min)
+			continue;
+		pvr_codec_fault(codec, -EINVAL,
+				"next handle is %" PRIu32 ", expected at least %" PRIu32,
+				tables[i]->next, tables[i]->min);
+		tables[i]->next = tables[i]->min;
+	}
 }
 
 static void handshake_fields(struct pvr_codec *codec, struct pvr_adapter *adapter)

@@ -11,6 +11,8 @@ void pvr_xrc_take_srq(struct pvr_qp *to, struct pvr_srq *srq)
 	pvr_xrc_drop_srq(to);
 	to->srq = srq;
 	to->recv_cq = srq->cq;
+	/* The requester of an SRQ that was destroyed is not resumed yet. */
+	srq->waking += to->rnr_resume_pending;
 	to->cqe_qp = (uint64_t)(PVR_CQE_XRC | srq->handle) << 32 | to->qpn;
 	LIST_INSERT_HEAD(&srq->targets, to->xrc_target, link);
 }

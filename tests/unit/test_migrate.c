@@ -399,20 +399,98 @@ TEST_MOVE(test_region_on_demand_with_the_right_to_bind_is_refused)
 	expect_refusal(m, "on demand");
 }
 
-TEST_MOVE(test_target_that_holds_a_receive_without_srq_is_refused)
+/* Members that contradict each other, set and cleared in the source. */
+
+static void target_waits(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
 {
-	struct pvr_adapter *adapter = m->env->g[0]->adapter;
+	qp->state = on ? PVR_QPS_RTR : PVR_QPS_RESET;
+	qp->attr.path_mtu = on ? PVR_MTU_1024 : 0;
+	qp->rnr_nak_sent = on;
+}
+
+static void target_holds(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	qp->held->valid = on;
+}
+
+static void resumes(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	qp->rnr_resume_pending = on;
+}
+
+static void waits(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	qp->rnr_nak_sent = on;
+}
+
+static void sends_to_group(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	qp->mcast_next = on;
+}
+
+static void fails_alone(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	qp->state = on ? PVR_QPS_SQE : PVR_QPS_RTS;
+}
+
+static void head_moves(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	qp->sq.head = on;
+}
+
+static void next_is_gsi(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	adapter->qps.next = on ? 1 : adapter->qps.min;
+}
+
+static void next_is_all_memory(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on)
+{
+	adapter->mrs.next = on ? 0 : adapter->mrs.min;
+}
+
+enum of_source { RELIABLE, DATAGRAM, TARGET };
+
+static const struct contradiction {
+	const char *label;
+	enum of_source which;
+	void (*set)(struct pvr_adapter *adapter, struct pvr_qp *qp, bool on);
+	const char *why;
+} contradictions[] = {
+	{ "RNR NAK of a target without an SRQ", TARGET, target_waits, "of no SRQ" },
+	{ "receive of a target without an SRQ", TARGET, target_holds, "has no SRQ" },
+	{ "receive for a peer in RESET", TARGET, resumes, "in state 0" },
+	{ "RNR NAK to a datagram", DATAGRAM, waits, "waits for a receive" },
+	{ "receive for the peer of datagrams", DATAGRAM, resumes, "waits for a receive" },
+	{ "reliable request to a group", RELIABLE, sends_to_group, "only datagrams" },
+	{ "SQE of a reliable queue pair", RELIABLE, fails_alone, "SQE" },
+	{ "head of a queue without requests", TARGET, head_moves, "out of range" },
+	{ "handle of the GSI queue pair", RELIABLE, next_is_gsi, "next handle is 1" },
+	{ "region of all memory", RELIABLE, next_is_all_memory, "next handle is 0" },
+};
+
+static struct pvr_qp *qp_of_source(const struct pvr_adapter *adapter, enum of_source which)
+{
 	struct pvr_qp *qp;
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (qp->xrc_target)
-			qp->held->valid = true;
+		if (which == (qp->type == PVR_QPT_UD ? DATAGRAM
+			      : qp->xrc_target	     ? TARGET
+						     : RELIABLE))
+			return qp;
+	fail();
+	return NULL;
+}
+
+TEST_MOVE_CASES(test_contradiction_is_refused, contradictions)
+{
+	struct pvr_adapter *adapter = m->env->g[0]->adapter;
+	struct pvr_qp *qp = qp_of_source(adapter, row->which);
+
+	row->set(adapter, qp, true);
 	save_again(m);
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (qp->xrc_target)
-			qp->held->valid = false;
-	expect_refusal(m, "has no SRQ");
+	row->set(adapter, qp, false);
+	expect_refusal(m, row->why);
 }
 
 /* As CREATE_QP, which ignores the flags of a driver without this extension. */

@@ -264,6 +264,26 @@ TEST_XRC(test_sender_that_waits_is_refused_when_its_srq_is_destroyed)
 	expect_refusal(x, 1);
 }
 
+/* The target takes another SRQ before its quantum resumes the sender. */
+TEST_XRC(test_sender_that_waits_is_counted_once_when_its_srq_is_destroyed)
+{
+	struct pvr_adapter *adapter = x->b->guest->adapter;
+	struct pvr_srq *srq;
+	struct pvr_qp *tgt;
+
+	t_one_host_only(env, "a sender of another host retries by its timer");
+	send_to(x, x->srq[1].handle, 1, 64);
+	expect_ok(fg_srq_destroy(&x->srq[1]));
+	tgt = pvr_qp_get(adapter, x->tgt.handle);
+	srq = pvr_srq_get(adapter, x->srq[0].handle);
+	assert_true(tgt->rnr_resume_pending && !tgt->srq);
+	pvr_xrc_take_srq(tgt, srq);
+	assert_int_equal(srq->waking, 1);
+	fg_settle(env->host, 20 * FG_MS);
+	assert_int_equal(pvr_srq_get(adapter, x->srq[0].handle)->waking, 0);
+	expect_refusal(x, 1);
+}
+
 /* --------------------------------------------------------------- in mid-message */
 
 /* The first fragment of a message to srq[1] has arrived. */
