@@ -54,7 +54,7 @@ enum pvr_take {
 /* Protected by the adapter's lock. */
 struct pvr_move {
 	uint8_t token[PVR_TOKEN_BYTES]; /* of the last state that was read here; zero: none */
-	bool ran; /* the adapter was started after that */
+	bool ran; /* the adapter was started after that, or its life has ended */
 	uint8_t loaded[PVR_TOKEN_BYTES]; /* of the state that was loaded; zero: none */
 	char source[PVR_MOVE_NAME_MAX]; /* host of that state; "": unknown */
 	uint64_t saved_at; /* when it was read there: ns since 1970 by that host; 0: unknown */

@@ -132,6 +132,8 @@ void pvr_adapter_load_is_last(struct pvr_adapter *adapter)
 	move->ran = false;
 	if (move->source[0] == ':')
 		strcpy(adapter->engine->origin, move->source);
+	/* Its name can be another one than that of the process before. */
+	memcpy(move->source, own_origin(adapter->engine), sizeof(move->source));
 	pvr_adapter_unlock(adapter);
 }
 
@@ -270,6 +272,12 @@ static int take_own(struct pvr_adapter *adapter)
 	return 0;
 }
 
+/* One of both has no name: it is unknown whether the adapter has run since. */
+static bool can_ask(const struct pvr_adapter *adapter)
+{
+	return adapter->engine->fabrics->gid_ops && adapter->move.source[0] != ':';
+}
+
 int pvr_move_take(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
@@ -279,8 +287,10 @@ int pvr_move_take(struct pvr_adapter *adapter)
 		return 0;
 	if (is_from_here(adapter))
 		return take_own(adapter);
-	if (!adapter->engine->fabrics->gid_ops || move->source[0] == ':')
+	if (!can_ask(adapter)) {
+		move->answer = PVR_TAKE_STALE;
 		return 0;
+	}
 	if (!move->asked_at)
 		move->asked_at = now;
 	return decide(adapter, now);
@@ -435,6 +445,9 @@ static enum pvr_take give_dropped(struct pvr_adapter *adapter, const struct pvr_
 
 	if (move->to && move->to != taker->host)
 		return PVR_TAKE_NO;
+	/* The VM has run since, or another one. */
+	if (!move->to && move->ran)
+		return PVR_TAKE_STALE;
 	note_taker(move, taker);
 	return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
 }
@@ -452,8 +465,7 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 			release(adapter);
 		return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
 	}
-	if (adapter->run_state == PVR_RUN_RUNNING && !move->ran &&
-	    adapter->state == PVR_ADAPTER_IDLE)
+	if (adapter->run_state == PVR_RUN_RUNNING && adapter->state == PVR_ADAPTER_IDLE)
 		return give_dropped(adapter, taker);
 	if (adapter->run_state != PVR_RUN_STOPPED || move->ran)
 		return PVR_TAKE_NO;

@@ -129,6 +129,8 @@ static void write_ctl(struct pvr_adapter *adapter, uint32_t value)
 		adapter->err = 0;
 		if (adapter->state == PVR_ADAPTER_READY) {
 			adapter->state = PVR_ADAPTER_ACTIVE;
+			/* A state that was read before is not of this life. */
+			adapter->move.ran = true;
 			pvr_info_guest(adapter, "active");
 		} else if (adapter->state != PVR_ADAPTER_ACTIVE) {
 			adapter->err = EIO;

@@ -256,6 +256,9 @@ static void begin_reset(struct pvr_adapter *adapter, bool keeps_regs)
 {
 	bool is_silent = lives_elsewhere(adapter);
 
+	/* Its peers hear of the end, so a state that was read before has no connections. */
+	if (!is_silent && adapter->state != PVR_ADAPTER_IDLE)
+		adapter->move.ran = true;
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	halt(adapter);

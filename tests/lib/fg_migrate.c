@@ -193,6 +193,8 @@ void fg_move(struct fg_guest *guest, struct fg_host *host)
 		fg_die("%s: cannot plug it in", guest->name);
 	err = fg_state_load(guest, &state);
 	fg_state_free(&state);
+	/* The hosts have no names to ask each other. */
+	pvr_adapter_load_is_last(guest->adapter);
 	if (!err)
 		err = fg_start(guest);
 	if (err)

@@ -664,3 +664,15 @@ TEST(rc_connected, test_process_that_replaces_another_one_keeps_the_connections)
 	assert_int_equal(fg_start(env->g[1]), 0);
 	t_exchange(env, 1, 8);
 }
+
+/* Only that process knew whether the adapter has run since. */
+TEST(rc_connected, test_state_of_an_earlier_process_without_a_name_ends_the_connections)
+{
+	struct fg_state state;
+
+	save(env->g[1], &state);
+	memset(env->g[1]->adapter->move.token, 0, PVR_TOKEN_BYTES);
+	strcpy(env->host->engine->origin, ":another");
+	load_and_start(env->g[1], &state);
+	expect_state(&env->b, PVR_QPS_ERR);
+}

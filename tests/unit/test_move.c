@@ -515,6 +515,60 @@ TEST(three, test_operator_reclaims_an_adapter_of_a_dead_host)
 	pvr_adapter_destroy(source);
 }
 
+/* The guest that has stayed behind with the adapter of its source. */
+static struct fg_guest guest_at_source(struct t_env *env, struct pvr_adapter *source)
+{
+	struct fg_guest guest = *env->g[1];
+
+	guest.adapter = source;
+	guest.host = fg_wire_host(env->wire, 1);
+	return guest;
+}
+
+/* Another VM has used it since the state was read, so its peers have heard of an end. */
+TEST(three, test_source_whose_adapter_was_used_again_has_no_such_state)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct fg_guest next = guest_at_source(env, source);
+
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(next.host);
+	expect_ok(fg_guest_boot(&next));
+	pvr_adapter_reset(source);
+	fg_run(next.host);
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+	pvr_adapter_destroy(source);
+}
+
+/* Its VM is paused. */
+TEST(three, test_source_does_not_give_another_vm_than_that_of_the_state)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct fg_guest next = guest_at_source(env, source);
+
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(next.host);
+	expect_ok(fg_guest_boot(&next));
+	fg_stop(&next);
+	assert_int_equal(start(env, env->g[1]), -EPERM);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_STOPPED);
+	assert_int_equal(pvr_adapter_start(source), 0);
+	pvr_adapter_destroy(source);
+}
+
+/* The peers were told that the adapter is gone. */
+TEST(three, test_source_that_was_reset_has_no_such_state)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	pvr_adapter_reset(source);
+	fg_run(fg_wire_host(env->wire, 1));
+	assert_int_equal(start(env, env->g[1]), 0);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+	pvr_adapter_destroy(source);
+}
+
 /* ----------------------------------------------------------------------------- MOVED */
 
 TEST(three, test_moved_of_the_host_with_the_gid_is_believed)
@@ -636,6 +690,37 @@ TEST(three, test_state_of_an_earlier_daemon_of_the_same_host_ends_the_connection
 
 	save(env, &state);
 	memset(env->g[1]->adapter->move.token, 0, PVR_TOKEN_BYTES);
+	load(env, &state);
+	start_and_expect(env, PVR_QPS_ERR);
+}
+
+/* The daemon is replaced by one that the host's new name is given to. */
+TEST(three, test_process_with_another_name_starts_what_it_takes_over)
+{
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct fg_state state;
+	unsigned int ms;
+
+	save(env, &state);
+	memset(env->g[1]->adapter->move.token, 0, PVR_TOKEN_BYTES);
+	pvr_engine_set_name(engine, "renamed");
+	load(env, &state);
+	pvr_adapter_load_is_last(env->g[1]->adapter);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	assert_int_equal(ms, 0);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_connected(env);
+}
+
+/* A host without a name cannot be asked. */
+TEST(three, test_state_of_a_host_without_a_name_ends_the_connections)
+{
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct fg_state state;
+
+	pvr_engine_set_name(engine, "");
+	save(env, &state);
+	pvr_engine_set_name(engine, "host2");
 	load(env, &state);
 	start_and_expect(env, PVR_QPS_ERR);
 }
