@@ -577,6 +577,24 @@ struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbou
 	return respond_rdma(to, &in->request, in, true);
 }
 
+struct pvr_syndrome pvr_responder_execute_tail(struct pvr_qp *to, struct pvr_inbound *in)
+{
+	struct pvr_request *request = &in->request;
+	struct pvr_syndrome syndrome;
+
+	if (request->op->kind != PVR_OP_READ) {
+		request->chunk -= to->rq_offset - request->offset;
+		request->offset = to->rq_offset;
+		return pvr_responder_execute_inbound(to, in);
+	}
+	syndrome = pvr_responder_read_again(to, in);
+	if (syndrome.kind == PVR_SYN_ACK) {
+		to->rq_offset = request->offset;
+		advance(to, request);
+	}
+	return syndrome;
+}
+
 static struct pvr_syndrome fail_next_recv(struct pvr_qp *to, const struct pvr_request *request,
 					  enum pvrdma_wc_status status, const char *why)
 {

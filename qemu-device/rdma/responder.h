@@ -21,6 +21,11 @@ struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_
 uint64_t pvr_rnr_timer_ns(const struct pvr_qp *to);
 /* Reply again to an executed fragment of an RDMA READ. */
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in);
+/*
+ * Execute the tail of a fragment of PVR_PSN_STRADDLES: @in->request becomes the tail. Of an RDMA
+ * READ it stays the whole fragment, which is replied to again.
+ */
+struct pvr_syndrome pvr_responder_execute_tail(struct pvr_qp *to, struct pvr_inbound *in);
 
 /*
  * Complete the receive request that @request needs with the error @status, and fail @to. For the

@@ -65,7 +65,10 @@ enum pvr_psn_class pvr_psn_classify(struct pvr_qp *to, const struct pvr_request 
 		return was_executed(to, request->from->psn) ? PVR_PSN_DUPLICATE : PVR_PSN_INVALID;
 	if (request->offset == to->rq_offset)
 		return PVR_PSN_EXPECTED;
-	return request->offset > to->rq_offset ? PVR_PSN_AHEAD : PVR_PSN_DUPLICATE;
+	if (request->offset > to->rq_offset)
+		return PVR_PSN_AHEAD;
+	return request->offset + request->chunk > to->rq_offset ? PVR_PSN_STRADDLES
+								: PVR_PSN_DUPLICATE;
 }
 
 void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value)

@@ -32,6 +32,7 @@ struct pvr_responder_state {
 /* The PSN and offset of a fragment, compared with the expected ones. */
 enum pvr_psn_class {
 	PVR_PSN_DUPLICATE, /* executed already */
+	PVR_PSN_STRADDLES, /* its head is executed already, its tail is expected */
 	PVR_PSN_EXPECTED,
 	PVR_PSN_AHEAD,
 	PVR_PSN_INVALID,

@@ -166,7 +166,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 		return pipe->first;
 	memory(&sg, &pipe->env->b);
 	if (!pipe->no_recv_payload &&
-	    !pvr_pipe_rx_recv_payload(&pipe->in, NULL, &sg, pipe->pulled, seen->len))
+	    !pvr_pipe_rx_recv_payload(&pipe->in, NULL, &sg, pipe->pulled, seen->len, 0))
 		return PVR_HANDLED_PARTLY;
 	pipe->pulled += seen->len;
 	pipe->count++;

@@ -51,10 +51,13 @@ static void take_executed(const struct pvr_qp *peer, struct pvr_request *request
 static struct pvr_syndrome execute_again(struct pvr_qp *peer, struct pvr_request *request)
 {
 	const struct pvr_syndrome none = { .kind = PVR_SYN_NONE }, ack = { .kind = PVR_SYN_ACK };
+	enum pvr_psn_class psn_class;
 	uint64_t value;
 
-	if (peer->type != PVR_QPT_RC || !peer->responder_state ||
-	    pvr_psn_classify(peer, request) != PVR_PSN_DUPLICATE)
+	if (peer->type != PVR_QPT_RC || !peer->responder_state)
+		return none;
+	psn_class = pvr_psn_classify(peer, request);
+	if (psn_class != PVR_PSN_DUPLICATE && psn_class != PVR_PSN_STRADDLES)
 		return none;
 	take_executed(peer, request);
 	if (request->op->kind == PVR_OP_READ)

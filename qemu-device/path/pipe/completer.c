@@ -13,6 +13,9 @@
  * * All requests before the PSN and offset in a response are complete, in order.
  * * A READ or an atomic is complete only with its data. If the connection with its
  *   response has broken, it is sent again. Requests behind it then need another ACK.
+ * * READ data may begin with bytes that have arrived before; these are discarded.
+ * * A responder without PVR_HELLO_F_TAIL drops a fragment that it has executed in part. Its
+ *   ACK is then inside the fragment, and the rest is sent again.
  */
 #include <endian.h>
 #include <errno.h>
@@ -172,6 +175,37 @@ static uint32_t complete_before(struct pvr_pipe_sq *sq, uint32_t index)
 }
 
 /*
+ * The wait for a retry has started: further negative responses are to requests sent
+ * before it and do not count.
+ */
+static bool is_waiting(const struct pvr_qp *qp)
+{
+	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
+}
+
+static void send_again(struct pvr_pipe_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (is_waiting(qp))
+		return;
+	sq->probing = false;
+	pvr_pipe_rewind(sq);
+	if (qp->wait == PVR_QP_WAIT_ACKS)
+		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	pvr_sched_kick(qp);
+}
+
+/*
+ * Return: whether the last fragment that was sent has byte @done of the oldest in-flight WR, but
+ * does not begin with it. The fragments before it are followed by one that is out of order.
+ */
+static bool is_in_last_fragment(const struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
+{
+	return sq->last_psn == psn && sq->last_offset < done && (sq->cursor || done < sq->sent);
+}
+
+/*
  * The responder has @done bytes of the oldest in-flight WR. Return: whether that is
  * progress.
  */
@@ -182,7 +216,9 @@ static bool partly_done(struct pvr_pipe_sq *sq, uint64_t done)
 	if (done <= qp->sq_offset || pvr_inflight_has_response(pvr_inflight(sq, 0)))
 		return false;
 	qp->sq_offset = done;
-	if (!sq->cursor && sq->sent < done)
+	if (!sq->route.has_tail && is_in_last_fragment(sq, pvr_inflight(sq, 0)->psn, done))
+		send_again(sq);
+	else if (!sq->cursor && sq->sent < done)
 		sq->sent = done;
 	return true;
 }
@@ -287,15 +323,6 @@ static void refused(struct pvr_pipe_sq *sq, uint8_t nak)
 }
 
 /*
- * The wait for a retry has started: further negative responses are to requests sent
- * before it and do not count.
- */
-static bool is_waiting(const struct pvr_qp *qp)
-{
-	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
-}
-
-/*
  * No frame reports that a receive is posted. So without RNR retries the request is sent
  * again within the grace, and each time after twice the time.
  */
@@ -369,19 +396,6 @@ static void no_response(struct pvr_pipe_sq *sq)
 	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
 	pvr_requester_no_response(sq->qp, &wqe);
-}
-
-static void send_again(struct pvr_pipe_sq *sq)
-{
-	struct pvr_qp *qp = sq->qp;
-
-	if (is_waiting(qp))
-		return;
-	sq->probing = false;
-	pvr_pipe_rewind(sq);
-	if (qp->wait == PVR_QP_WAIT_ACKS)
-		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
-	pvr_sched_kick(qp);
 }
 
 /* ------------------------------------------------------------------------- frames */
@@ -575,31 +589,33 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 	const struct pvr_inflight *inflight;
 	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
 	struct pvr_sg sg PVR_UNINITIALIZED;
-	uint64_t length;
+	uint64_t length, begin;
 	int ret = 1;
 
 	inflight = first_at(sq, le32toh(frame->psn), PVR_OP_READ);
-	/* Accept only the next fragment of the READ, and only if it was requested. */
-	if (!inflight || offset != sq->qp->sq_offset || end > inflight->length ||
-	    (end == offset && inflight->length) || !was_sent(sq, 0, end))
+	/* Accept only what has the next byte of the READ, and only if it was requested. */
+	if (!inflight || offset > sq->qp->sq_offset || end > inflight->length ||
+	    (end <= sq->qp->sq_offset && inflight->length) || !was_sent(sq, 0, end))
 		return PVR_HANDLED;
 	length = inflight->length;
+	begin = sq->qp->sq_offset;
 	pvr_ext_dma_revoke_dst(sq->qp, pvr_req_conn_ext_dma(route));
 	if (!find_target(sq, inflight, &wqe, &sg))
 		return PVR_HANDLED;
 	if (end > offset)
-		ret = pvr_req_conn_recv_payload(route, sq->qp, &sg, offset, end - offset);
+		ret = pvr_req_conn_recv_payload(route, sq->qp, &sg, offset, end - offset,
+						begin - offset);
 	if (!ret)
 		return PVR_HANDLED_PARTLY;
 	if (ret < 0) {
-		not_stored(sq, &wqe, &sg, offset, end - offset);
+		not_stored(sq, &wqe, &sg, begin, end - begin);
 	} else {
 		if (sq->qp->adapter->engine->observed && sq->qp->flips)
-			pvr_flips_apply(sq->qp->flips, &sg, offset, end - offset);
+			pvr_flips_apply(sq->qp->flips, &sg, begin, end - begin);
 		capture(sq, &(struct pvr_pipe_answer){ .wqe = &wqe,
 						       .target = &sg,
-						       .offset = offset,
-						       .chunk = end - offset,
+						       .offset = begin,
+						       .chunk = end - begin,
 						       .syndrome = pvr_pipe_acked() });
 		fragment_read(sq, &wqe, end, length);
 	}

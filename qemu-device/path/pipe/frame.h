@@ -87,6 +87,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_PAGE 0x80u /* accepts PVR_FRAME_SYN_PAGE */
 #define PVR_HELLO_F_FAULT 0x100u /* the operator allows faults: may send and accepts FAULT frames */
 #define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD, MOVED and TAKE */
+#define PVR_HELLO_F_TAIL 0x400u /* executes the tail of a fragment that it has executed in part */
 
 /*
  * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk

@@ -49,6 +49,7 @@ struct pvr_route {
 	bool has_atomic_write; /* the responder accepts ATOMIC_WRITE and FLUSH */
 	bool has_xrc; /* it accepts XRC */
 	bool has_fault; /* it accepts FAULT frames */
+	bool has_tail; /* it executes the tail of a fragment that it has executed in part */
 };
 
 /*
@@ -110,6 +111,7 @@ struct pvr_rsp_conn;
  * @to: memory of the message
  * @offset: of the fragment in @to, in bytes
  * @len: bytes of the fragment
+ * @skip: bytes at its begin that are discarded, as an earlier fragment has stored them
  *
  * Stores the bytes that have arrived. A repeated call for the same frame continues behind
  * them.
@@ -117,7 +119,8 @@ struct pvr_rsp_conn;
  * removed. After -EFAULT the rest of the frame is discarded when the handler returns.
  */
 int pvr_rsp_conn_recv_payload(struct pvr_rsp_conn *in, const struct pvr_qp *qp,
-			      const struct pvr_sg *to, uint64_t offset, uint32_t len);
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len,
+			      uint32_t skip);
 /* The external DMA by which the NIC may be reading the current payload. */
 const struct pvr_ext_dma *pvr_rsp_conn_ext_dma(const struct pvr_rsp_conn *in);
 
@@ -203,7 +206,8 @@ void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 enum pvr_handled pvr_pipe_read_data(const struct pvr_route *route, const char *fabric,
 				    const struct pvr_frame_read_data *frame);
 int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
-			      const struct pvr_sg *to, uint64_t offset, uint32_t len);
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len,
+			      uint32_t skip);
 /* Like pvr_rsp_conn_ext_dma(). */
 const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route);
 /*

@@ -185,11 +185,11 @@ enum pvr_input pvr_req_conn_input(struct pvr_host *host, enum pvr_pipe_kind kind
 }
 
 int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
-			      const struct pvr_sg *to, uint64_t offset, uint32_t len)
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len, uint32_t skip)
 {
 	struct pvr_req_conn *out = pvr_req_conn_find(route->host, route->kind, route->slot);
 
-	return pvr_pipe_rx_recv_payload(&out->in, qp, to, offset, len);
+	return pvr_pipe_rx_recv_payload(&out->in, qp, to, offset, len, skip);
 }
 
 const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route)

@@ -43,6 +43,8 @@
 
 /* IBTA 9.7.6.1.3: from one to four times the timeout. */
 #define TRY_FACTOR 4
+/* Each fragment but the last one of a message ends at a multiple of this. */
+#define FRAGMENT_STEP PVR_FRAME_CHUNK_MIN
 
 struct quantum {
 	unsigned int left; /* fragments that may still be sent */
@@ -355,14 +357,40 @@ static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *f
 	return send_with(sq, fragment, &any, payload, expose_qp);
 }
 
+/*
+ * Return: whether byte @done of the message at the cursor was sent before: after that, the
+ * responder may have executed any part of it.
+ */
+static bool was_sent(const struct pvr_pipe_sq *sq, uint64_t done)
+{
+	uint32_t n = sq->qp->sq_inflight;
+
+	return sq->cursor < n && (sq->cursor + 1 < n || sq->complete || done < sq->highest_sent);
+}
+
+/*
+ * Return: the bytes of the fragment from byte @done on, at most. A responder without
+ * PVR_HELLO_F_TAIL drops a fragment that it has executed in part, and its position in a READ
+ * stays behind. So what was sent before is sent in parts whose ends are those of all fragments.
+ */
+static uint32_t max_fragment(const struct pvr_pipe_sq *sq, uint64_t done)
+{
+	uint32_t chunk = sq->route.chunk; /* 0: no connection, the fragment is lost */
+	uint32_t max = sq->qp->adapter->quantum_bytes;
+
+	if (chunk && chunk < max)
+		max = chunk;
+	if (!sq->route.has_tail && was_sent(sq, done) && max > FRAGMENT_STEP - done % FRAGMENT_STEP)
+		max = FRAGMENT_STEP - done % FRAGMENT_STEP;
+	return max;
+}
+
 /* The next fragment of a message, from byte @done on. */
 static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 				     const struct pvr_sg *sg, uint64_t done)
 {
 	uint64_t left = sg->total - done;
-	uint32_t chunk = sq->route.chunk; /* 0: no connection, the fragment is lost */
-	uint32_t most = sq->qp->adapter->quantum_bytes;
-	uint32_t max = chunk && chunk < most ? chunk : most;
+	uint32_t max = max_fragment(sq, done);
 	struct fragment fragment = {
 		.wqe = wqe,
 		.op = pvr_opcode(wqe->hdr.opcode),
@@ -412,6 +440,8 @@ static void fragment_sent(struct pvr_pipe_sq *sq, const struct fragment *fragmen
 {
 	uint64_t end = fragment->offset + fragment->len;
 
+	sq->last_psn = fragment->psn;
+	sq->last_offset = fragment->offset;
 	if (sq->cursor + 1 == sq->qp->sq_inflight) {
 		if (end > sq->highest_sent)
 			sq->highest_sent = end;

@@ -10,6 +10,9 @@
  *   (rdma/responder.c).
  * * A fragment before it is a duplicate after a broken connection. Its payload is
  *   discarded; a READ or an atomic is answered again.
+ * * A fragment that begins before it and ends behind it was sent in smaller parts before.
+ *   Its tail is executed. A READ is answered again as a whole, and the offset moves to its
+ *   end.
  * * A fragment behind it is dropped, because a fragment is missing. One PSN_SEQ_ERR is
  *   sent, and no other until the missing fragment arrives.
  * * A fragment whose payload arrives in parts is classified again each time. If another
@@ -189,17 +192,20 @@ static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 {
 	struct pvr_rx_request *fragment = (struct pvr_rx_request *)in;
 	const struct pvr_request *request = &fragment->inbound.request;
+	uint64_t begin = le64toh(fragment->frame->offset);
+	uint32_t skip = (uint32_t)(request->offset - begin);
 	struct pvr_sg own;
 	int ret;
 
 	if (!request->chunk)
 		return 0;
 	if (fragment->payload) {
-		pvr_sg_build_flat(&own, fragment->to->adapter, fragment->payload, request->chunk);
+		pvr_sg_build_flat(&own, fragment->to->adapter, fragment->payload + skip,
+				  request->chunk);
 		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
 	}
-	ret = pvr_rsp_conn_recv_payload(fragment->conn, fragment->to, to, request->offset,
-					request->chunk);
+	ret = pvr_rsp_conn_recv_payload(fragment->conn, fragment->to, to, begin,
+					skip + (uint32_t)request->chunk, skip);
 	if (ret < 0)
 		return ret;
 	return ret ? 0 : -EAGAIN;
@@ -423,10 +429,11 @@ static void done(const struct pvr_rx_request *fragment)
 static void capture(const struct pvr_rx_request *fragment, struct pvr_syndrome answer)
 {
 	const struct pvr_request *request = &fragment->inbound.request;
+	uint64_t skip = request->offset - le64toh(fragment->frame->offset);
 	struct pvr_sg payload;
 
 	if (fragment->payload)
-		pvr_sg_build_flat(&payload, fragment->to->adapter, fragment->payload,
+		pvr_sg_build_flat(&payload, fragment->to->adapter, fragment->payload + skip,
 				  (uint32_t)request->chunk);
 	pvr_capture_inbound(fragment->to, request, fragment->payload ? &payload : NULL, answer);
 }
@@ -463,8 +470,8 @@ static bool is_stalled(const struct pvr_rx_request *fragment)
 	return path->stalls_peer && path->stalls_peer(fragment->to);
 }
 
-/* While there are captures or faults. */
-static pvr_noinline enum pvr_handled execute_observed(struct pvr_rx_request *fragment)
+/* While there are captures or faults. @is_tail: as of execute_tail() */
+static pvr_noinline enum pvr_handled execute_observed(struct pvr_rx_request *fragment, bool is_tail)
 {
 	const struct pvr_syndrome wait = { .kind = PVR_SYN_PAGE, .wait_ns = PVR_PIPE_STALL_NS };
 	const struct pvr_syndrome none = { .kind = PVR_SYN_NONE };
@@ -472,20 +479,37 @@ static pvr_noinline enum pvr_handled execute_observed(struct pvr_rx_request *fra
 
 	if (is_stalled(fragment))
 		return answer(fragment, is_unreliable(fragment->frame) ? none : wait);
-	syndrome = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
+	if (is_tail)
+		syndrome = pvr_responder_execute_tail(fragment->to, &fragment->inbound);
+	else
+		syndrome = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
 	if (pvr_captures(fragment->to->adapter) && syndrome.kind != PVR_SYN_PARTIAL)
 		capture(fragment, syndrome);
 	return answer(fragment, syndrome);
 }
 
-static enum pvr_handled execute(struct pvr_rx_request *fragment)
+static pvr_always_inline void begin_execution(struct pvr_rx_request *fragment)
 {
 	fragment->to->responder_state->nak_sent = false;
 	/* Stop the NIC of a replaced connection from writing the same fragment. */
 	pvr_ext_dma_revoke_dst(fragment->to, pvr_rsp_conn_ext_dma(fragment->conn));
+}
+
+static enum pvr_handled execute(struct pvr_rx_request *fragment)
+{
+	begin_execution(fragment);
 	if (fragment->to->adapter->engine->observed)
-		return execute_observed(fragment);
+		return execute_observed(fragment, false);
 	return answer(fragment, pvr_responder_execute_inbound(fragment->to, &fragment->inbound));
+}
+
+/* An earlier connection, or another path, has delivered the head of the fragment. */
+static pvr_noinline enum pvr_handled execute_tail(struct pvr_rx_request *fragment)
+{
+	begin_execution(fragment);
+	if (fragment->to->adapter->engine->observed)
+		return execute_observed(fragment, true);
+	return answer(fragment, pvr_responder_execute_tail(fragment->to, &fragment->inbound));
 }
 
 static enum pvr_handled execute_fault(struct pvr_rx_request *fragment)
@@ -538,7 +562,8 @@ static void in_error(const struct pvr_rx_request *fragment)
 	const struct pvr_responder_state *rq = fragment->to->responder_state;
 	enum pvr_psn_class psn_class = pvr_psn_classify(fragment->to, &fragment->inbound.request);
 
-	if (rq->has_refused && rq->psn == fragment->req_src.psn && psn_class == PVR_PSN_EXPECTED)
+	if (rq->has_refused && rq->psn == fragment->req_src.psn &&
+	    (psn_class == PVR_PSN_EXPECTED || psn_class == PVR_PSN_STRADDLES))
 		send_nak_of(fragment, nak_of(rq->status));
 	else if (psn_class == PVR_PSN_DUPLICATE && !fragment->inbound.request.op->local)
 		ack_later(fragment);
@@ -575,6 +600,8 @@ static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment
 		else
 			replay_duplicate(fragment);
 		break;
+	case PVR_PSN_STRADDLES: /* Never a FAULT, which has no bytes. */
+		return execute_tail(fragment);
 	case PVR_PSN_AHEAD:
 		send_seq_nak(fragment);
 		break;

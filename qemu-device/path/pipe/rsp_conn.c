@@ -136,9 +136,9 @@ static void end_stall(struct pvr_rsp_conn *in)
 }
 
 int pvr_rsp_conn_recv_payload(struct pvr_rsp_conn *in, const struct pvr_qp *qp,
-			      const struct pvr_sg *to, uint64_t offset, uint32_t len)
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len, uint32_t skip)
 {
-	return pvr_pipe_rx_recv_payload(&in->box, qp, to, offset, len);
+	return pvr_pipe_rx_recv_payload(&in->box, qp, to, offset, len, skip);
 }
 
 const struct pvr_ext_dma *pvr_rsp_conn_ext_dma(const struct pvr_rsp_conn *in)

@@ -170,10 +170,13 @@ static bool took_rndv(struct pvr_pipe_rx *box, int n)
 }
 
 static int recv_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
-		     uint64_t offset)
+		     uint64_t offset, uint32_t skip)
 {
 	int n;
 
+	/* A read in progress has begun before it. */
+	if (box->taken < skip && !box->rdma_read.busy)
+		box->taken = skip;
 	do {
 		n = pvr_rdma_read_recv_payload(&box->rdma_read, qp, to, offset + box->taken,
 					       (uint32_t)box->taken, (uint32_t)missing(box));
@@ -186,8 +189,26 @@ static int recv_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const str
 	return 1;
 }
 
+/* Discards payload up to byte @skip. Return: false if there is more to come. */
+static bool skip_bytes(struct pvr_pipe_rx *box, uint32_t skip, unsigned int *reads)
+{
+	size_t n;
+
+	for (;;) {
+		n = skip - box->taken;
+		n = have(box) < n ? have(box) : n;
+		box->head += n;
+		box->taken += n;
+		if (box->taken == skip)
+			return true;
+		if (!*reads || !read_ahead(box))
+			return false;
+		--*reads;
+	}
+}
+
 int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
-			     const struct pvr_sg *to, uint64_t offset, uint32_t len)
+			     const struct pvr_sg *to, uint64_t offset, uint32_t len, uint32_t skip)
 {
 	unsigned int reads = READS_PER_RUN;
 	int err;
@@ -195,7 +216,9 @@ int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
 	if (len != box->payload)
 		return -EFAULT;
 	if (box->exposed)
-		return recv_rndv(box, qp, to, offset);
+		return recv_rndv(box, qp, to, offset, skip);
+	if (box->taken < skip && !skip_bytes(box, skip, &reads))
+		return 0;
 	err = recv_staged(box, to, offset);
 	box->dry = false;
 	while (!err && missing(box) && !box->dry && reads--)

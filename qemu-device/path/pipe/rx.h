@@ -85,6 +85,6 @@ const char *pvr_pipe_rx_end(struct pvr_pipe_rx *box, const union pvr_any_frame *
 
 /* Payload of the current frame, see pvr_rsp_conn_recv_payload(). */
 int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
-			     const struct pvr_sg *to, uint64_t offset, uint32_t len);
+			     const struct pvr_sg *to, uint64_t offset, uint32_t len, uint32_t skip);
 
 #endif /* PVR_PIPE_RX_H */

@@ -41,6 +41,8 @@ struct pvr_pipe_sq {
 	uint64_t sent;
 	uint64_t highest_sent; /* bytes of the newest in-flight WR that were sent at least once */
 	bool complete; /* highest_sent covers the whole newest in-flight WR */
+	uint32_t last_psn; /* the PSN of the message of the last fragment that was sent ... */
+	uint64_t last_offset; /* ... and its offset there */
 	uint32_t reads; /* in-flight WRs that are RDMA READ or atomics */
 	bool down; /* no connection is up for the next request */
 	bool probing; /* the last response was NO_QP or NO_GID: send one fragment per attempt */

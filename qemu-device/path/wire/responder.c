@@ -480,6 +480,7 @@ static void reliable(struct pvr_eth_batch *batch, struct pvr_eth_rq *rq,
 		if (!rq->qp->responder_state->nak_sent)
 			send_nak(rq, PVR_ETH_NAK_SEQUENCE, pvr_eth_expected(rq->qp));
 		break;
+	case PVR_PSN_STRADDLES: /* never: a packet is compared by its PSN alone */
 	case PVR_PSN_INVALID:
 		break;
 	}
