@@ -4,10 +4,10 @@
  *
  * DOC: Posted commands
  *
- * A change of a QP that the device cannot refuse is posted: the caller does not wait for
- * its end. The device executes writes of registers and doorbells in order, so each later
- * doorbell finds the change done. The next command waits for the posted one first. Its
- * response is taken then, or by the health check.
+ * A change of a QP that the device cannot refuse is posted, unless peers notice it: the
+ * caller does not wait for its end. The device executes writes of registers and doorbells
+ * in order, so each later doorbell finds the change done. The next command waits for the
+ * posted one first. Its response is taken then, or by the health check.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>

@@ -158,9 +158,10 @@ static bool is_type_posted(enum ib_qp_type type)
 }
 
 /*
- * Changes to INIT and RTS, which peers do not notice, and to ERR, whose effects arrive as
- * completions. A device refuses one of them only if the QP has failed. After a change to
- * RTR the peer may send, so that one must be complete. @attr has passed check_attr().
+ * Changes to INIT and RTS, which peers do not notice. A device refuses one of them only if
+ * the QP has failed. After a change to RTR the peer may send, and after one to ERR or
+ * RESET, or to fewer rights, a program uses memory that the peer must not access any
+ * more. So these must be complete. @attr has passed check_attr().
  */
 static bool is_postable(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
 			int mask)
@@ -171,9 +172,8 @@ static bool is_postable(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
 	case IB_QPS_INIT:
 		return values_ok(attr, mask);
 	case IB_QPS_RTS:
-		return qp->state == IB_QPS_RTR && values_ok(attr, mask);
-	case IB_QPS_ERR:
-		return mask == IB_QP_STATE;
+		return qp->state == IB_QPS_RTR &&
+		       !(mask & IB_QP_ACCESS_FLAGS) && values_ok(attr, mask);
 	default:
 		return false;
 	}

@@ -156,7 +156,7 @@ static int queried_access(void)
 	return attr.qp_access_flags;
 }
 
-TEST_QP(test_connection_waits_only_for_rtr)
+TEST_QP(test_connection_waits_for_rtr_and_error)
 {
 	to_init(0);
 	to_init(PVR_ACCESS_REMOTE_WRITE);
@@ -167,7 +167,27 @@ TEST_QP(test_connection_waits_only_for_rtr)
 	assert_cmd(0, PVR_QPS_INIT, true);
 	assert_cmd(1, PVR_QPS_RTR, false);
 	assert_cmd(2, PVR_QPS_RTS, true);
-	assert_cmd(3, PVR_QPS_ERR, true);
+	assert_cmd(3, PVR_QPS_ERR, false);
+}
+
+/* From RTR on the peer uses the rights. */
+TEST_QP(test_rights_that_change_with_rts_are_waited_for)
+{
+	to_init(PVR_ACCESS_REMOTE_WRITE);
+	to_rtr();
+	assert_int_equal(modify(IB_QPS_RTS, RTS_MASK | IB_QP_ACCESS_FLAGS, 0), 0);
+	assert_cmd(2, PVR_QPS_RTS, false);
+	assert_access(2, 0);
+}
+
+TEST_QP(test_rights_without_a_state_are_waited_for)
+{
+	to_init(PVR_ACCESS_REMOTE_WRITE);
+	to_rtr();
+	assert_int_equal(modify(IB_QPS_RTS, RTS_MASK, 0), 0);
+	assert_int_equal(modify(IB_QPS_RTS, IB_QP_ACCESS_FLAGS, 0), 0);
+	assert_cmd(3, 0, false);
+	assert_access(3, 0);
 }
 
 TEST_QP(test_reset_is_waited_for)
