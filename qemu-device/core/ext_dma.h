@@ -6,7 +6,7 @@
  *
  * - A NIC accesses guest memory while no thread holds a lock.
  * - A guest may free its memory meanwhile: it deregisters the region, resets the queue
- *   pair, is shut down, or its request completes with an error.
+ *   pair or takes rights from it, is shut down, or its request completes with an error.
  * - The NIC's access ends before the guest is told that the memory is free.
  * - No thread waits for the network for that. The code that frees the memory revokes its
  *   external DMA, which ends the registration with the NIC at once.
@@ -72,7 +72,7 @@ void pvr_ext_dma_end(struct pvr_ext_dma *use);
 
 /* Revoke those of a region or window, before it loses its memory. */
 void pvr_ext_dma_revoke_mr(const struct pvr_mr *mr);
-/* Revoke those of a queue pair that stops. */
+/* Revoke those of a queue pair that stops, or loses a right. */
 void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp);
 /*
  * End those of @qp of the same kind as @but, except @but: the same fragment has arrived

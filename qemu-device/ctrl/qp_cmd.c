@@ -377,6 +377,14 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 /* ------------------------------------------------------------------ state */
 
+/* A NIC may use memory by a right that the queue pair loses. */
+static void set_access(struct pvr_qp *qp, uint32_t access)
+{
+	if (qp->attr.qp_access_flags & ~access)
+		pvr_ext_dma_revoke_qp(qp);
+	qp->attr.qp_access_flags = access;
+}
+
 static void set_scalars(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr)
 {
 	struct pvr_qp_attr *to = &qp->attr;
@@ -384,7 +392,7 @@ static void set_scalars(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_at
 	if (mask & PVR_QPA_EN_SQD_ASYNC)
 		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 	if (mask & PVR_QPA_ACCESS_FLAGS)
-		to->qp_access_flags = attr->qp_access_flags;
+		set_access(qp, attr->qp_access_flags);
 	if (mask & PVR_QPA_PKEY_INDEX)
 		to->pkey_index = attr->pkey_index;
 	if (mask & PVR_QPA_PORT)

@@ -197,6 +197,13 @@ static void destroy_qp(struct scene *s)
 	expect_ok(fg_qp_destroy(&s->victim->qp));
 }
 
+static void take_rights(struct scene *s)
+{
+	const struct pvr_qp_attr attr = { .qp_access_flags = PVR_ACCESS_REMOTE_ATOMIC };
+
+	expect_ok(fg_qp_modify(&s->victim->qp, PVR_QPA_ACCESS_FLAGS, &attr));
+}
+
 /* The guest's rings are there, too, so the adapter fails. */
 static void unplug_ram(struct scene *s)
 {
@@ -316,6 +323,7 @@ static const struct {
 	{ "queue pair is reset", NULL, reset_qp, ALL_PARTS, true },
 	{ "queue pair goes to error", NULL, fail_qp, ALL_PARTS, true },
 	{ "queue pair is destroyed", NULL, destroy_qp, ALL_PARTS, true },
+	{ "queue pair loses its rights", NULL, take_rights, PARTS_OF_B, true },
 	{ "memory is unplugged", NULL, unplug_ram, ALL_PARTS, false },
 	{ "memory without rings is unplugged", plug_spare, unplug_spare, ALL_PARTS, true },
 	{ "adapter is reset", NULL, reset_adapter, ALL_PARTS, false },
