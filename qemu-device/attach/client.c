@@ -819,7 +819,9 @@ void pvr_client_check(struct pvr_client *client)
 		return;
 	if (__atomic_load_n(&client->ram.broken, __ATOMIC_ACQUIRE)) {
 		pvr_adapter_fail(client->adapter, "guest RAM cannot be accessed");
-		throw_out(client, "its RAM was truncated, or its file system is full");
+		throw_out(client, "its RAM was truncated, or %s",
+			  client->ram.has_huge ? "there are too few huge pages"
+					       : "its file system is full");
 	} else if (__atomic_load_n(&client->irq.stalled, __ATOMIC_RELAXED)) {
 		throw_out(client, "its interrupt eventfd blocks");
 		pvr_attach_stalled(attach); /* the client is freed */

@@ -102,7 +102,7 @@ static void export_ram(const struct pvr_vm_ram *ram, struct pvr_handover *to)
 		to->regions[i] = (struct pvr_handover_region){
 			.gpa = region->gpa,
 			.size = region->size,
-			.offset = region->file.offset,
+			.offset = region->offset,
 			.fd = region->va ? region->fd : -1,
 			.writable = region->writable,
 		};

@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "attach/message.h"
 #include "attach/peer_maps.h"
@@ -96,7 +98,34 @@ static int check_alignment(const struct pvr_vm_ram_request *req, struct pvr_erro
 	return -EINVAL;
 }
 
-static int check_memory(const struct pvr_vm_ram_request *req, struct pvr_file_range *file,
+/*
+ * st_blksize is not the size of a page: that of tmpfs is 2 MiB if the host has transparent huge
+ * pages for it.
+ */
+static uint64_t file_page_size(int fd)
+{
+	struct statfs sfs;
+
+	if (fstatfs(fd, &sfs) == 0 && sfs.f_type == HUGETLBFS_MAGIC)
+		return (uint64_t)sfs.f_bsize;
+	return PVR_PAGE_SIZE;
+}
+
+/*
+ * Set the file of the region, in whole pages: the kernel maps, replaces and unmaps huge pages as a
+ * whole only. The size of a file of huge pages is a multiple of them.
+ */
+static void set_file(struct pvr_vm_ram_region *region, int fd, const struct stat *st)
+{
+	uint64_t page = file_page_size(fd), begin, end;
+
+	begin = region->offset & ~(page - 1);
+	end = (region->offset + region->size + page - 1) & ~(page - 1);
+	region->page_size = page;
+	region->file = (struct pvr_file_range){ st->st_dev, st->st_ino, begin, end - begin };
+}
+
+static int check_memory(const struct pvr_vm_ram_request *req, struct pvr_vm_ram_region *region,
 			struct pvr_error *err)
 {
 	struct stat st;
@@ -115,23 +144,26 @@ static int check_memory(const struct pvr_vm_ram_request *req, struct pvr_file_ra
 			 req->gpa, req->size, req->offset, (uint64_t)st.st_size);
 		return -EINVAL;
 	}
-	*file = (struct pvr_file_range){ st.st_dev, st.st_ino, req->offset, req->size };
+	set_file(region, req->fd, &st);
 	return 0;
 }
 
 /* Set the file of the region, and whether it is persistent. */
-static int check_file(const struct pvr_vm_ram_request *req, struct pvr_vm_ram_region *region,
-		      struct pvr_error *err)
+static int check_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
+		      struct pvr_vm_ram_region *region, struct pvr_error *err)
 {
 	dev_t device;
 
-	if (pvr_fd_is_memory(req->fd))
-		return check_memory(req, &region->file, err);
+	if (pvr_fd_is_memory(req->fd)) {
+		ram->has_shared = true;
+		return check_memory(req, region, err);
+	}
 	if (is_other_file(req->fd))
 		return 0;
 	if (!is_device_dax(req, &device))
-		return check_memory(req, &region->file, err);
+		return check_memory(req, region, err);
 	region->file = (struct pvr_file_range){ device, 0, req->offset, req->size };
+	region->page_size = PVR_PAGE_SIZE;
 	region->persistent = true;
 	return check_alignment(req, err);
 }
@@ -181,10 +213,16 @@ static void record_file(struct pvr_vm_ram *ram, const struct pvr_file_range *fil
 	ram->file_ino = file->ino;
 }
 
+/* Return: the begin of the mapping, which has the bytes of region->file. */
+static void *mapping_of(const struct pvr_vm_ram_region *region)
+{
+	return (char *)region->va - (region->offset - region->file.offset);
+}
+
 static void remove_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
 {
 	pvr_sigbus_unguard(ram->guards, region->guard);
-	pvr_closer_unmap(ram->closer, region->va, region->size, region->fd);
+	pvr_closer_unmap(ram->closer, mapping_of(region), region->file.size, region->fd);
 	ram->bytes -= region->size;
 }
 
@@ -198,8 +236,8 @@ static int guard_region(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region
 		return -ENOMEM;
 	}
 	/* There is a guard for each region. */
-	region->guard =
-		pvr_sigbus_guard(ram->guards, region->va, region->size, &ram->broken, ram->loop);
+	region->guard = pvr_sigbus_guard(ram->guards, mapping_of(region), region->file.size,
+					 region->page_size, &ram->broken, ram->loop);
 	return 0;
 }
 
@@ -208,22 +246,25 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 {
 	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
 	int flags = region->persistent ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;
-	void *va = mmap(NULL, req->size, prot, flags | MAP_NORESERVE, req->fd, (off_t)req->offset);
+	const struct pvr_file_range *file = &region->file;
+	void *map =
+		mmap(NULL, file->size, prot, flags | MAP_NORESERVE, req->fd, (off_t)file->offset);
 	int ret;
 
-	if (va == MAP_FAILED) {
+	if (map == MAP_FAILED) {
 		ret = -errno;
 		pvr_fail(err, "cannot map region 0x%" PRIx64 "+0x%" PRIx64 ": %s", req->gpa,
 			 req->size, strerror(-ret));
 		return ret;
 	}
-	madvise(va, req->size, MADV_DONTDUMP); /* keeps guest data out of core dumps */
-	madvise(va, req->size, MADV_DONTFORK);
+	madvise(map, file->size, MADV_DONTDUMP); /* keeps guest data out of core dumps */
+	madvise(map, file->size, MADV_DONTFORK);
 	ram->bytes += req->size;
-	region->va = va;
+	region->va = (char *)map + (region->offset - file->offset);
 	ret = guard_region(ram, region, err);
 	if (!ret) {
-		ret = pvr_adapter_map_ram(ram->adapter, req->gpa, req->size, va, req->writable);
+		ret = pvr_adapter_map_ram(ram->adapter, req->gpa, req->size, region->va,
+					  req->writable);
 		if (ret)
 			pvr_fail(err, "the device refuses region 0x%" PRIx64 "+0x%" PRIx64 ": %s",
 				 req->gpa, req->size, strerror(-ret));
@@ -255,6 +296,7 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, struct pvr_vm_ram_request *req, struc
 	struct pvr_vm_ram_region region = {
 		.gpa = req->gpa,
 		.size = req->size,
+		.offset = req->offset,
 		.writable = req->writable,
 		.fd = -1,
 		.guard = -1,
@@ -264,13 +306,14 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, struct pvr_vm_ram_request *req, struc
 	if (!ret)
 		ret = check_overlap(ram, req, err);
 	if (!ret && req->fd >= 0)
-		ret = check_file(req, &region, err);
+		ret = check_file(ram, req, &region, err);
 	if (!ret && region.file.size && req->readable)
 		ret = map_counted(ram, &region, req, err);
 	if (ret)
 		return ret;
 	if (region.va) {
 		record_file(ram, &region.file);
+		ram->has_huge |= region.page_size > PVR_PAGE_SIZE;
 		region.fd = req->fd;
 		req->fd = -1;
 	}
@@ -340,5 +383,5 @@ bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client)
 			return pvr_peer_maps_privately(client, ram->file_dev, ram->file_ino);
 		has_ram = true;
 	}
-	return has_ram;
+	return has_ram && !ram->has_shared;
 }

@@ -24,6 +24,7 @@ struct pvr_sigbus_set;
 
 struct pvr_vm_ram_region {
 	uint64_t gpa, size;
+	uint64_t offset; /* in the file */
 	void *va; /* NULL: not mapped */
 	/*
 	 * Keeps the file if a SIGBUS replaces the mapping. The kernel would free all pages of the
@@ -33,7 +34,9 @@ struct pvr_vm_ram_region {
 	int guard; /* of pvr_vm_ram.guards */
 	bool writable;
 	bool persistent; /* device DAX */
+	/* The mapping: whole pages of the file, so it can begin before @va and end after @size. */
 	struct pvr_file_range file;
+	uint64_t page_size;
 };
 
 struct pvr_vm_ram {
@@ -41,7 +44,7 @@ struct pvr_vm_ram {
 	struct pvr_closer *closer; /* unmaps */
 	unsigned int num;
 	struct pvr_vm_ram_region regions[PVR_RAM_REGIONS];
-	uint64_t bytes; /* bytes mapped */
+	uint64_t bytes; /* bytes mapped, without the rest of huge pages at the ends of regions */
 	/*
 	 * The limit of @counted. Twice as much may be mapped: address space of the daemon is
 	 * finite, too.
@@ -55,6 +58,8 @@ struct pvr_vm_ram {
 	ino_t file_ino;
 	struct pvr_sigbus_set *guards; /* NULL until a region is mapped */
 	bool broken; /* set by the SIGBUS handler, see sigbus.h */
+	bool has_shared; /* a descriptor of memory has come */
+	bool has_huge; /* in huge pages */
 	struct pvr_loop *loop; /* woken after a SIGBUS */
 };
 
@@ -82,7 +87,7 @@ int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct
 void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram);
 
 /*
- * Return: whether the client has RAM and shares none of it: it sends no descriptor, or
+ * Return: whether the client has RAM and shares none of it: it sends no descriptor of memory, or
  * maps the memory itself with MAP_PRIVATE (share=off), as /proc reports.
  */
 bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client);

@@ -21,11 +21,11 @@
 #include "attach/attach.h"
 #include "attach/sigbus.h"
 
-#define GUARD_PAGE 4096ul
 #define GUARD_PIECE (32ul << 20)
 
 struct guard {
 	uintptr_t start, end; /* end 0: free */
+	uintptr_t page;
 	bool *broken;
 	struct pvr_loop *wakes;
 };
@@ -51,6 +51,7 @@ static void set_slot(struct slot *slot, const struct guard *guard)
 	__atomic_fetch_add(&slot->number, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->start, guard->start, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->end, guard->end, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->page, guard->page, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->broken, guard->broken, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&to->wakes, guard->wakes, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&slot->number, 1, __ATOMIC_SEQ_CST);
@@ -64,6 +65,7 @@ static bool get_slot(const struct slot *slot, struct guard *guard)
 
 	guard->start = __atomic_load_n(&from->start, __ATOMIC_SEQ_CST);
 	guard->end = __atomic_load_n(&from->end, __ATOMIC_SEQ_CST);
+	guard->page = __atomic_load_n(&from->page, __ATOMIC_SEQ_CST);
 	guard->broken = __atomic_load_n(&from->broken, __ATOMIC_SEQ_CST);
 	guard->wakes = __atomic_load_n(&from->wakes, __ATOMIC_SEQ_CST);
 	return !(number & 1) && number == __atomic_load_n(&slot->number, __ATOMIC_SEQ_CST);
@@ -111,12 +113,13 @@ void pvr_sigbus_close(struct pvr_sigbus_set *set)
 	pthread_mutex_unlock(&sets_lock);
 }
 
-int pvr_sigbus_guard(struct pvr_sigbus_set *set, void *start, size_t size, bool *broken,
-		     struct pvr_loop *wakes)
+int pvr_sigbus_guard(struct pvr_sigbus_set *set, void *start, size_t size, size_t page,
+		     bool *broken, struct pvr_loop *wakes)
 {
 	const struct guard guard = {
 		.start = (uintptr_t)start,
 		.end = (uintptr_t)start + size,
+		.page = page,
 		.broken = broken,
 		.wakes = wakes,
 	};
@@ -174,22 +177,23 @@ static bool put_anonymous(uintptr_t start, uintptr_t end)
 
 /*
  * Replaces a piece of the memory, to the next boundary of pieces: the kernel removes what was
- * mapped there, while a request of another VM waits. A large page can only be replaced as a
- * whole: then the rest of the region, or all of it.
+ * mapped there, while a request of another VM waits. The kernel replaces whole pages only, so the
+ * piece has whole pages. Those of device DAX have an unknown size: then all of the mapping.
  */
 static bool replace(uintptr_t addr, const struct guard *guard)
 {
-	uintptr_t end = (addr / GUARD_PIECE + 1) * GUARD_PIECE;
+	uintptr_t piece = guard->page > GUARD_PIECE ? guard->page : GUARD_PIECE;
+	uintptr_t start = addr & ~(guard->page - 1), end = (addr / piece + 1) * piece;
 
-	if (end < guard->end && put_anonymous(addr, end))
-		return true;
-	return put_anonymous(addr, guard->end) || put_anonymous(guard->start, guard->end);
+	if (end > guard->end)
+		end = guard->end;
+	return put_anonymous(start, end) || put_anonymous(guard->start, guard->end);
 }
 
 /* mmap() is not listed as async-signal-safe; in practice it is a plain system call. */
 static void on_sigbus(int signo, siginfo_t *info, void *context)
 {
-	uintptr_t addr = (uintptr_t)info->si_addr & ~(GUARD_PAGE - 1);
+	uintptr_t addr = (uintptr_t)info->si_addr;
 	struct guard guard;
 	bool found = find_guard(addr, &guard);
 	int saved = errno;

@@ -19,12 +19,14 @@ QUERY_PORT = 0
 class Guest:
     """The driver side of an attached client."""
 
-    def __init__(self, client, msi=False):
+    def __init__(self, client, msi=False, fd=None, regions=((0, RAM_SIZE),)):
+        """fd: a file of RAM_SIZE bytes, which this closes; regions: (address, size), the address is also the offset."""
         self.client = client
-        self.fd = v.memfd(RAM_SIZE)
+        self.fd = v.memfd(RAM_SIZE) if fd is None else fd
         self.ram = mmap.mmap(self.fd, RAM_SIZE)
         self.vectors = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(1 if msi else 3)]
-        client.map(0, RAM_SIZE, [self.fd])
+        for address, size in regions:
+            client.map(address, size, [self.fd], offset=address)
         client.set_irqs(v.MSI if msi else v.MSIX, 0, len(self.vectors), self.vectors)
 
     def put(self, address, fmt, *values):

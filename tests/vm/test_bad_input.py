@@ -8,7 +8,8 @@ import tempfile
 import time
 
 import pytest
-from daemon_process import PVRDMAD, Daemon
+from daemon_process import PVRDMAD, Daemon, wait_until
+from huge_pages import free_pages, huge_pages
 from steps import path_from
 from vmlab_lib.process import wait_for
 
@@ -30,15 +31,15 @@ def qemu():
 
 
 class Qemu:
-    """A QEMU whose guest never starts, with the device at the daemon's socket."""
+    """A QEMU whose guest never starts, with the device at the daemon's socket. firmware: this starts, without a guest."""
 
-    def __init__(self, program, daemon, memory, log="qemu"):
+    def __init__(self, program, daemon, memory, log="qemu", firmware=False):
         device = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(daemon.socket())}}
         self.output = daemon.folder / log
         with open(self.output, "wb") as file:
             self.child = subprocess.Popen(
-                [program, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none", "-S",
-                 "-m", "64M", *memory, "-device", json.dumps(device)],
+                [program, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none",
+                 *([] if firmware else ["-S"]), "-m", "64M", *memory, "-device", json.dumps(device)],
                 stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
     def __enter__(self):
@@ -73,6 +74,24 @@ def test_shared_ram_is_fine(daemon, qemu):
         time.sleep(3)
         assert guest.child.poll() is None, guest.output.read_text()
         assert "share=on" not in daemon.log()
+
+
+@pytest.mark.parametrize("reserve", ["on", "off"])
+def test_ram_in_huge_pages_is_fine(daemon, qemu, reserve):
+    """QEMU announces a region at 1 MiB, inside of a page. The pages are free when QEMU has ended."""
+    memory = ["-machine", "q35,memory-backend=mem", "-object",
+              f"memory-backend-memfd,id=mem,size=64M,share=on,hugetlb=on,hugetlbsize=2M,reserve={reserve}"]
+    with huge_pages(32):
+        before = free_pages()
+        with Qemu(qemu, daemon, memory, firmware=True) as guest:
+            wait_until(lambda: free_pages() < before or guest.child.poll() is not None, "firmware runs")
+            time.sleep(1)
+            assert guest.child.poll() is None, guest.output.read_text()
+            row, = daemon.query("adapters")["adapters"]
+            assert row["ram_counted_bytes"] == 64 << 20, daemon.log()
+        wait_until(lambda: free_pages() == before, "the pages are free")
+        log = daemon.log()
+    assert "share=on" not in log and "is refused" not in log
 
 
 def test_second_qemu_at_a_socket(daemon, qemu):
