@@ -181,22 +181,29 @@ static inline void mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
 }
 #endif
 
-/* Since 6.16 the driver maps resident pages for DMA. Before, ib_uverbs does it. */
+/*
+ * pvr_odp_access(): the rights that the region needs of each page.
+ * pvr_odp_dma(): the DMA address of a page, or DMA_MAPPING_ERROR if it is absent or lacks one of
+ * these rights. The device has rights of a region only, so it must not get such a page: it may
+ * belong to a file or to other processes.
+ *
+ * Since 6.16 the driver maps resident pages for DMA. Before, ib_uverbs does it.
+ */
 #ifdef PVR_HAVE_HMM_DMA_MAP
 static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
 {
 	return odp->umem.writable ? HMM_PFN_WRITE : 0;
 }
 
-/* Return: the DMA address of a resident page, or DMA_MAPPING_ERROR. */
 static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
 				     struct ib_umem_odp *odp, u64 page)
 {
+	u64 needed = HMM_PFN_VALID | pvr_odp_access(odp);
 	struct pci_p2pdma_map_state p2p = {};
 	dma_addr_t dma;
 	bool is_new;
 
-	if (!(odp->map.pfn_list[page] & HMM_PFN_VALID))
+	if ((odp->map.pfn_list[page] & needed) != needed)
 		return DMA_MAPPING_ERROR;
 	is_new = !(odp->map.pfn_list[page] & HMM_PFN_DMA_MAPPED);
 	dma = hmm_dma_map_pfn(dma_dev, &odp->map, page, &p2p);
@@ -213,9 +220,11 @@ static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
 static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
 				     struct ib_umem_odp *odp, u64 page)
 {
+	u64 needed = pvr_odp_access(odp);
 	dma_addr_t dma = odp->dma_list[page];
 
-	return dma ? dma & ODP_DMA_ADDR_MASK : DMA_MAPPING_ERROR;
+	return (dma & needed) == needed ? dma & ODP_DMA_ADDR_MASK
+					: DMA_MAPPING_ERROR;
 }
 #endif
 

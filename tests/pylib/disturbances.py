@@ -138,3 +138,13 @@ LOAD = Step("load-without-device", """
     [ $NODE = 1 ] || exit 0
     insmod $driver 2>&1
     dmesg | tail -n 5""", 60)
+# A user may read the file, but not write it.
+ODP_RIGHTS = Step("odp-rights", """
+    file=/tmp/read-only
+    head -c 163840 /dev/urandom >$file && chmod 644 $file || exit
+    sum=$(sha256sum <$file)
+    (cd /sys/kernel/mm/ksm && echo 10 >sleep_millisecs && echo 1000 >pages_to_scan && echo 1 >run) || exit
+    (as_user "$SHARE/pvr_odp_rights $file"); status=$?
+    echo 2 >/sys/kernel/mm/ksm/run
+    [ "$(sha256sum <$file)" = "$sum" ] || { echo "the file has changed"; exit 1; }
+    exit $status""", 240)

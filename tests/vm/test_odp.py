@@ -3,12 +3,13 @@
 
 import pytest
 from boots import Boot, step_tests
+from disturbances import ODP_RIGHTS
 from steps import Step, guest_programs
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
-STEPS = [Step("odp", "$SHARE/pvr_odp", 240), COMPLAINTS]
+STEPS = [Step("odp", "$SHARE/pvr_odp", 240), ODP_RIGHTS, COMPLAINTS]
 of_6_1 = Boot("odp").part(STEPS, files=guest_programs)
 of_7_2_long = Boot("odp-7.2", kernel="7.2").part(
     STEPS, files=guest_programs, long=True)
