@@ -150,24 +150,6 @@ static bool end_host(void *opaque, struct pvr_error *err)
 	return pvr_fail(err, "host '%s' lacks address = ADDRESS", reader->host->name);
 }
 
-bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err)
-{
-	static const struct pvr_settings_file_ops ops = {
-		.what = "peers file",
-		.kinds = section_kinds,
-		.begin = begin_host,
-		.set_in_section = set_value,
-		.end = end_host,
-	};
-	struct peers_reader reader = { .file = file };
-
-	*file = (struct pvr_peers_file){ .num = 0 };
-	if (pvr_settings_file_read(path, &ops, &reader, err))
-		return true;
-	pvr_peers_file_free(file);
-	return false;
-}
-
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct pvr_peers_host *)a)->name,
@@ -190,6 +172,32 @@ static bool sort(struct pvr_peers_file *file, const char *path, struct pvr_error
 	return true;
 }
 
+/* Sorted, because the rules of a host are found by bisection. */
+static bool read_hosts(struct pvr_peers_file *file, const char *path,
+		       const struct pvr_settings_file_ops *ops, bool policy, struct pvr_error *err)
+{
+	struct peers_reader reader = { .file = file, .policy = policy };
+
+	*file = (struct pvr_peers_file){ .num = 0 };
+	if (pvr_settings_file_read(path, ops, &reader, err) && sort(file, path, err))
+		return true;
+	pvr_peers_file_free(file);
+	return false;
+}
+
+bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err)
+{
+	static const struct pvr_settings_file_ops ops = {
+		.what = "peers file",
+		.kinds = section_kinds,
+		.begin = begin_host,
+		.set_in_section = set_value,
+		.end = end_host,
+	};
+
+	return read_hosts(file, path, &ops, false, err);
+}
+
 /* A host without gids may have any GID, as in the peers file. */
 static bool end_policy(void *opaque, struct pvr_error *err)
 {
@@ -205,13 +213,8 @@ bool pvr_policy_file_read(struct pvr_peers_file *file, const char *path, struct 
 		.set_in_section = set_value,
 		.end = end_policy,
 	};
-	struct peers_reader reader = { .file = file, .policy = true };
 
-	*file = (struct pvr_peers_file){ .num = 0 };
-	if (pvr_settings_file_read(path, &ops, &reader, err) && sort(file, path, err))
-		return true;
-	pvr_peers_file_free(file);
-	return false;
+	return read_hosts(file, path, &ops, true, err);
 }
 
 void pvr_peers_file_free(struct pvr_peers_file *file)

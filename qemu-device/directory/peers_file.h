@@ -34,11 +34,14 @@ struct pvr_peers_file {
 	size_t num;
 };
 
-/* Return: false with @err filled, with file and line; there is nothing to free then. */
+/*
+ * The hosts are sorted by name. Return: false with @err filled, with file and line; there is
+ * nothing to free then.
+ */
 bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err);
 /*
- * As pvr_peers_file_read(), of a policy: without addresses, sorted by name. The name "*"
- * stands for all other hosts.
+ * As pvr_peers_file_read(), of a policy: without addresses. The name "*" stands for all other
+ * hosts.
  */
 bool pvr_policy_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err);
 void pvr_peers_file_free(struct pvr_peers_file *file);

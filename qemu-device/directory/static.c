@@ -487,7 +487,8 @@ static void take_file(struct pvr_directory *directory, const struct pvr_peers_fi
 	all->file = *file;
 	pthread_mutex_unlock(&directory->rules_lock);
 	if (!for_hosts(directory, &all->file, list_host, &err))
-		pvr_directory_log(directory, PVR_LOG_ERR, "%s; hosts from here on are left out",
+		pvr_directory_log(directory, PVR_LOG_ERR,
+				  "%s; this host and all whose names follow are left out",
 				  err.text);
 	review_entries(directory);
 	drop_hosts(directory);

@@ -569,6 +569,55 @@ TEST_NET(pins, test_claim_outside_the_pins)
 					 "the peers file does not allow it"));
 }
 
+#define MANY 12
+
+static void write_many(char *text, size_t size, unsigned int net)
+{
+	size_t len = 0;
+
+	for (int i = 1; i <= MANY; i++)
+		len += (size_t)snprintf(text + len, size - len,
+					"[host host%d]\naddress=192.0.2.%d\ngids=10.%u.%d.0/24\n",
+					i, i, net, i);
+}
+
+/* Of each host, by 10.@net.HOST.0/24. */
+static void assert_limits(struct fake_net *net, unsigned int number)
+{
+	char name[16], in[32], out[32];
+	struct pvr_key key;
+
+	for (int i = 1; i <= MANY; i++) {
+		snprintf(name, sizeof(name), "host%d", i);
+		snprintf(in, sizeof(in), "::ffff:10.%u.%d.7", number, i);
+		snprintf(out, sizeof(out), "::ffff:10.%u.%d.7", number, i % MANY + 1);
+		fake_key(&key, RED, in);
+		assert_true(pvr_directory_may_have(net->directory, name, RED, key.gid));
+		fake_key(&key, RED, out);
+		if (pvr_directory_may_have(net->directory, name, RED, key.gid))
+			fail_msg("%s may have %s, which is not in its gids", name, out);
+	}
+}
+
+/* Sections in the order of an operator: host10 is behind host9, and not behind host1. */
+TEST_WITH(struct fake_net *net, setup_none, stop, test_peers_in_any_order_have_their_pins)
+{
+	struct pvr_directory_settings settings = { .peers_file = net->path, .timing = one_round };
+	struct pvr_directory_files files;
+	struct pvr_error err;
+	char text[2048];
+
+	write_many(text, sizeof(text), 1);
+	text_file_create(net->path, text);
+	net->directory = fake_net_try(net, &settings, &err);
+	assert_non_null(net->directory);
+	assert_limits(net, 1);
+	write_many(text, sizeof(text), 2);
+	text_file_write(net->path, text);
+	assert_true(pvr_directory_reload(net->directory, &files, &err));
+	assert_limits(net, 2);
+}
+
 /* The policy applies to hosts of any source; a host without a section has that of "*". */
 TEST_WITH(struct fake_net *net, setup_none, stop, test_policy_of_static_hosts)
 {
