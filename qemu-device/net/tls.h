@@ -49,7 +49,10 @@ void pvr_tls_context_put(struct pvr_tls_context *context);
 /* Return: whether there is a key for this host. */
 bool pvr_tls_context_knows(const struct pvr_tls_context *context, const char *host,
 			   struct pvr_error *err);
-/* For a reload: whether the own certificate is valid today. */
+/*
+ * For a reload: whether the own certificate is valid today, and there are revocation lists, if
+ * any are configured, which are.
+ */
 bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 				const struct pvr_net_settings *settings, struct pvr_error *err);
 /*

@@ -145,6 +145,74 @@ int64_t pvr_tls_context_expires(const struct pvr_tls_context *context)
 	return context->psk ? INT64_MAX : expires(SSL_CTX_get0_certificate(context->ssl));
 }
 
+static bool is_list_current(const X509_CRL *list)
+{
+	const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
+
+	return X509_cmp_current_time(X509_CRL_get0_lastUpdate(list)) < 0 &&
+	       (!next || X509_cmp_current_time(next) > 0);
+}
+
+static bool has_current_list(STACK_OF(X509_OBJECT) * objects, const X509_NAME *issuer)
+{
+	const X509_CRL *list;
+	int i;
+
+	for (i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+		list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, i));
+		if (list && !X509_NAME_cmp(X509_CRL_get_issuer(list), issuer) &&
+		    is_list_current(list))
+			return true;
+	}
+	return false;
+}
+
+static bool refuse_list(const X509_CRL *list, const char *path, struct pvr_error *err)
+{
+	const ASN1_TIME *next = X509_CRL_get0_nextUpdate(list);
+	bool ended = next && X509_cmp_current_time(next) < 0;
+	char issuer[128], when[32];
+
+	X509_NAME_oneline(X509_CRL_get_issuer(list), issuer, sizeof(issuer));
+	format_time(ended ? next : X509_CRL_get0_lastUpdate(list), when);
+	if (ended)
+		return pvr_fail(err,
+				"the certificate revocation list %.200s of %s has expired at %s: "
+				"get a newer one",
+				path, issuer, when);
+	return pvr_fail(err,
+			"the certificate revocation list %.200s of %s is not valid before %s: "
+			"check this host's clock",
+			path, issuer, when);
+}
+
+/*
+ * A list that is outdated or missing refuses all hosts of its authority, connected ones
+ * included.
+ */
+static bool check_lists(const struct pvr_tls_context *context, const char *path,
+			struct pvr_error *err)
+{
+	STACK_OF(X509_OBJECT) *objects =
+		X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl));
+	STACK_OF(X509) *chain = NULL;
+	const X509_CRL *list;
+	int i, result;
+
+	for (i = 0; i < sk_X509_OBJECT_num(objects); i++) {
+		list = X509_OBJECT_get0_X509_CRL(sk_X509_OBJECT_value(objects, i));
+		if (list && !has_current_list(objects, X509_CRL_get_issuer(list)))
+			return refuse_list(list, path, err);
+	}
+	SSL_CTX_get0_chain_certs(context->ssl, &chain);
+	result = verify(context, SSL_CTX_get0_certificate(context->ssl), chain, "ssl_server");
+	return result != X509_V_ERR_UNABLE_TO_GET_CRL ||
+	       pvr_fail(err,
+			"the certificate revocation list %.200s has no list of an authority of "
+			"this host's certificate: %s",
+			path, X509_verify_cert_error_string(result));
+}
+
 bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 				const struct pvr_net_settings *settings, struct pvr_error *err)
 {
@@ -163,7 +231,7 @@ bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 				"host's clock",
 				settings->tls_cert, when);
 	}
-	return true;
+	return !cert || !settings->tls_crl[0] || check_lists(context, settings->tls_crl, err);
 }
 
 bool pvr_tls_context_trusts_itself(const struct pvr_tls_context *context,

@@ -272,6 +272,24 @@ def test_wrong_revocation_list_changes_nothing(start, refuse, ca):
     assert "is disconnected" not in reload(one)
 
 
+def test_list_that_would_refuse_all_is_not_taken(start, ca, tmp_path):
+    """An outdated list, or none of an authority: all its hosts would be disconnected."""
+    crl = ca.revoke()
+    one, _ = start_pair(start, ca.options("h1") + ["--tls-crl", str(crl)], ca.options("h2"))
+    good = crl.read_bytes()
+    ca.revoke(seconds=1)
+    time.sleep(2.1)
+    outdated = crl.read_bytes()
+    assert_reload_changes_nothing(one, f"the certificate revocation list {crl} of /CN=ca has expired at .* UTC: "
+                                       "get a newer one")
+    crl.write_bytes(Authority(tmp_path, "other").revoke().read_bytes())
+    assert_reload_changes_nothing(one, f"the certificate revocation list {crl} has no list of an authority of this "
+                                       "host's certificate: unable to get certificate CRL")
+    # A newer list of the same authority makes an outdated one harmless.
+    crl.write_bytes(outdated + good)
+    assert "is disconnected" not in reload(one)
+
+
 def test_list_of_another_authority_refuses_all(start, ca, tmp_path):
     """A missing list does not count as an empty one."""
     one = start(1, args=ca.options("h1") + ["--tls-crl", str(Authority(tmp_path, "other").revoke())])
