@@ -8,9 +8,9 @@
  * is refused and retried every second.
  *
  * The keys of a GID have this host's name, so they are put without a condition. The same
- * transaction reads the index. If that has other hosts, their claims are read. If one of
- * them is older than this host's, the claim is refused, and the index is read again every
- * second: the other host may withdraw its claim.
+ * transaction reads the index. If that has other hosts, their claims are read, see
+ * etcd_rivals.c. If one of them is older than this host's, the claim is refused, and the index
+ * is read again every second: the other host may withdraw its claim.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +25,14 @@ bool pvr_own_key_is_written(const struct pvr_own_key *own)
 	return own->written && own->type == own->put_type && own->lease == own->etcd->lease.number;
 }
 
-static bool is_done(const struct pvr_own_key *own)
+bool pvr_own_key_is_done(const struct pvr_own_key *own)
 {
-	return pvr_own_key_is_written(own) && !own->refused && !own->num_rivals;
+	return pvr_own_key_is_written(own) && !own->refused && !pvr_rivals_any(own) && !own->unread;
 }
 
 bool pvr_etcd_is_registered(const struct pvr_etcd *etcd)
 {
-	return etcd->lease.id[0] && etcd->publish.host && is_done(etcd->publish.host);
+	return etcd->lease.id[0] && etcd->publish.host && pvr_own_key_is_done(etcd->publish.host);
 }
 
 static void unlist(struct pvr_own_key *own)
@@ -46,7 +46,7 @@ static void unlist(struct pvr_own_key *own)
 	own->list = OWN_NOWHERE;
 }
 
-static void enqueue(struct pvr_own_key *own)
+void pvr_own_key_enqueue(struct pvr_own_key *own)
 {
 	if (own->busy) {
 		own->changed = true;
@@ -59,7 +59,7 @@ static void enqueue(struct pvr_own_key *own)
 	TAILQ_INSERT_TAIL(&own->etcd->publish.queue, own, link);
 }
 
-static void later(struct pvr_own_key *own)
+void pvr_own_key_later(struct pvr_own_key *own)
 {
 	struct pvr_etcd_publish *publish = &own->etcd->publish;
 
@@ -78,23 +78,16 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	struct pvr_own_key *own;
 
 	while ((own = TAILQ_FIRST(&etcd->publish.later)) && own->due <= now)
-		enqueue(own);
+		pvr_own_key_enqueue(own);
 	if (own)
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->publish.timer, own->due - now);
 	pvr_etcd_publish_step(etcd);
 }
 
-static void drop_rivals(struct pvr_own_key *own)
-{
-	free(own->rivals);
-	own->rivals = NULL;
-	own->num_rivals = 0;
-}
-
 static void drop(struct pvr_own_key *own)
 {
 	unlist(own);
-	drop_rivals(own);
+	pvr_rivals_drop(own);
 	pvr_key_remove(&own->etcd->publish.table, &own->node);
 	free(own);
 }
@@ -135,7 +128,7 @@ static void own_value(const struct pvr_own_key *own, char text[PVR_ETCD_VALUE_MA
 
 /* ----------------------------------------------------------------------- transactions */
 
-static void refuse(struct pvr_own_key *own, const char *owner)
+void pvr_own_key_refuse(struct pvr_own_key *own, const char *owner)
 {
 	struct pvr_directory *directory = own->etcd->directory;
 	char text[PVR_KEY_TEXT];
@@ -151,7 +144,7 @@ static void refuse(struct pvr_own_key *own, const char *owner)
 				  pvr_key_text(&own->node.key, text), owner);
 	own->refused = true;
 	directory->refused++;
-	later(own);
+	pvr_own_key_later(own);
 }
 
 /* This host's address was not as expected; handles the current one, if any. */
@@ -166,23 +159,23 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 	own_value(own, ours);
 	if (!kv) {
 		if (expected)
-			enqueue(own); /* deleted since */
+			pvr_own_key_enqueue(own); /* deleted since */
 		else
-			later(own); /* invalid response */
+			pvr_own_key_later(own); /* invalid response */
 	} else if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0 &&
 		   !strcmp(value, ours)) {
 		own->expect = pvr_json_number(kv, "mod_revision");
 		if (own->expect == expected)
-			later(own);
+			pvr_own_key_later(own);
 		else
-			enqueue(own);
+			pvr_own_key_enqueue(own);
 	} else {
-		refuse(own, "?");
+		pvr_own_key_refuse(own, "?");
 	}
 }
 
 /* No other host has the key. */
-static void own_is_ours(struct pvr_own_key *own)
+void pvr_own_key_is_ours(struct pvr_own_key *own)
 {
 	char text[PVR_KEY_TEXT];
 
@@ -198,12 +191,13 @@ static void put_succeeded(struct pvr_own_key *own, struct json_object *reply)
 	if (!own->is_host)
 		return;
 	own->expect = pvr_json_number(pvr_json_object(reply, "header"), "revision");
-	own_is_ours(own);
+	pvr_own_key_is_ours(own);
 	pvr_directory_log(own->etcd->directory, PVR_LOG_INFO, "announced as %s at %s",
 			  own->etcd->directory->env.name, own->etcd->directory->env.address);
 }
 
-static void finish(struct pvr_own_key *own, enum pvr_etcd_result result, struct json_object *reply)
+void pvr_own_key_finish(struct pvr_own_key *own, enum pvr_etcd_result result,
+			struct json_object *reply)
 {
 	bool changed = own->changed;
 
@@ -212,10 +206,10 @@ static void finish(struct pvr_own_key *own, enum pvr_etcd_result result, struct 
 	if (result == PVR_ETCD_OK)
 		pvr_etcd_see_header(own->etcd, pvr_json_object(reply, "header"), own->sent);
 	if (changed || result == PVR_ETCD_FAILED)
-		enqueue(own);
+		pvr_own_key_enqueue(own);
 }
 
-static void log_refusal(struct pvr_own_key *own, struct json_object *reply)
+void pvr_own_key_log_refusal(struct pvr_own_key *own, struct json_object *reply)
 {
 	const char *why = pvr_json_text(reply, "error");
 
@@ -228,44 +222,21 @@ static void log_refusal(struct pvr_own_key *own, struct json_object *reply)
 				  why ? why : "no reason given");
 }
 
-/* Other hosts that the index has for the GID may have older claims. */
-static void find_rivals(struct pvr_own_key *own, struct json_object *kvs)
-{
-	size_t num = kvs ? json_object_array_length(kvs) : 0, i;
-	char name[PVR_HOST_NAME_MAX];
-
-	drop_rivals(own);
-	for (i = 0; i < num && own->num_rivals < PVR_ETCD_CLAIMS_MAX; i++) {
-		if (!pvr_etcd_key_host(json_object_array_get_idx(kvs, i), name) ||
-		    !strcmp(name, pvr_directory_own_name(own->etcd->directory)) ||
-		    !pvr_directory_allows(own->etcd->directory, name, &own->node.key))
-			continue;
-		if (!own->rivals)
-			own->rivals = calloc(PVR_ETCD_CLAIMS_MAX, sizeof(*own->rivals));
-		if (own->rivals)
-			strcpy(own->rivals[own->num_rivals++], name);
-	}
-	if (own->num_rivals)
-		enqueue(own);
-	else
-		own_is_ours(own);
-}
-
 static void put_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
 {
 	struct pvr_own_key *own = opaque;
 	struct json_object *responses = pvr_json_array(reply, "responses");
 
-	finish(own, result, reply);
+	pvr_own_key_finish(own, result, reply);
 	if (result == PVR_ETCD_REFUSED) {
-		log_refusal(own, reply);
-		later(own);
+		pvr_own_key_log_refusal(own, reply);
+		pvr_own_key_later(own);
 	} else if (result == PVR_ETCD_OK && pvr_json_true(reply, "succeeded")) {
 		put_succeeded(own, reply);
 		/* The last operation has read the index. */
 		if (own->list == OWN_NOWHERE && !own->is_host && responses)
-			find_rivals(own, pvr_etcd_kvs(responses,
-						      json_object_array_length(responses) - 1));
+			pvr_rivals_find(own, pvr_etcd_kvs(responses,
+							  json_object_array_length(responses) - 1));
 	} else if (result == PVR_ETCD_OK && own->list == OWN_NOWHERE) {
 		put_differs(own, reply);
 	}
@@ -275,10 +246,10 @@ static void delete_done(void *opaque, enum pvr_etcd_result result, struct json_o
 {
 	struct pvr_own_key *own = opaque;
 
-	finish(own, result, reply);
+	pvr_own_key_finish(own, result, reply);
 	if (result == PVR_ETCD_REFUSED) {
-		log_refusal(own, reply);
-		later(own);
+		pvr_own_key_log_refusal(own, reply);
+		pvr_own_key_later(own);
 		return;
 	}
 	if (result != PVR_ETCD_OK)
@@ -287,56 +258,7 @@ static void delete_done(void *opaque, enum pvr_etcd_result result, struct json_o
 	if (!own->type)
 		drop(own);
 	else
-		enqueue(own);
-}
-
-/* Return: the name of the host with an older claim, or NULL. */
-static const char *older_rival(const struct pvr_own_key *own, struct json_object *responses,
-			       uint64_t created)
-{
-	struct json_object *kvs;
-	uint64_t other;
-	size_t i;
-
-	for (i = 0; i < own->num_rivals; i++) {
-		kvs = pvr_etcd_kvs(responses, i + 1);
-		other = kvs ? pvr_json_number(json_object_array_get_idx(kvs, 0), "create_revision")
-			    : 0;
-		if (other && other < created)
-			return own->rivals[i];
-	}
-	return NULL;
-}
-
-static void check_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
-{
-	struct pvr_own_key *own = opaque;
-	struct json_object *responses = pvr_json_array(reply, "responses");
-	struct json_object *kvs = pvr_etcd_kvs(responses, 0);
-	uint64_t created =
-		kvs ? pvr_json_number(json_object_array_get_idx(kvs, 0), "create_revision") : 0;
-	const char *older;
-
-	finish(own, result, reply);
-	if (result == PVR_ETCD_FAILED)
-		return;
-	if (result == PVR_ETCD_REFUSED || !responses ||
-	    json_object_array_length(responses) != own->num_rivals + 1) {
-		log_refusal(own, reply);
-		drop_rivals(own);
-		later(own);
-		return;
-	}
-	older = older_rival(own, responses, created);
-	if (!created) {
-		own->written = false; /* deleted since */
-		enqueue(own);
-	} else if (older && own->list == OWN_NOWHERE) {
-		refuse(own, older);
-	} else if (!older) {
-		own_is_ours(own);
-	}
-	drop_rivals(own);
+		pvr_own_key_enqueue(own);
 }
 
 static void add_compare(struct pvr_text *body, const struct pvr_own_key *own, const char *key)
@@ -365,13 +287,13 @@ static void add_put(struct pvr_text *body, const struct pvr_own_key *own, const 
 	pvr_text_add(body, "\",\"lease\":\"%s\"}}", own->etcd->lease.id);
 }
 
-static void add_read(struct pvr_text *body, const char *key)
+void pvr_own_key_add_read(struct pvr_text *body, const char *key)
 {
 	pvr_text_add(body, "{\"request_range\":{");
 	pvr_etcd_add_range(body, key);
 	pvr_text_add(body,
 		     ",\"limit\":\"%d\",\"sort_order\":\"ASCEND\",\"sort_target\":\"CREATE\"}}",
-		     PVR_ETCD_CLAIMS_MAX + 1);
+		     PVR_RIVALS_MAX);
 }
 
 static bool send_host_put(struct pvr_own_key *own)
@@ -385,7 +307,7 @@ static bool send_host_put(struct pvr_own_key *own)
 	pvr_text_add(&body, "\"success\":[");
 	add_put(&body, own, key);
 	pvr_text_add(&body, "],\"failure\":[");
-	add_read(&body, key);
+	pvr_own_key_add_read(&body, key);
 	pvr_text_add(&body, "]}");
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
 }
@@ -409,7 +331,7 @@ static bool send_gid_put(struct pvr_own_key *own)
 	}
 	if (claim) {
 		pvr_etcd_index_prefix(own->etcd, &own->node.key, key);
-		add_read(&body, key);
+		pvr_own_key_add_read(&body, key);
 	}
 	pvr_text_add(&body, "]}");
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
@@ -445,30 +367,13 @@ static bool send_delete(struct pvr_own_key *own)
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, delete_done, own);
 }
 
-/* Reads this host's claim and those of the others. */
-static bool send_check(struct pvr_own_key *own)
-{
-	struct pvr_text body = { .len = 0 };
-	char key[PVR_ETCD_KEY_MAX];
-	size_t i;
-
-	pvr_own_key_claim(own, key);
-	pvr_text_add(&body, "{\"success\":[");
-	add_read(&body, key);
-	for (i = 0; i < own->num_rivals; i++) {
-		pvr_etcd_claim_key(own->etcd, own->rivals[i], &own->node.key, key);
-		pvr_text_add(&body, ",");
-		add_read(&body, key);
-	}
-	pvr_text_add(&body, "]}");
-	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, check_done, own);
-}
-
 static bool send_next(struct pvr_own_key *own)
 {
 	if (!own->type)
 		return send_delete(own);
-	return pvr_own_key_is_written(own) && own->num_rivals ? send_check(own) : send_put(own);
+	if (!pvr_own_key_is_written(own))
+		return send_put(own);
+	return pvr_rivals_any(own) ? pvr_rivals_check(own) : send_put(own);
 }
 
 /* Return: false if no call is possible now. */
@@ -479,10 +384,10 @@ static bool act(struct pvr_own_key *own)
 		drop(own);
 		return true;
 	}
-	if (is_done(own))
+	if (pvr_own_key_is_done(own))
 		return true;
 	if (!send_next(own)) {
-		later(own);
+		pvr_own_key_later(own);
 		return false;
 	}
 	own->busy = true;
@@ -499,7 +404,7 @@ void pvr_etcd_publish_step(struct pvr_etcd *etcd)
 	if (!etcd->lease.id[0] || !pvr_etcd_client_usable(&etcd->client))
 		return;
 	/* Write the host's address before its GIDs: a GID is useless without. */
-	if (host && !is_done(host)) {
+	if (host && !pvr_own_key_is_done(host)) {
 		if (host->list == OWN_QUEUED)
 			act(host);
 		return;
@@ -515,7 +420,7 @@ void pvr_own_key_lost(struct pvr_own_key *own)
 {
 	own->written = false;
 	own->expect = 0;
-	enqueue(own);
+	pvr_own_key_enqueue(own);
 }
 
 static struct pvr_own_key *get(struct pvr_etcd *etcd, const struct pvr_key *key)
@@ -550,7 +455,7 @@ void pvr_etcd_publish_changed(struct pvr_etcd *etcd)
 			continue;
 		}
 		own->type = type;
-		enqueue(own);
+		pvr_own_key_enqueue(own);
 	}
 }
 
@@ -565,9 +470,9 @@ void pvr_etcd_publish_all(struct pvr_etcd *etcd)
 			own = pvr_container_of(node, struct pvr_own_key, node);
 			/* The host with the older claim shall write first. */
 			if (own->refused && !own->busy)
-				later(own);
+				pvr_own_key_later(own);
 			else
-				enqueue(own);
+				pvr_own_key_enqueue(own);
 		}
 	}
 }
@@ -589,7 +494,7 @@ bool pvr_etcd_publish_init(struct pvr_etcd *etcd, struct pvr_error *err)
 		return pvr_fail(err, "out of memory");
 	publish->host->is_host = true;
 	publish->host->type = PVR_GID_TYPE_ROCE_V2;
-	enqueue(publish->host);
+	pvr_own_key_enqueue(publish->host);
 	return true;
 }
 

@@ -301,6 +301,27 @@ def test_index_of_very_many_hosts(etcd, pair):
     assert b.stats()["hosts"] < 12
 
 
+def test_index_entries_without_claims_hide_no_gid(tmp_path, etcd, start):
+    """Entries before the owner's that no look-up gets past: the owner deletes them, and none that has a claim."""
+    policy = tmp_path / "policy"
+    policy.write_text("[host *]\n[host banned]\ngids blue = fd00::/64\n")
+    a, b = (start(name, etcd.url, f"policy={policy}") for name in "ab")
+    index = f"pvrdma/gids/red/{number_of(G2)}/"
+    claim(etcd, "banned", G2)
+    for number in range(60):
+        etcd.put(f"{index}m{number}", V2)
+    for name in ("not a name", "x" * 300, "", "tail/", "tail/m", "tail/a", "\x01"):
+        etcd.put(index + name, V2)
+    a.announce("red", G2)
+    b.resolve("red", G2, "remote 2 a")
+    wait_until(lambda: list(etcd.keys(index)) == [index + "a"], "the others are gone")
+    # A claim that is older, or younger: it is no stray.
+    claim(etcd, "c", G3)
+    a.announce("red", G3)
+    a.wait(f"log 1 directory: {G3} in fabric red belongs to host c")
+    assert sorted(etcd.keys(f"pvrdma/gids/red/{number_of(G3)}/").values()) == [V2, V2]
+
+
 DOC = (Path(__file__).resolve().parents[2] / "docs" / "multi-host.md").read_text()
 
 
