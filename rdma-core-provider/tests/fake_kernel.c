@@ -36,6 +36,17 @@ static int created(struct fake_objects *objects, void *object)
 	return err;
 }
 
+/* The same of an object that the provider may create again before it destroys the first. */
+static int recreated(struct fake_objects *objects, void *object)
+{
+	size_t i;
+
+	for (i = 0; i < objects->num; i++)
+		if (objects->object[i] == object)
+			return answer();
+	return created(objects, object);
+}
+
 /* The answer to a command that destroys an object. */
 static int destroyed(struct fake_objects *objects, const void *object)
 {
@@ -244,7 +255,9 @@ int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq,
 	srq->srq.pd = attr->pd;
 	srq->cq = attr->cq;
 	drv->srqn = fake.xrc_srqn;
-	return created(&fake.srqs, &srq->srq);
+	fake.xrc_srqn += !fake.repeats_srqn;
+	srq->srq.handle = ++fake.xrc_srqs;
+	return recreated(&fake.srqs, &srq->srq);
 }
 
 int ibv_cmd_open_xrcd(struct ibv_context *context, struct verbs_xrcd *xrcd, int vxrcd_size,
@@ -309,9 +322,26 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 	return answer();
 }
 
+/* An XRC SRQ may be a copy of the object that the provider created. Returns that, or its copy. */
+static const struct ibv_srq *original_of(const struct ibv_srq *srq)
+{
+	const struct ibv_srq *object;
+	size_t i;
+
+	for (i = 0; srq->handle && i < fake.srqs.num; i++) {
+		object = fake.srqs.object[i];
+		if (object->handle == srq->handle)
+			return object;
+	}
+	return srq;
+}
+
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 {
-	return destroyed(&fake.srqs, srq);
+	fake.destroyed_srqs++;
+	if (fake.in_destroy_srq)
+		fake.in_destroy_srq();
+	return destroyed(&fake.srqs, original_of(srq));
 }
 
 int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access,

@@ -50,6 +50,7 @@ struct fake {
 	int port_queries; /* number of QUERY_PORT, which check for a dead device */
 	int pds, dms, xrcds; /* existing PDs, DMs, XRC domains */
 	uint32_t xrc_srqn; /* number of the next XRC SRQ */
+	bool repeats_srqn; /* and of all later ones */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	struct ibv_modify_cq_attr modified_cq; /* the last ibv_modify_cq() */
@@ -63,6 +64,8 @@ struct fake {
 	int access;
 	uint32_t rereg_flags;
 	void (*in_create_qp)(void), (*in_destroy_qp)(void); /* called by these commands, or NULL */
+	void (*in_destroy_srq)(void); /* the same */
+	uint32_t xrc_srqs, destroyed_srqs; /* number of created XRC SRQs, and of destroyed SRQs */
 	uint32_t destroyed_qps; /* number of destroyed QPs in the kernel */
 	int fail_dontfork; /* errno of ibv_dontfork_range() */
 	unsigned int dontfork_calls; /* of it that succeeded */

@@ -117,6 +117,47 @@ TEST(xrc, test_request_is_outstanding_until_it_is_polled)
 	post(srq, 8);
 }
 
+static struct ibv_srq *created;
+
+static void create_with_the_same_number(void)
+{
+	fake.in_destroy_srq = NULL;
+	created = create_srq(to_pvr_srq(srq)->handle, fake.recv_cq);
+	assert_non_null(created);
+	post(created, 7);
+	complete(created, 7, 12);
+}
+
+/*
+ * ibv_destroy_srq() waits until the events of the SRQ are acknowledged. The thread that has
+ * them may create an SRQ before it acknowledges them, and the kernel gives the same number. The
+ * CQEs of the old SRQ are not those of the new one, and its purge keeps those.
+ */
+TEST(xrc, test_number_of_an_srq_that_waits_for_its_events_is_not_used)
+{
+	post(srq, 5);
+	complete(srq, 5, 11);
+	fake.in_destroy_srq = create_with_the_same_number;
+	assert_int_equal(pvr_destroy_srq(srq), 0);
+	assert_int_equal(fake.destroyed_srqs, 2); /* also the one that kept the number */
+	expect(7, 12);
+	expect_none();
+	post(created, 8);
+	complete(created, 8, 13);
+	expect(8, 13);
+}
+
+/* Bad input: a driver that always gives the number of a live SRQ. */
+TEST(xrc, test_driver_that_repeats_a_number_is_refused)
+{
+	fake.repeats_srqn = true;
+	assert_fails(create_srq(to_pvr_srq(srq)->handle, fake.recv_cq), EBUSY);
+	assert_int_equal(fake.destroyed_srqs, 16);
+	post(srq, 1);
+	complete(srq, 1, 11);
+	expect(1, 11);
+}
+
 TEST(xrc, test_completions_of_unknown_srqs_are_skipped)
 {
 	static const uint32_t bad[] = { 4, 6, FAKE_MAX_SRQ, 0x7fffffff };

@@ -80,27 +80,44 @@ static int create_xrc_in_kernel(struct pvr_srq *srq, const struct ibv_srq_init_a
 	return err;
 }
 
+static struct pvr_qp_entry *entry_of(struct pvr_context *ctx, const struct pvr_srq *srq)
+{
+	return &ctx->qp_entries[pvr_srq_index(ctx, srq->handle)];
+}
+
+/* The release pairs with the acquire in use_side(). */
+static void publish_side(struct pvr_qp_entry *entry, struct pvr_srq *srq)
+{
+	srq->side.wq = &srq->wq;
+	srq->side.left = UINT32_MAX;
+	srq->side.last = UINT32_MAX - 1;
+	entry->side = &srq->side;
+	atomic_store_explicit(&entry->cq, to_pvr_cq(srq->verbs_srq.cq), memory_order_release);
+}
+
 /*
- * The completions name the SRQ, so its CQ finds it in the table. The release pairs with the
- * acquire in use_side().
+ * The completions name the SRQ, so its CQ finds it in the table. Returns EBUSY if the former
+ * SRQ of this number is still published, see create_xrc_and_publish().
  */
 static int publish_srq(struct pvr_srq *srq)
 {
 	struct pvr_context *ctx = to_pvr_context(srq->verbs_srq.srq.context);
 	struct pvr_qp_entry *entry;
+	int err = 0;
 
 	if (srq->handle >= ctx->limits.srq) {
 		verbs_err(&ctx->ibv_ctx, "an SRQ has number %u, expected below %u\n", srq->handle,
 			  ctx->limits.srq);
 		return EPROTO;
 	}
-	srq->side.wq = &srq->wq;
-	srq->side.left = UINT32_MAX;
-	srq->side.last = UINT32_MAX - 1;
-	entry = &ctx->qp_entries[pvr_srq_index(ctx, srq->handle)];
-	entry->side = &srq->side;
-	atomic_store_explicit(&entry->cq, to_pvr_cq(srq->verbs_srq.cq), memory_order_release);
-	return 0;
+	entry = entry_of(ctx, srq);
+	pthread_mutex_lock(&ctx->qp_mutex);
+	if (atomic_load_explicit(&entry->cq, memory_order_relaxed))
+		err = EBUSY;
+	else
+		publish_side(entry, srq);
+	pthread_mutex_unlock(&ctx->qp_mutex);
+	return err;
 }
 
 /* The kernel has destroyed the SRQ, and the device adds no CQE of it. */
@@ -111,9 +128,36 @@ static void unpublish_srq(struct pvr_srq *srq)
 
 	pvr_cq_lock(cq);
 	pvr_cq_purge_srq_locked(cq, srq->handle);
-	atomic_store_explicit(&ctx->qp_entries[pvr_srq_index(ctx, srq->handle)].cq, NULL,
-			      memory_order_relaxed);
+	pthread_mutex_lock(&ctx->qp_mutex);
+	atomic_store_explicit(&entry_of(ctx, srq)->cq, NULL, memory_order_relaxed);
+	pthread_mutex_unlock(&ctx->qp_mutex);
 	pvr_cq_unlock(cq);
+}
+
+#define MAX_NUMBERS_TRIED 16
+
+/*
+ * The kernel may give the number of an SRQ that it has destroyed, but whose CQEs are not purged
+ * yet, as create_and_publish() of qp.c says. An SRQ keeps that number while this function gets
+ * another one. tries: for the number of such numbers.
+ */
+static int create_xrc_and_publish(struct pvr_srq *srq, const struct ibv_srq_init_attr_ex *attr,
+				  int tries)
+{
+	struct verbs_srq keeper;
+	int err;
+
+	err = create_xrc_in_kernel(srq, attr);
+	if (err)
+		return err;
+	err = publish_srq(srq);
+	if (!err)
+		return 0;
+	keeper = srq->verbs_srq; /* no thread uses its locks */
+	if (err == EBUSY && tries > 1)
+		err = create_xrc_and_publish(srq, attr, tries - 1);
+	ibv_cmd_destroy_srq(&keeper.srq);
+	return err;
 }
 
 static bool is_xrc(const struct ibv_srq_init_attr_ex *attr)
@@ -170,18 +214,13 @@ struct ibv_srq *pvr_create_srq_ex(struct ibv_context *ibctx, struct ibv_srq_init
 	err = init_queue(srq, attr->pd, &attr->attr);
 	if (err)
 		goto err_free;
-	err = create_xrc_in_kernel(srq, attr);
+	err = create_xrc_and_publish(srq, attr, MAX_NUMBERS_TRIED);
 	if (err)
 		goto err_exit_queue;
-	err = publish_srq(srq);
-	if (err)
-		goto err_destroy;
 	attr->attr.max_wr = srq->wq.num;
 	attr->attr.max_sge = srq->wq.max_sge;
 	return &srq->verbs_srq.srq;
 
-err_destroy:
-	ibv_cmd_destroy_srq(&srq->verbs_srq.srq);
 err_exit_queue:
 	exit_queue(srq);
 err_free:
