@@ -34,6 +34,16 @@ static inline void pvr_lock_init(struct pvr_lock *lock, bool alone)
 	lock->alone = alone;
 }
 
+/* Tells the CPU that this thread waits. */
+static inline void pvr_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#endif
+}
+
 static inline bool pvr_lock_is_held(struct pvr_lock *lock)
 {
 	return atomic_load_explicit(&lock->held, memory_order_relaxed);
@@ -47,7 +57,7 @@ static inline void pvr_lock(struct pvr_lock *lock)
 	}
 	while (atomic_exchange_explicit(&lock->held, true, memory_order_acquire))
 		while (pvr_lock_is_held(lock))
-			__builtin_ia32_pause();
+			pvr_cpu_relax();
 }
 
 static inline void pvr_unlock(struct pvr_lock *lock)

@@ -172,6 +172,28 @@ static __always_inline void write_plain_target(struct pvr_sq_wqe *hdr, const str
 	memcpy(&hdr->wr.rdma.rkey, &rkey, sizeof(rkey));
 }
 
+/* And the flags. */
+static __always_inline void copy_plain_opcode(struct pvr_sq_wqe *hdr, const struct ibv_send_wr *wr)
+{
+	memcpy(&hdr->opcode, &wr->opcode, sizeof(hdr->opcode) + sizeof(hdr->send_flags));
+	if (__BYTE_ORDER == __LITTLE_ENDIAN)
+		return;
+	hdr->opcode = htole32(wr->opcode);
+	hdr->send_flags = htole32(wr->send_flags);
+}
+
+static __always_inline void copy_plain_sge(void *to, const struct ibv_sge *from)
+{
+	struct pvr_sge sge;
+
+	if (__BYTE_ORDER == __LITTLE_ENDIAN) {
+		memcpy(to, from, sizeof(sge));
+		return;
+	}
+	sge = pvr_sge_of(from);
+	memcpy(to, &sge, sizeof(sge));
+}
+
 /* Writes the whole header, as pvr_sqe_begin() does. */
 static __always_inline void write_plain(struct pvr_sq_wqe *hdr, uint32_t number,
 					const struct ibv_send_wr *wr, bool is_inline)
@@ -179,14 +201,14 @@ static __always_inline void write_plain(struct pvr_sq_wqe *hdr, uint32_t number,
 	hdr->wr_id = htole64(number);
 	hdr->num_sge = htole32(!is_inline);
 	hdr->total_len = is_inline ? htole32(wr->sg_list->length) : 0;
-	memcpy(&hdr->opcode, &wr->opcode, sizeof(hdr->opcode) + sizeof(hdr->send_flags));
+	copy_plain_opcode(hdr, wr);
 	memset(&hdr->ex, 0, sizeof(hdr->ex) + sizeof(hdr->remote_srqn));
 	write_plain_target(hdr, wr);
 	if (is_inline)
 		pvr_copy_inline(pvr_sqe_data(hdr), (const void *)(uintptr_t)wr->sg_list->addr,
 				wr->sg_list->length);
 	else
-		memcpy(pvr_sqe_data(hdr), wr->sg_list, sizeof(struct pvr_sge));
+		copy_plain_sge(pvr_sqe_data(hdr), wr->sg_list);
 }
 
 static __always_inline int post_plain(struct pvr_qp *qp, struct ibv_send_wr *wr,
