@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +184,27 @@ static bool catch_forbidden(void)
 	return sigaction(SIGSYS, &action, NULL) == 0;
 }
 
+/* Half of the memory of the host; sanitizers need more addresses. */
+static bool limit_data(struct pvr_error *err)
+{
+	struct sysinfo info;
+
+	if (SANITIZED || sysinfo(&info) < 0)
+		return true;
+	return pvr_confine_data((uint64_t)info.totalram * info.mem_unit / 2, err);
+}
+
+bool pvr_confine_data(uint64_t bytes, struct pvr_error *err)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit) < 0 || limit.rlim_max < bytes)
+		return true;
+	limit.rlim_cur = limit.rlim_max = bytes;
+	return setrlimit(RLIMIT_DATA, &limit) == 0 ||
+	       pvr_fail(err, "cannot limit the memory of the process: %s", strerror(errno));
+}
+
 bool pvr_confine_process(struct pvr_error *err)
 {
 	const struct rlimit none = { 0, 0 };
@@ -195,7 +217,7 @@ bool pvr_confine_process(struct pvr_error *err)
 	if (!SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return pvr_fail(err, "cannot protect the memory of the process: %s",
 				strerror(errno));
-	return true;
+	return limit_data(err);
 }
 
 bool pvr_confine_syscalls(enum pvr_seccomp_mode mode, struct pvr_error *err)

@@ -8,11 +8,19 @@
  * files, and the access of processes of the same user to its memory. After its set-up, and
  * before it reads a guest's or a host's first byte, it limits all its threads to a list of
  * system calls. This does not depend on the service manager.
+ *
+ * DOC: memory
+ *
+ * RLIMIT_DATA bounds the memory of the daemon's own, so that a leak does not take that of the host:
+ * an allocation then fails, as the code expects it. Guests' RAM, which is shared, does not count. A
+ * control group counts it for the process that touches a page first, and MemoryMax= would kill the
+ * daemon for pages of its guests.
  */
 #ifndef PVR_DAEMON_CONFINE_H
 #define PVR_DAEMON_CONFINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -24,6 +32,12 @@ enum pvr_seccomp_mode {
 
 /* Before any thread is started. */
 bool pvr_confine_process(struct pvr_error *err);
+
+/*
+ * Limits the private memory of the process to @bytes; a lower hard limit stays. Return: false with
+ * @err filled.
+ */
+bool pvr_confine_data(uint64_t bytes, struct pvr_error *err);
 
 /* Limits the system calls of all threads, later ones included. False with @err filled. */
 bool pvr_confine_syscalls(enum pvr_seccomp_mode mode, struct pvr_error *err);

@@ -119,6 +119,34 @@ static int change_limits_of_others(void)
 	return prlimit(1, RLIMIT_NOFILE, NULL, NULL);
 }
 
+/* Return: 0, or the number of the check that failed. */
+static int check_data_limit(void)
+{
+	struct pvr_error err;
+	const size_t size = 64ul << 20;
+	void *mem;
+
+	/* Less than the process has already. */
+	if (!pvr_confine_data(1 << 20, &err))
+		return 1;
+	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem != MAP_FAILED || errno != ENOMEM)
+		return 2;
+	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return 3;
+	/* A lower limit, as of the service manager, stays. */
+	if (!pvr_confine_data(2 << 20, &err))
+		return 4;
+	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return mem == MAP_FAILED ? 0 : 5;
+}
+
+TEST_PLAIN(test_own_memory_is_limited_and_guest_ram_is_not)
+{
+	assert_ends_with(0, PVR_SECCOMP_OFF, check_data_limit);
+}
+
 TEST_PLAIN(test_forbidden_calls_end_the_process)
 {
 	assert_killed(run_program);
