@@ -256,6 +256,23 @@ void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index
 	};
 }
 
+bool pvr_engine_worker_request(const struct pvr_engine *engine, unsigned int index,
+			       const char **adapter, const char **peer)
+{
+	const struct pvr_adapter *each, *found = NULL, *locked = NULL;
+
+	/* The peer's adapter can have the same worker: the one that has locked it counts. */
+	LIST_FOREACH(each, &engine->workers[index].adapters, of_worker) {
+		if (!pvr_lock_is_held(&each->lock) || locked)
+			continue;
+		locked = __atomic_load_n(&each->locked_peer, __ATOMIC_RELAXED);
+		found = each;
+	}
+	*adapter = found ? pvr_adapter_name(found) : NULL;
+	*peer = locked ? pvr_adapter_name(locked) : NULL;
+	return found;
+}
+
 struct reason {
 	const char *name, *why;
 };

@@ -189,6 +189,15 @@ struct pvr_worker_stats {
 void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int worker,
 			     struct pvr_worker_stats *stats);
 
+/*
+ * The request that a worker executes, for a line of the log about a worker that stands still: the name
+ * of its adapter and, if the worker also has the lock of a peer's adapter, the peer's name, else NULL.
+ * It reads without a lock. Context: no adapter is added, moved or removed. Return: false: none, and
+ * both are NULL.
+ */
+bool pvr_engine_worker_request(const struct pvr_engine *engine, unsigned int worker,
+			       const char **adapter, const char **peer);
+
 /* The latest time of the next pvr_engine_run(), in ns of now(); UINT64_MAX: no timer. */
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker);
 

@@ -66,6 +66,12 @@ static inline void pvr_unlock(struct pvr_lock *lock)
 		pvr_lock_wake(lock);
 }
 
+/* May have changed when the caller reads the result. */
+static inline bool pvr_lock_is_held(const struct pvr_lock *lock)
+{
+	return __atomic_load_n(&lock->state, __ATOMIC_RELAXED) != PVR_LOCK_FREE;
+}
+
 static inline bool pvr_lock_is_wanted(const struct pvr_lock *lock)
 {
 	return __atomic_load_n(&lock->wanted, __ATOMIC_RELAXED);

@@ -13,6 +13,24 @@
 #define CHECKS 3
 #define NOTIFY_NS (100 * PVR_MSEC) /* control requests wait meanwhile */
 
+/*
+ * A worker stands still in the kernel if the QEMU of one of these VMs punches holes in its RAM file: the
+ * page fault waits for that.
+ */
+static void log_stuck(const struct pvr_watchdog *watchdog, unsigned int worker)
+{
+	const char *adapter, *peer;
+
+	pvr_engine_worker_request(watchdog->pool->threads[worker].worker_loop.engine, worker,
+				  &adapter, &peer);
+	pvrd_log(PVR_LOG_ERR, adapter,
+		 "worker %u has ended no iteration for %" PRIu64
+		 " ms: no heartbeat for the service manager%s%s%s",
+		 worker, (uint64_t)(watchdog->interval / PVR_MSEC),
+		 adapter ? "; it executes a request of this adapter" : "",
+		 peer ? " to the adapter " : "", peer ? peer : "");
+}
+
 /* Return: the number of workers that stand still. */
 static unsigned int count_stuck(struct pvr_watchdog *watchdog)
 {
@@ -26,10 +44,7 @@ static unsigned int count_stuck(struct pvr_watchdog *watchdog)
 			continue;
 		stuck++;
 		if (!watchdog->stuck)
-			pvrd_log(PVR_LOG_ERR, NULL,
-				 "worker %u has ended no iteration for %" PRIu64
-				 " ms: no heartbeat for the service manager",
-				 i, (uint64_t)(watchdog->interval / PVR_MSEC));
+			log_stuck(watchdog, i);
 	}
 	return stuck;
 }

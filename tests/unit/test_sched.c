@@ -2,6 +2,8 @@
 /* Quanta of a worker, and the end of its run: by their number, and by time if they are long. */
 #include "ends.h"
 
+#include "rdma/worker.h"
+
 #define REQUESTS 4096u /* 64 quanta */
 #define RUN_QUANTA 32u
 #define TICK 100000ull /* ns, the duration of a quantum */
@@ -103,6 +105,27 @@ static uint64_t quanta_of_all(const struct t_env *env)
 
 	fg_run(env->host);
 	return quanta(env) - before;
+}
+
+/* What the log says of a worker that stands still. */
+TEST(deep, test_request_of_a_worker_has_the_adapters_that_it_locks)
+{
+	struct pvr_engine *engine = env->host->engine;
+	struct pvr_adapter *adapter = env->g[0]->adapter, *peer = env->g[1]->adapter;
+	const char *name, *peer_name;
+
+	assert_false(pvr_engine_worker_request(engine, 0, &name, &peer_name));
+	pvr_adapter_lock(adapter);
+	assert_true(pvr_engine_worker_request(engine, 0, &name, &peer_name));
+	assert_string_equal(name, pvr_adapter_name(adapter));
+	assert_null(peer_name);
+	assert_true(pvr_adapter_lock_peer(adapter, peer));
+	assert_true(pvr_engine_worker_request(engine, 0, &name, &peer_name));
+	assert_string_equal(name, pvr_adapter_name(adapter));
+	assert_string_equal(peer_name, pvr_adapter_name(peer));
+	pvr_adapter_unlock_peer(adapter);
+	pvr_adapter_unlock(adapter);
+	assert_false(pvr_engine_worker_request(engine, 0, &name, &peer_name));
 }
 
 T_SETUP(large, guests)
