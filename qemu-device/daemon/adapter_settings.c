@@ -12,8 +12,7 @@
 #include "base/unix_socket.h"
 #include "ctrl/revision.h"
 
-static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
-		     struct pvr_error *err)
+bool pvr_set_name(char to[PVR_NAME_MAX], const char *key, const char *value, struct pvr_error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -28,7 +27,41 @@ static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
 
 bool pvr_set_fabric_name(char to[PVR_NAME_MAX], const char *name, struct pvr_error *err)
 {
-	return set_name(to, "fabric", name, err);
+	return pvr_set_name(to, "fabric", name, err);
+}
+
+const char *pvr_fabric_or_default(const char *fabric)
+{
+	return *fabric ? fabric : "default";
+}
+
+static const char between_fabrics[] = ", \t";
+
+bool pvr_set_fabric_list(char to[PVR_FABRIC_LIST_MAX], const char *list, struct pvr_error *err)
+{
+	char copy[PVR_FABRIC_LIST_MAX], name[PVR_NAME_MAX], *rest = copy, *word;
+
+	if (!pvr_set_text(to, PVR_FABRIC_LIST_MAX, "fabrics", list, err))
+		return false;
+	strcpy(copy, to);
+	while ((word = strsep(&rest, between_fabrics))) {
+		if (*word && !pvr_set_fabric_name(name, word, err))
+			return false;
+	}
+	return true;
+}
+
+bool pvr_fabric_list_has(const char *list, const char *fabric)
+{
+	size_t len;
+
+	for (; *list; list += len) {
+		list += strspn(list, between_fabrics);
+		len = strcspn(list, between_fabrics);
+		if (len && len == strlen(fabric) && !strncmp(list, fabric, len))
+			return true;
+	}
+	return false;
 }
 
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
@@ -264,9 +297,9 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 			      const char *value, struct pvr_error *err)
 {
 	if (!strcmp(key, "name"))
-		return set_name(adapter->name, key, value, err);
+		return pvr_set_name(adapter->name, key, value, err);
 	if (!strcmp(key, "fabric"))
-		return set_name(adapter->fabric, key, value, err);
+		return pvr_set_name(adapter->fabric, key, value, err);
 	if (!strcmp(key, "socket"))
 		return pvr_set_socket(adapter->socket, key, value, err);
 	if (!strcmp(key, "mac"))

@@ -46,8 +46,19 @@ struct pvr_adapter_settings {
 	enum pvr_segment_gso wire_gso;
 };
 
+/* Sets a name of letters, digits, '.', '_' and '-'. @key is for the error. */
+bool pvr_set_name(char to[PVR_NAME_MAX], const char *key, const char *value, struct pvr_error *err);
 /* Sets the name of a fabric. Return: false with @err filled if it is invalid. */
 bool pvr_set_fabric_name(char to[PVR_NAME_MAX], const char *name, struct pvr_error *err);
+
+#define PVR_FABRIC_LIST_MAX 1024
+
+/* Return: the name of the fabric of an adapter whose setting "fabric" is @fabric, maybe "". */
+const char *pvr_fabric_or_default(const char *fabric);
+/* Sets a list of names of fabrics, with commas or spaces between them. */
+bool pvr_set_fabric_list(char to[PVR_FABRIC_LIST_MAX], const char *list, struct pvr_error *err);
+/* @list: checked by pvr_set_fabric_list() */
+bool pvr_fabric_list_has(const char *list, const char *fabric);
 /* As pvr_set_text(), for a path that fits into struct sockaddr_un. */
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);

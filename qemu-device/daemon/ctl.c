@@ -17,6 +17,7 @@
 #include "daemon/ctl_domain.h"
 #include "daemon/ctl_fault.h"
 #include "daemon/ctl_hook.h"
+#include "daemon/ctl_instance.h"
 #include "daemon/ctl_print.h"
 #include "daemon/ctl_qos.h"
 #include "daemon/ctl_top.h"
@@ -25,7 +26,7 @@
 #define EXIT_USAGE 2
 
 static const char help[] =
-	"Usage: pvrdmactl [--control PATH] [--json] COMMAND\n"
+	"Usage: pvrdmactl [--control PATH|--instance NAME|--all] [--json] COMMAND\n"
 	"\n"
 	"  adapters               adapters: settings, state, attached QEMU\n"
 	"  paths                  pairs of adapters and hosts: path, reason, traffic\n"
@@ -69,11 +70,14 @@ static const char help[] =
 	"  log-level LEVEL        error, warn, info or debug\n"
 	"  reload                 read the key files and the peers file again: all or none\n"
 	"  upgrade [--if-changed] let the installed pvrdmad replace the running one; VMs stay attached\n"
+	"  metrics-targets        the metrics of all instances, for Prometheus' file_sd_configs\n"
 	"  version\n"
 	"\n"
 	"  --control PATH         pvrdmad's control socket (default: $PVRDMA_CONTROL, else\n"
 	"                         /run/pvrdma/control for root, else\n"
 	"                         $XDG_RUNTIME_DIR/pvrdma/control)\n"
+	"  --instance NAME        the instance pvrdmad@NAME of this host\n"
+	"  --all                  each instance, for commands that name no adapter\n"
 	"  --json                 print pvrdmad's JSON reply\n"
 	"  --help, --version\n"
 	"\n"
@@ -103,6 +107,9 @@ static bool put_adapter(struct json_object *request, const char *text, struct pv
 
 struct ctl_options {
 	char control[PVR_PATH_MAX];
+	bool control_given; /* by option or environment */
+	const char *instance; /* of --instance, or NULL */
+	bool all; /* instances */
 	bool json;
 	struct pvr_top_options top;
 	struct pvr_capture_options capture;
@@ -120,6 +127,7 @@ struct ctl_command {
 	void (*print)(struct json_object *reply); /* NULL: no output on success */
 	int (*run)(const struct ctl_options *options, char **args, int num); /* or NULL */
 	bool paged; /* without arguments, pvrdmad answers in pages */
+	bool for_all; /* takes --all */
 };
 
 static int run_top(const struct ctl_options *options, char **args, int num)
@@ -165,45 +173,46 @@ static int run_libvirt_hook(const struct ctl_options *options, char **args, int 
 	struct pvr_error err;
 
 	(void)num;
-	return pvr_ctl_hook(options->control, args[1], args[2], &err)
+	return pvr_ctl_hook(options->control_given ? options->control : NULL, args[1], args[2],
+			    &err)
 		       ? EXIT_SUCCESS
 		       : complain(err.text, EXIT_FAILURE);
 }
 
-static int run_upgrade(const struct ctl_options *options, char **args, int num)
+static int run_metrics_targets(const struct ctl_options *options, char **args, int num)
 {
 	struct pvr_error err;
 
+	(void)options;
 	(void)args;
 	(void)num;
-	return pvr_ctl_upgrade(options->control, options->if_changed, options->json, &err)
-		       ? EXIT_SUCCESS
-		       : complain(err.text, EXIT_FAILURE);
+	return pvr_instances_print_targets(&err) ? EXIT_SUCCESS : complain(err.text, EXIT_FAILURE);
 }
 
 static const struct ctl_command commands[] = {
-	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL, true },
-	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL, true },
-	{ "peers", 0, 0, { NULL }, pvr_print_peers, NULL, true },
-	{ "qp", 2, 2, { "name", "qpn" }, pvr_print_qp, NULL, false },
-	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL, false },
-	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL, true },
-	{ "qos", 0, 6, { NULL }, pvr_print_qos, NULL, true },
-	{ "top", 0, 1, { "name" }, NULL, run_top, false },
-	{ "capture", 2, 2, { NULL }, NULL, run_capture, false },
-	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL, true },
-	{ "add-adapter", 1, 1, { NULL }, NULL, NULL, false },
-	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL, false },
-	{ "adapter", 2, 2, { "action", "name" }, NULL, NULL, false },
-	{ "move-adapter", 2, 2, { "name", "worker" }, NULL, NULL, false },
-	{ "link", 2, 2, { "name", "state" }, NULL, NULL, false },
-	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL, false },
-	{ "domain-xml", 1, 1, { NULL }, NULL, run_domain_xml, false },
-	{ "libvirt-hook", 3, 4, { NULL }, NULL, run_libvirt_hook, false },
-	{ "log-level", 1, 1, { "level" }, NULL, NULL, false },
-	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL, false },
-	{ "upgrade", 0, 0, { NULL }, NULL, run_upgrade, false },
-	{ "version", 0, 0, { NULL }, pvr_print_version, NULL, false },
+	{ "adapters", 0, 0, { NULL }, pvr_print_adapters, NULL, true, true },
+	{ "paths", 0, 0, { NULL }, pvr_print_paths, NULL, true, true },
+	{ "peers", 0, 0, { NULL }, pvr_print_peers, NULL, true, true },
+	{ "qp", 2, 2, { "name", "qpn" }, pvr_print_qp, NULL, false, false },
+	{ "qps", 0, 1, { "name" }, pvr_print_qps, NULL, false, true },
+	{ "stats", 0, 1, { "name" }, pvr_print_stats, NULL, true, true },
+	{ "qos", 0, 6, { NULL }, pvr_print_qos, NULL, true, true },
+	{ "top", 0, 1, { "name" }, NULL, run_top, false, false },
+	{ "capture", 2, 2, { NULL }, NULL, run_capture, false, false },
+	{ "workers", 0, 0, { NULL }, pvr_print_workers, NULL, true, true },
+	{ "add-adapter", 1, 1, { NULL }, NULL, NULL, false, false },
+	{ "remove-adapter", 1, 1, { "name" }, NULL, NULL, false, false },
+	{ "adapter", 2, 2, { "action", "name" }, NULL, NULL, false, false },
+	{ "move-adapter", 2, 2, { "name", "worker" }, NULL, NULL, false, false },
+	{ "link", 2, 2, { "name", "state" }, NULL, NULL, false, false },
+	{ "fault", 1, 65, { NULL }, pvr_print_fault, NULL, false, false },
+	{ "domain-xml", 1, 1, { NULL }, NULL, run_domain_xml, false, false },
+	{ "libvirt-hook", 3, 4, { NULL }, NULL, run_libvirt_hook, false, false },
+	{ "log-level", 1, 1, { "level" }, NULL, NULL, false, true },
+	{ "reload", 0, 0, { NULL }, pvr_print_reload, NULL, false, true },
+	{ "upgrade", 0, 0, { NULL }, pvr_print_upgrade, NULL, false, true },
+	{ "metrics-targets", 0, 0, { NULL }, NULL, run_metrics_targets, false, false },
+	{ "version", 0, 0, { NULL }, pvr_print_version, NULL, false, true },
 };
 
 static const struct ctl_command *find_command(const char *name, int args, struct pvr_error *err)
@@ -236,7 +245,11 @@ static bool check_options(const struct ctl_options *options, const struct ctl_co
 		return pvr_fail(err,
 				"options --vm, --migratable, --posted-writes and --unplugged are "
 				"for the command domain-xml, see pvrdmactl --help");
-	if (options->if_changed && command->run != run_upgrade)
+	if (options->all && !command->for_all)
+		return pvr_fail(err,
+				"'%s' is for one instance: give --instance NAME instead of --all",
+				command->name);
+	if (options->if_changed && command->print != pvr_print_upgrade)
 		return pvr_fail(err, "option --if-changed is for the command upgrade, see "
 				     "pvrdmactl --help");
 	if (!options->top_option || command->run == run_top)
@@ -282,8 +295,8 @@ static struct json_object *make_request(const struct ctl_command *command, char 
 /* ------------------------------------------------------------- conversation */
 
 /* Return: NULL with @err filled. */
-static struct json_object *converse(const char *path, struct json_object *request, bool paged,
-				    struct pvr_error *err)
+static struct json_object *ask(const char *path, struct json_object *request, bool paged,
+			       struct pvr_error *err)
 {
 	struct json_object *reply;
 	int fd = pvr_ctl_connect(path, err);
@@ -296,41 +309,117 @@ static struct json_object *converse(const char *path, struct json_object *reques
 	return reply;
 }
 
-static int show(const struct ctl_command *command, struct json_object *reply, bool json)
+/*
+ * @service: of --all, else NULL. Its JSON is added to @all instead of printed.
+ */
+static int show(const struct ctl_options *options, const struct ctl_command *command,
+		struct json_object *reply, const char *service, struct json_object *all)
 {
 	struct pvr_error err;
 
-	if (json)
+	if (all)
+		json_object_object_add(all, service, json_object_get(reply));
+	else if (options->json)
 		printf("%s\n", json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PRETTY));
 	if (!pvr_ctl_is_ok(reply, &err))
 		return complain(err.text, EXIT_FAILURE);
-	if (!json && command->print)
+	if (options->json)
+		return EXIT_SUCCESS;
+	if (service && command->print)
+		printf("%s:\n", service);
+	if (command->print)
 		command->print(reply);
 	return EXIT_SUCCESS;
 }
 
-static int run(const struct ctl_options *options, char **args, int num)
+static struct json_object *converse(const struct ctl_options *options,
+				    const struct ctl_command *command, struct json_object *request,
+				    bool paged, struct pvr_error *err)
+{
+	if (command->print == pvr_print_upgrade)
+		return pvr_ctl_upgrade(options->control, options->if_changed, err);
+	return ask(options->control, request, paged, err);
+}
+
+static int run_at(const struct ctl_options *options, const struct ctl_command *command, char **args,
+		  int num, const char *service, struct json_object *all)
 {
 	struct json_object *request, *reply;
-	const struct ctl_command *command;
 	struct pvr_error err;
 	int status;
 
-	command = find_command(args[0], num - 1, &err);
-	if (!command || !check_options(options, command, &err))
-		return complain(err.text, EXIT_USAGE);
 	if (command->run)
-		return command->run(options, args + 1, num - 1);
-	request = make_request(command, args + 1, num - 1, options->words, &err);
+		return command->run(options, args, num);
+	request = make_request(command, args, num, options->words, &err);
 	if (!request)
 		return complain(err.text, EXIT_USAGE);
-	reply = converse(options->control, request, command->paged && num == 1, &err);
+	reply = converse(options, command, request, command->paged && !num, &err);
 	json_object_put(request);
 	if (!reply)
 		return complain(err.text, EXIT_FAILURE);
-	status = show(command, reply, options->json);
+	status = show(options, command, reply, service, all);
 	json_object_put(reply);
 	return status;
+}
+
+/* An instance that does not answer has an error on stderr; the other ones are asked all the same. */
+static int run_at_all(struct ctl_options *options, const struct ctl_command *command, char **args,
+		      int num)
+{
+	struct json_object *all = options->json ? json_object_new_object() : NULL;
+	int status = EXIT_SUCCESS, one;
+	struct pvr_instance *instances;
+	struct pvr_error err;
+	size_t count, i;
+
+	instances = pvr_instances(&count, &err);
+	if (!instances) {
+		json_object_put(all);
+		return complain(err.text, EXIT_FAILURE);
+	}
+	for (i = 0; i < count; i++) {
+		strcpy(options->control, instances[i].control);
+		one = run_at(options, command, args, num, instances[i].service, all);
+		status = one ? one : status;
+	}
+	if (all)
+		printf("%s\n", json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY));
+	json_object_put(all);
+	free(instances);
+	return status;
+}
+
+/* The place of the control socket: --control, --instance, or the default. */
+static bool find_control(struct ctl_options *options, struct pvr_error *err)
+{
+	const char *environment = getenv("PVRDMA_CONTROL");
+	struct pvr_instance instance;
+
+	if ((options->control[0] != '\0') + (options->instance != NULL) + options->all > 1)
+		return pvr_fail(err, "give one of --control, --instance and --all");
+	if (options->instance) {
+		if (!pvr_instance_find(options->instance, &instance, err))
+			return false;
+		strcpy(options->control, instance.control);
+		options->control_given = true;
+	}
+	options->control_given |= options->control[0] || (environment && *environment);
+	return options->control[0] || options->all ||
+	       pvr_control_default_path(options->control, sizeof(options->control)) ||
+	       pvr_fail(err, "no default path for the control socket: XDG_RUNTIME_DIR is not set: "
+			     "give --control PATH");
+}
+
+static int run(struct ctl_options *options, char **args, int num)
+{
+	const struct ctl_command *command;
+	struct pvr_error err;
+
+	command = find_command(args[0], num - 1, &err);
+	if (!command || !check_options(options, command, &err) || !find_control(options, &err))
+		return complain(err.text, EXIT_USAGE);
+	return options->all ? run_at_all(options, command, args + 1, num - 1)
+			    : run_at(options, command, args + 1, num - 1, NULL, NULL);
 }
 
 /* -------------------------------------------------------------------- options */
@@ -356,6 +445,8 @@ static const struct option long_options[] = {
 	{ "if-changed", no_argument, NULL, 'I' },
 	{ "version", no_argument, NULL, 'v' },
 	{ "migratable", no_argument, NULL, 'M' },
+	{ "instance", required_argument, NULL, 'i' },
+	{ "all", no_argument, NULL, 'a' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -430,6 +521,12 @@ static int parse_options(int argc, char **argv, struct ctl_options *options)
 		case 'c':
 			snprintf(options->control, sizeof(options->control), "%s", optarg);
 			break;
+		case 'i':
+			options->instance = optarg;
+			break;
+		case 'a':
+			options->all = true;
+			break;
 		case 'j':
 			options->json = true;
 			break;
@@ -489,11 +586,5 @@ int main(int argc, char **argv)
 		return status;
 	if (optind == argc)
 		return complain("no command, see pvrdmactl --help", EXIT_USAGE);
-	if (!options.control[0] &&
-	    !pvr_control_default_path(options.control, sizeof(options.control)))
-		return complain(
-			"no default path for the control socket: XDG_RUNTIME_DIR is not set: "
-			"give --control PATH",
-			EXIT_USAGE);
 	return run(&options, argv + optind, argc - optind);
 }

@@ -15,13 +15,27 @@
 #define CTL_PATIENCE 10 /* seconds */
 #define RECEIVE_BYTES 4096
 
+/* Return: the service whose control socket has this path: that of an instance, or pvrdmad. */
+static const char *service_of(const char *path, char service[PVR_NAME_MAX + 8])
+{
+	const char *folder = strstr(path, "/run/pvrdma-");
+	char name[PVR_NAME_MAX];
+
+	if (!folder || sscanf(folder, "/run/pvrdma-%31[^/]/control", name) != 1)
+		return "pvrdmad";
+	snprintf(service, PVR_NAME_MAX + 8, "pvrdmad@%s", name);
+	return service;
+}
+
 static bool no_daemon(const char *path, struct pvr_error *err)
 {
+	char service[PVR_NAME_MAX + 8];
+
 	if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
 		return pvr_fail(err,
 				"no pvrdmad at %s: start it with 'pvrdmad --control %s "
-				"...' or 'systemctl start pvrdmad', or give --control PATH",
-				path, path);
+				"...' or 'systemctl start %s', or give --control PATH",
+				path, path, service_of(path, service));
 	if (errno == EACCES)
 		return pvr_fail(err,
 				"no access to %s: run pvrdmactl as the user that pvrdmad "

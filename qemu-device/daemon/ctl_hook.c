@@ -14,6 +14,7 @@
 
 #include "daemon/ctl_client.h"
 #include "daemon/ctl_domain.h"
+#include "daemon/ctl_instance.h"
 #include "daemon/ctl_redirect.h"
 #include "daemon/domain_read.h"
 #include "daemon/json_get.h"
@@ -24,13 +25,42 @@
 #define LEAVE_USEC 100000
 
 struct hook {
-	const char *control;
+	const char *given; /* the path of the control socket, or NULL: each adapter's instance */
+	char control[PVR_PATH_MAX]; /* of @fd */
 	char domain[PVR_DOMAIN_TEXT];
 	xmlDoc *doc;
 	int fd; /* to pvrdmad, or -1 */
 };
 
 /* ---------------------------------------------------------------------------- pvrdmad */
+
+static void disconnect(struct hook *hook)
+{
+	if (hook->fd >= 0)
+		close(hook->fd);
+	hook->fd = -1;
+}
+
+/* The next requests go to the control socket @control. */
+static void select_control(struct hook *hook, const char *control)
+{
+	if (!strcmp(hook->control, control))
+		return;
+	disconnect(hook);
+	snprintf(hook->control, sizeof(hook->control), "%s", control);
+}
+
+static bool select_fabric(struct hook *hook, const char *fabric, struct pvr_error *err)
+{
+	struct pvr_instance instance;
+
+	if (hook->given)
+		return true;
+	if (!pvr_instance_of_fabric(fabric, &instance, err))
+		return false;
+	select_control(hook, instance.control);
+	return true;
+}
 
 /* Connects at the first request. Return: the reply, or NULL with @err filled. */
 static struct json_object *ask(struct hook *hook, struct json_object *request,
@@ -90,7 +120,8 @@ static bool make_adapter(void *opaque, const char *text, struct pvr_error *err)
 	struct hook *hook = opaque;
 	bool ok;
 
-	if (!pvr_adapter_settings_parse(&settings, text, err))
+	if (!pvr_adapter_settings_parse(&settings, text, err) ||
+	    !select_fabric(hook, settings.fabric, err))
 		return false;
 	reply = ask(hook, command("adapters"), err);
 	if (!reply)
@@ -110,30 +141,54 @@ static bool make_adapter(void *opaque, const char *text, struct pvr_error *err)
 	return reply != NULL;
 }
 
-static bool check_device(void *opaque, const struct pvr_domain_device *device,
-			 struct pvr_error *err)
+/* The adapters of the selected instance have no @device: why. */
+static bool refuse_device(const struct pvr_domain_device *device, struct json_object *found,
+			  struct pvr_error *err)
 {
-	const char *name = device->name, *socket = device->socket;
-	struct hook *hook = opaque;
+	if (!found)
+		return pvr_fail(
+			err,
+			"pvrdmad has no adapter '%.64s': add it, or let 'pvrdmactl domain-xml "
+			"name=%.64s,...' write its settings into the domain",
+			device->name, device->name);
+	return pvr_fail(err,
+			"adapter '%.64s' has the socket %s, expected %.256s: run "
+			"'pvrdmactl domain-xml' again",
+			device->name, text_of(found, "socket"), device->socket);
+}
+
+static bool check_device_here(struct hook *hook, const struct pvr_domain_device *device,
+			      struct pvr_error *err)
+{
 	struct json_object *reply = ask(hook, command("adapters"), err), *obj;
-	bool ok = false;
+	bool ok;
 
 	if (!reply)
 		return false;
-	obj = pvr_ctl_find_adapter(reply, name);
-	if (!obj)
-		pvr_fail(err,
-			 "pvrdmad has no adapter '%.64s': add it, or let 'pvrdmactl domain-xml "
-			 "name=%.64s,...' write its settings into the domain",
-			 name, name);
-	else if (strcmp(text_of(obj, "socket"), socket) != 0)
-		pvr_fail(err,
-			 "adapter '%.64s' has the socket %s, expected %.256s: run "
-			 "'pvrdmactl domain-xml' again",
-			 name, text_of(obj, "socket"), socket);
-	else
-		ok = true;
+	obj = pvr_ctl_find_adapter(reply, device->name);
+	ok = (obj && !strcmp(text_of(obj, "socket"), device->socket)) ||
+	     refuse_device(device, obj, err);
 	json_object_put(reply);
+	return ok;
+}
+
+/* A device without settings in the domain's metadata has no fabric: any instance can have it. */
+static bool check_device(void *opaque, const struct pvr_domain_device *device,
+			 struct pvr_error *err)
+{
+	struct hook *hook = opaque;
+	struct pvr_instance *all;
+	bool ok = false;
+	size_t num, i;
+
+	if (hook->given)
+		return check_device_here(hook, device, err);
+	all = pvr_instances(&num, err);
+	for (i = 0; all && i < num && !ok; i++) {
+		select_control(hook, all[i].control);
+		ok = check_device_here(hook, device, err);
+	}
+	free(all);
 	return ok;
 }
 
@@ -193,7 +248,7 @@ static bool remove_adapter(void *opaque, const char *text, struct pvr_error *err
 	bool ok = false;
 
 	if (pvr_adapter_settings_parse(&settings, text, &failure) &&
-	    has_left(hook, &settings, &failure)) {
+	    select_fabric(hook, settings.fabric, &failure) && has_left(hook, &settings, &failure)) {
 		request = command("remove-adapter");
 		put_text(request, "name", settings.name);
 		reply = ask(hook, request, &failure);
@@ -236,7 +291,7 @@ static bool run(struct hook *hook, const char *operation, const char *step, stru
 bool pvr_ctl_hook(const char *control, const char *operation, const char *step,
 		  struct pvr_error *err)
 {
-	struct hook hook = { .control = control, .fd = -1 };
+	struct hook hook = { .given = control, .fd = -1 };
 	struct pvr_error failure;
 	size_t len = 0;
 	char *text = pvr_domain_read_all(stdin, "libvirt's XML", &len, err);
@@ -250,11 +305,12 @@ bool pvr_ctl_hook(const char *control, const char *operation, const char *step,
 	if (!hook.doc)
 		return !len;
 	pvr_domain_name(hook.doc, hook.domain);
+	if (control)
+		select_control(&hook, control);
 	ok = run(&hook, operation, step, &failure);
 	if (!ok)
 		pvr_fail(err, "domain '%.64s': %.800s", hook.domain, failure.text);
-	if (hook.fd >= 0)
-		close(hook.fd);
+	disconnect(&hook);
 	xmlFreeDoc(hook.doc);
 	return ok;
 }

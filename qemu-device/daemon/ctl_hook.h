@@ -9,7 +9,8 @@
 
 /*
  * Do what libvirt's call of a qemu hook needs: @operation and @step are its second and third
- * argument, and standard input has the domain's XML. @control is the path of the control socket.
+ * argument, and standard input has the domain's XML. @control is the path of the control socket, or
+ * NULL: that of the instance that serves the fabric of an adapter.
  * Return: false with @err filled, which makes libvirt refuse the operation if it can.
  */
 bool pvr_ctl_hook(const char *control, const char *operation, const char *step,

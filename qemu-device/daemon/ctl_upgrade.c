@@ -42,11 +42,9 @@ static struct json_object *request_of(const char *command)
 	return request;
 }
 
-static void print(struct json_object *reply, bool json)
+void pvr_print_upgrade(struct json_object *reply)
 {
-	if (json)
-		printf("%s\n", json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PRETTY));
-	else if (!truth_of(reply, "changed"))
+	if (!truth_of(reply, "changed"))
 		printf("the running pvrdmad is the installed one\n");
 	else
 		printf("pvrdmad %s, process %" PRIu64
@@ -55,19 +53,20 @@ static void print(struct json_object *reply, bool json)
 		       (double)number_of(reply, "pause_us") / 1000);
 }
 
-bool pvr_ctl_upgrade(const char *control, bool if_changed, bool json, struct pvr_error *err)
+struct json_object *pvr_ctl_upgrade(const char *control, bool if_changed, struct pvr_error *err)
 {
 	struct json_object *request = request_of("upgrade"), *reply, *version;
 
 	json_object_object_add(request, "if_changed", json_object_new_boolean(if_changed));
 	reply = ask(control, request, err);
 	if (!reply)
-		return false;
+		return NULL;
 	/* The new process answers in its main loop. */
 	version = ask(control, request_of("version"), err);
-	if (version)
-		print(reply, json);
+	if (!version) {
+		json_object_put(reply);
+		return NULL;
+	}
 	json_object_put(version);
-	json_object_put(reply);
-	return version;
+	return reply;
 }

@@ -3,14 +3,17 @@
 #ifndef PVR_DAEMON_CTL_UPGRADE_H
 #define PVR_DAEMON_CTL_UPGRADE_H
 
+#include <json-c/json.h>
 #include <stdbool.h>
 
 #include "base/error.h"
 
 /*
- * Lets the installed pvrdmad replace the running one, and prints the result when the new one
- * answers. @if_changed: only if its file is another one. Return: false with @err filled.
+ * Let the installed pvrdmad replace the one at @control; with @if_changed, only if its file is
+ * another one. Return: the reply, the caller's, after the new process has answered; or NULL with
+ * @err filled.
  */
-bool pvr_ctl_upgrade(const char *control, bool if_changed, bool json, struct pvr_error *err);
+struct json_object *pvr_ctl_upgrade(const char *control, bool if_changed, struct pvr_error *err);
+void pvr_print_upgrade(struct json_object *reply);
 
 #endif /* PVR_DAEMON_CTL_UPGRADE_H */

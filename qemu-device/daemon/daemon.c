@@ -155,6 +155,19 @@ static struct pvr_attach *attach_with_wire(struct pvr_daemon *daemon,
 	return attach;
 }
 
+/* Another instance has the other fabrics: VMs of two tenants do not share a process. */
+static bool check_fabric(const struct pvr_daemon *daemon,
+			 const struct pvr_adapter_settings *settings, struct pvr_error *err)
+{
+	const char *fabric = pvr_fabric_or_default(settings->fabric);
+
+	return !daemon->served_fabrics[0] || pvr_fabric_list_has(daemon->served_fabrics, fabric) ||
+	       pvr_fail(err,
+			"adapter '%s' has the fabric '%s', but this pvrdmad serves \"%.400s\": use "
+			"the instance that lists this fabric, or add it to \"fabrics\"",
+			settings->name, fabric, daemon->served_fabrics);
+}
+
 static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
 			struct pvr_error *err)
 {
@@ -172,7 +185,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 	struct pvr_daemon_adapter added = { .attach = NULL };
 	struct pvr_error why;
 
-	if (!check_worker(daemon, settings, err))
+	if (!check_fabric(daemon, settings, err) || !check_worker(daemon, settings, err))
 		return false;
 	if (daemon->num_adapters == PVR_ADAPTERS_MAX)
 		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
@@ -458,6 +471,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 		.signals.fd = -1,
 		.faults_allowed = settings->faults_allowed,
 	};
+	strcpy(daemon->served_fabrics, settings->served_fabrics);
 	if (!init_engine(daemon, settings, err) || !watch_signals(daemon, err) ||
 	    !check_tmp_folder(err))
 		return false;

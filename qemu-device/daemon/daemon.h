@@ -39,6 +39,7 @@ struct pvr_daemon {
 	struct pvr_source signals;
 	struct pvr_watchdog watchdog;
 	bool faults_allowed; /* the setting "faults" */
+	char served_fabrics[PVR_FABRIC_LIST_MAX]; /* the setting "fabrics"; "": all */
 	bool stop;
 };
 

@@ -35,6 +35,7 @@ static const char help[] =
 	"  --faults allowed|refused\n"
 	"                     'pvrdmactl fault' may make messages fail, to test programs\n"
 	"                     (default: refused)\n"
+	"  --fabrics LIST     refuse adapters of other fabrics than these (default: take all)\n"
 	"  --hold SECONDS     peers wait for an adapter whose VM is paused (default: 60)\n"
 	"  --silent-source start|refuse\n"
 	"                     whether a VM that comes from a host that does not respond\n"
@@ -108,6 +109,7 @@ static const struct option long_options[] = {
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
 	{ "seccomp", required_argument, NULL, OPT_SETTING },
 	{ "faults", required_argument, NULL, OPT_SETTING },
+	{ "fabrics", required_argument, NULL, OPT_SETTING },
 	{ "hold", required_argument, NULL, OPT_SETTING },
 	{ "silent-source", required_argument, NULL, OPT_SETTING },
 	{ "metrics", required_argument, NULL, OPT_SETTING },

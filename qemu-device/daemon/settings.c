@@ -158,6 +158,17 @@ static bool set_metrics(struct pvr_settings *settings, const char *value, struct
 	       pvr_keep_text(settings->metrics, sizeof(settings->metrics), "metrics", value, err);
 }
 
+static bool set_fabrics(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	char list[PVR_FABRIC_LIST_MAX];
+
+	if (!pvr_set_fabric_list(list, value, err))
+		return false;
+	if (!settings->served_fabrics[0])
+		strcpy(settings->served_fabrics, list);
+	return true;
+}
+
 static const struct {
 	const char *key;
 	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
@@ -175,6 +186,7 @@ static const struct {
 	{ "log-format", set_log_format },
 	{ "hold", set_hold },
 	{ "silent-source", set_silent_source },
+	{ "fabrics", set_fabrics },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -194,14 +206,14 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		err,
 		"unknown setting '%s': there are control, user, log-level, log-format, poll, seccomp, "
 		"workers, "
-		"worker-cpus, numa-node, faults, hold, silent-source, metrics, " PVR_NET_KEYS
+		"worker-cpus, numa-node, faults, fabrics, hold, silent-source, metrics, " PVR_NET_KEYS
 		", " PVR_DIRECTORY_KEYS ", and sections [adapter NAME] and [fabric NAME]",
 		key);
 }
 
 static const char *fabric_of(const struct pvr_adapter_settings *adapter)
 {
-	return adapter->fabric[0] ? adapter->fabric : "default";
+	return pvr_fabric_or_default(adapter->fabric);
 }
 
 static bool collides(const struct pvr_adapter_settings *a, const struct pvr_adapter_settings *b,

@@ -37,6 +37,7 @@ struct pvr_settings {
 	enum pvr_seccomp_mode seccomp;
 	bool seccomp_set;
 	bool faults_allowed, faults_set;
+	char served_fabrics[PVR_FABRIC_LIST_MAX]; /* "": all */
 	uint32_t hold; /* seconds; 0: the default */
 	bool needs_source, silent_source_set;
 	char metrics[PVR_PATH_MAX]; /* ADDRESS:PORT or unix:PATH; "": no metrics */
@@ -49,7 +50,7 @@ struct pvr_settings {
 
 /*
  * @key: "control", "user", "log-level", "poll", "seccomp", "workers", "worker-cpus",
- * "numa-node", "faults", "hold", "silent-source", "metrics", "log-format", or one of PVR_NET_KEYS
+ * "numa-node", "faults", "fabrics", "hold", "silent-source", "metrics", "log-format", or one of PVR_NET_KEYS
  * or PVR_DIRECTORY_KEYS. An earlier value is kept: options override the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,

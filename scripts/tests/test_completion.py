@@ -34,7 +34,7 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
 @pytest.mark.parametrize("words, proposals", [
     ([""], COMMANDS),
     (["--json", "p"], ["paths", "peers"]),
-    (["--"], ["--control", "--json", "--help", "--version"]),
+    (["--"], ["--control", "--instance", "--all", "--json", "--help", "--version"]),
     (["qps", ""], ["vm1", "vm2"]),
     (["link", "vm1", ""], ["up", "down"]),
     (["adapter", ""], ["stop", "start", "reclaim"]),
@@ -53,6 +53,10 @@ COMMANDS = re.findall(r'^\t{ "([a-z-]+)", \d', (DAEMON / "ctl.c").read_text(), r
 ])
 def test_pvrdmactl(words, proposals):
     assert complete("pvrdmactl", *words) == proposals
+
+
+def test_names_are_those_of_the_instance_that_the_option_names():
+    assert complete("pvrdmactl", "--instance", "red", "stats", "", expected="--instance red --json adapters") == ["vm1", "vm2"]
 
 
 def test_names_are_those_of_the_daemon_that_the_option_names():

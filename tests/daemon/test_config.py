@@ -45,7 +45,7 @@ def test_setting_applies_unless_an_option_overrides_it(start_daemon, write_confi
 
 @pytest.mark.parametrize("text, line, pattern", [
     ("log-level = info\nlog-livel = info\n", 2, "unknown setting 'log-livel': there are control, user, log-level, log-format, poll, seccomp, "
-     "workers, worker-cpus, numa-node, faults, hold, silent-source, metrics, name, listen, peer"),
+     "workers, worker-cpus, numa-node, faults, fabrics, hold, silent-source, metrics, name, listen, peer"),
     ("\n\nlog-level = loud\n", 3, "log level 'loud' is none of"),
     ("what is this\n", 1, "'what is this' is neither KEY = VALUE nor"),
     ("[adaptor n]\n", 1, r"section '\[adaptor n\]': expected \[adapter NAME\]"),

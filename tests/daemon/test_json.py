@@ -40,7 +40,7 @@ CHANGES = [
     ("remove-adapter more", "", "remove-adapter most", {}),
 ]
 # capture writes packets, libvirt-hook prints nothing; test_top.py, test_domain_xml.py and test_upgrade.py have the others.
-ELSEWHERE = {"capture", "libvirt-hook", "top", "domain-xml", "upgrade"}
+ELSEWHERE = {"capture", "libvirt-hook", "top", "domain-xml", "upgrade", "metrics-targets"}
 
 
 def leaves(value):

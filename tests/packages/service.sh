@@ -124,6 +124,37 @@ export PVRDMA_CONTROL=/run/pvrdma/control
 begin_traffic
 rule "the service starts, and guests attach"
 
+# connects UID SOCKET: a QEMU of another user that is in the group of the sockets.
+connects()
+{
+	setpriv --reuid "$1" --regid kvm --clear-groups perl -MSocket -e '
+		socket(my $s, AF_UNIX, SOCK_STREAM, 0) && connect($s, sockaddr_un($ARGV[0])) or die "$!\n"' "$2"
+}
+
+connects 65534 /run/pvrdma/vm1.sock || fail "a QEMU of the group kvm cannot connect"
+rule "QEMUs of another user connect"
+
+useradd --system --no-create-home --shell /usr/sbin/nologin pvrdma-red
+printf 'fabrics = red\nmetrics = 127.0.0.1:9472\n' >/etc/pvrdma/pvrdmad@red.conf
+systemctl enable --now pvrdmad@red || fail "$(journalctl --unit pvrdmad@red --no-pager)"
+env --unset=PVRDMA_CONTROL pvrdmactl --instance red add-adapter name=vm5,socket=/run/pvrdma-red/vm5.sock,mac=52:54:00:12:34:60,fabric=red ||
+	fail "the instance takes no adapter"
+env --unset=PVRDMA_CONTROL pvrdmactl --all adapters >/tmp/all || fail "--all"
+grep -q '^pvrdmad:$' /tmp/all && grep -q '^pvrdmad@red:$' /tmp/all && grep -q '^vm5 ' /tmp/all || fail "$(cat /tmp/all)"
+pvrdmactl metrics-targets >/etc/pvrdma/targets.json
+grep -q '127.0.0.1:9472' /etc/pvrdma/targets.json || fail "$(cat /etc/pvrdma/targets.json)"
+connects 65534 /run/pvrdma-red/vm5.sock || fail "a QEMU of the group kvm cannot connect to the instance"
+red=$(systemctl show --property MainPID --value pvrdmad@red)
+[ "$(awk '/^Uid/ { print $2 }' "/proc/$red/status")" = "$(id -u pvrdma-red)" ] || fail "$(grep Uid "/proc/$red/status")"
+[ "$(cat "/proc/$red/cgroup")" != "$(cat "/proc/$(property MainPID)/cgroup")" ] || fail "one control group for both"
+half=$(awk '/^MemTotal/ { print int($2 / 2) }' /proc/meminfo)
+awk -v half="$half" '/^Max data size/ { d = $4 / 1024 - half; exit !(d > -8192 && d < 8192) }' "/proc/$red/limits" ||
+	fail "$(grep data "/proc/$red/limits")"
+systemctl reload 'pvrdmad@*' || fail "the instance is not upgraded"
+systemctl stop pvrdmad@red
+[ ! -e /run/pvrdma-red ] && [ -S /run/pvrdma/vm1.sock ] || fail "the folders of the instances"
+rule "an instance is a process with a user, a folder, a control group and a memory limit of its own"
+
 pid=$(property MainPID)
 systemctl reload-or-restart pvrdmad || fail "reload"
 [ "$(property MainPID)" = "$pid" ] || fail "the same program was started again"

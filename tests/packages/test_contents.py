@@ -23,7 +23,7 @@ FILES = {
         "etc/pvrdma/pvrdmad.conf", "etc/libvirt/hooks/qemu.d/pvrdma",
         "etc/apparmor.d/abstractions/libvirt-qemu.d/pvrdma", "usr/share/pvrdma/no-migration.vdi",
         "usr/sbin/pvrdmad", "usr/sbin/pvrdmactl",
-        "lib/systemd/system/pvrdmad.service", "usr/lib/sysusers.d/pvrdmad.conf",
+        "lib/systemd/system/pvrdmad.service", "lib/systemd/system/pvrdmad@.service", "usr/lib/sysusers.d/pvrdmad.conf",
         "usr/share/man/man8/pvrdmad.8.gz", "usr/share/man/man8/pvrdmactl.8.gz", "usr/share/man/man5/pvrdmad.conf.5.gz",
         "usr/share/pvrdmad/prometheus/pvrdma.rules.yml", "usr/share/pvrdmad/grafana/pvrdma.json",
         "usr/share/pvrdmad/selinux/pvrdma.te", "usr/share/pvrdmad/selinux/pvrdma.fc",

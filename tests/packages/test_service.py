@@ -4,11 +4,12 @@
 import shutil
 import subprocess
 
-from conftest import BUILD, output_of
+from conftest import BUILD, ROOT, output_of
 from vms import make_disk, rules_of, run_until_off
 
 RULES = {
-    "the service starts, and guests attach", "a reload without another program keeps the process",
+    "the service starts, and guests attach", "QEMUs of another user connect",
+    "an instance is a process with a user, a folder, a control group and a memory limit of its own", "a reload without another program keeps the process",
     "a reload starts another program, and traffic goes on", "systemd supervises the new process, and hears its heartbeat",
     "the running process goes on if the new one is killed", "no message is lost or comes twice",
     "VMs outlive the running process if it is killed in an upgrade",
@@ -23,6 +24,15 @@ def copy_guests(share):
     listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     for path in (word for word in listing.split() if word.startswith("/")):
         shutil.copy(path, share / "ld.so" if "/ld-linux" in path else share)
+
+
+def test_commands_for_tenants_are_those_of_the_document():
+    """service.sh runs them, with names of its own."""
+    words = (ROOT / "docs/install.md").read_text().split("### Tenants")[1].split("\n\n* ")[0]
+    script = (ROOT / "tests/packages/service.sh").read_text()
+    commands = [line.strip() for line in words.splitlines() if line.startswith("    ")]
+    assert len(commands) == 6
+    assert [command for command in commands if command not in script] == []
 
 
 def test_service_is_upgraded_under_systemd(packages, folder):
