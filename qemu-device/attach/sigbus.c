@@ -169,10 +169,11 @@ static bool find_guard(uintptr_t addr, struct guard *guard)
 	return false;
 }
 
+/* Shared, because private memory counts for RLIMIT_DATA (daemon/confine.h) and may be refused. */
 static bool put_anonymous(uintptr_t start, uintptr_t end)
 {
 	return mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+		    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
 /*

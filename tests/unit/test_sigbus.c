@@ -2,6 +2,7 @@
 /* What replaces guest RAM that cannot be accessed. mmap() is wrapped: its symbol is mmap64. */
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "attach/attach.h"
@@ -101,6 +102,21 @@ TEST_PLAIN(test_memory_is_replaced_in_pieces)
 	assert_int_equal(replaced, 4);
 	assert_int_equal(woken, 4);
 	assert_int_equal(longest, PIECE);
+	ram_close(&ram);
+}
+
+TEST_PLAIN(test_limit_of_private_memory_does_not_keep_memory_from_being_replaced)
+{
+	struct rlimit before, limit;
+	struct ram ram;
+
+	ram_open(&ram, SIZE, 4096, 4096);
+	assert_return_code(getrlimit(RLIMIT_DATA, &before), errno);
+	limit = before;
+	limit.rlim_cur = 4096; /* less than the process has */
+	assert_return_code(setrlimit(RLIMIT_DATA, &limit), errno);
+	touch(&ram, 5 * MIB);
+	assert_return_code(setrlimit(RLIMIT_DATA, &before), errno);
 	ram_close(&ram);
 }
 
