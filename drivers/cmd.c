@@ -14,6 +14,7 @@
 #include <linux/math64.h>
 
 #include "pvrdma.h"
+#include "status.h"
 
 #define CMD_TIMEOUT (10 * HZ)
 #define CMD_LOOK (HZ / 2) /* interval of checks for a removed device */
@@ -357,8 +358,7 @@ static int cmd_handle(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 /* Objects that a device may refuse to destroy. Their memory stays pinned. */
 #define REFUSALS_MAX 32
 
-static int destroy_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle,
-			   int err)
+int pvr_cmd_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle, int err)
 {
 	if (pvr_dev_dead(dev))
 		return 0;
@@ -374,16 +374,16 @@ int pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 {
 	int err = cmd_handle(dev, cmd, handle);
 
-	return err ? destroy_refused(dev, cmd, handle, err) : 0;
+	return err ? pvr_cmd_refused(dev, cmd, handle, err) : 0;
 }
 
 int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 {
 	int err = cmd_handle(dev, cmd, handle);
 
-	if (!err || err == -EBUSY)
+	if (!err || pvr_status_cause(cmd, -err) == PVR_CAUSE_PROGRAM)
 		return err;
-	return destroy_refused(dev, cmd, handle, err);
+	return pvr_cmd_refused(dev, cmd, handle, err);
 }
 
 int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl)

@@ -66,30 +66,43 @@ void pvr_cmd_settle(struct pvr_dev *dev);
  * pvr_cmd_destroy() - run a DESTROY_* command that names only a handle
  * @dev: the adapter
  * @cmd: enum pvr_cmd
+ * @handle: an object that no program can keep busy at the device
+ *
+ * Context: may sleep.
+ * Return: 0: the device no longer has the object, or is dead, so the caller may free the
+ * memory; or an error: pvr_cmd_refused().
+ */
+int pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
+
+/**
+ * pvr_cmd_try_destroy() - destroy an object that a program may keep busy
+ * @dev: the adapter
+ * @cmd: enum pvr_cmd
  * @handle: the object
+ *
+ * Like pvr_cmd_destroy(), except that an answer that a program can cause is no refusal:
+ * nothing has changed. See status.h.
+ *
+ * Context: may sleep.
+ * Return: as pvr_cmd_destroy(), or the answer, which is -EBUSY.
+ */
+int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
+
+/**
+ * pvr_cmd_refused() - the device did not destroy an object, and only a defect explains that
+ * @dev: the adapter
+ * @cmd: enum pvr_cmd, of the command
+ * @handle: the object
+ * @err: its answer
  *
  * A refusal is logged. It costs this object only: the device may still use the memory,
  * which the caller passes to pvr_keep(). A device that refuses too often is declared
  * dead.
  *
  * Context: may sleep.
- * Return: 0: the device no longer has the object, or is dead, so the caller may free the
- * memory; or an error: the device refused.
+ * Return: @err, or 0 if the device is dead.
  */
-int pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
-
-/**
- * pvr_cmd_try_destroy() - destroy an object that may be in use
- * @dev: the adapter
- * @cmd: enum pvr_cmd
- * @handle: the object
- *
- * Like pvr_cmd_destroy(), except that -EBUSY is no refusal: nothing has changed.
- *
- * Context: may sleep.
- * Return: as pvr_cmd_destroy(), or -EBUSY.
- */
-int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
+int pvr_cmd_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle, int err);
 
 /**
  * pvr_cmd_ctl() - write the CTL register and read the status

@@ -44,22 +44,24 @@ static void keep_mr(struct pvr_dev *dev, struct pvr_mr *mr)
 }
 
 /*
- * Return: 0, or -EBUSY: bound windows keep a region busy. If the PD has no windows, such
- * an answer is a refusal.
+ * A program can bind a window at any time until the device executes the command. If the PD
+ * never had a window, the answer of a busy region is a defect.
+ * Return: 0, or -EBUSY: bound windows keep the region busy.
  */
 static int destroy_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
 {
-	bool windows = atomic_read(&to_pvr_pd(ibpd)->windows);
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	int err;
 
-	if (windows)
-		err = pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
-	else
-		err = pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
-	if (!err || (windows && err == -EBUSY))
-		return err;
-	keep_mr(dev, mr);
+	err = pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	if (err == -EBUSY) {
+		/* Read after the command: pvr_alloc_mw() sets it before its own. */
+		if (READ_ONCE(to_pvr_pd(ibpd)->had_windows))
+			return err;
+		err = pvr_cmd_refused(dev, PVR_CMD_DESTROY_MR, mr->handle, err);
+	}
+	if (err)
+		keep_mr(dev, mr);
 	return 0;
 }
 
@@ -388,8 +390,9 @@ static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
 }
 
 /*
- * Destroy @mr at the device, unless @new has replaced it there. On failure destroy @new.
- * Both may have the same memory, so it cannot be kept for one of them.
+ * Destroy @mr at the device, unless @new has replaced it there. A device that cannot replace
+ * has no windows, see negotiate() of shared.c, so no program keeps one of them busy. Both
+ * may have the same memory, so it cannot be kept for one of them.
  */
 static int retire(struct pvr_mr *mr, const struct pvr_mr *new)
 {
@@ -398,7 +401,7 @@ static int retire(struct pvr_mr *mr, const struct pvr_mr *new)
 
 	if (can_replace(dev))
 		return 0;
-	err = pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	err = pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
 	if (err && pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, new->handle))
 		pvr_dev_fail(dev,
 			     "it refused to destroy either of two regions");

@@ -27,12 +27,12 @@ int pvr_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	req.create_mr.flags = cpu_to_le32(mw_flag(ibmw->type));
 	if (!req.create_mr.flags)
 		return -EINVAL;
+	WRITE_ONCE(pd->had_windows, true);
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
 	to_pvr_mw(ibmw)->handle = le32_to_cpu(resp.create_mr.mr_handle);
 	ibmw->rkey = le32_to_cpu(resp.create_mr.rkey);
-	atomic_inc(&pd->windows);
 	return 0;
 }
 
@@ -40,6 +40,5 @@ int pvr_dealloc_mw(struct ib_mw *ibmw)
 {
 	pvr_cmd_destroy(to_pvr_dev(ibmw->device), PVR_CMD_DESTROY_MR,
 			to_pvr_mw(ibmw)->handle);
-	atomic_dec(&to_pvr_pd(ibmw->pd)->windows);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct pvr_ucontext {
 struct pvr_pd {
 	struct ib_pd ibpd;
 	u32 handle;
-	atomic_t windows; /* memory windows, which may keep MRs busy */
+	bool had_windows; /* memory windows, which may keep MRs busy; never cleared */
 };
 
 struct pvr_xrcd {

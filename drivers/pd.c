@@ -33,7 +33,7 @@ int pvr_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	struct pvr_pd *pd = to_pvr_pd(ibpd);
 	int err;
 
-	atomic_set(&pd->windows, 0);
+	pd->had_windows = false;
 	err = create_pd(dev, pd, pvr_udata_ctx(udata));
 	if (err || !udata)
 		return err;

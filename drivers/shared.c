@@ -68,6 +68,9 @@ static void negotiate(struct pvr_dev *dev)
 	dev->has_ext = true;
 	want = pvr_reg_read(dev, PVR_REG_EXT_FEATURES) & DRIVER_EXT &
 	       extensions;
+	/* A region that cannot be replaced must never be busy, see retire() of mr.c. */
+	if (!(want & PVR_EXT_MR_LAYOUT))
+		want &= ~PVR_EXT_MW;
 	pvr_reg_write(dev, PVR_REG_EXT_ACK, want);
 	dev->features = pvr_reg_read(dev, PVR_REG_EXT_ACK) & want;
 	read_mac(dev);

@@ -140,6 +140,24 @@ def test_commands_name_their_layouts(text, headers):
         assert all(name in headers[0] for name in extensions), row
 
 
+def documented_statuses(text):
+    """(command, errno, cause) of each row."""
+    rows = next(rows for caption, _, rows in tables(text) if caption == "Statuses and their causes")
+    return [(row[0].strip("`").replace("every command", "ANY_CMD"), row[1], row[2].upper()) for row in rows]
+
+
+def test_statuses_are_those_that_the_driver_judges(text, headers):
+    driver = re.findall(r"^\t\{ (\w+), (\w+), (\w+) \},$", (ROOT / "drivers" / "status.c").read_text(), re.M)
+    assert documented_statuses(text) == driver
+    assert len(driver) > 70 and len(set(driver)) == len({row[:2] for row in driver}) == len(driver)
+    assert {row[0] for row in driver} - {"ANY_CMD"} <= set(headers[0])
+
+
+def test_a_status_with_another_cause_is_found(text):
+    changed = text.replace("``PVR_CMD_DESTROY_MR`` | EBUSY | program", "``PVR_CMD_DESTROY_MR`` | EBUSY | defect")
+    assert documented_statuses(changed) != documented_statuses(text)
+
+
 @pytest.mark.parametrize("number_before, number_after", [
     ("   944 | ``PVR_MAX_INLINE``", "   945 | ``PVR_MAX_INLINE``"),
     ("   72 | 208 | ``caps``", "   80 | 208 | ``caps``"),

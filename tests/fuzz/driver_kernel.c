@@ -298,6 +298,27 @@ void pvr_dev_shutdown(struct pvr_dev *dev)
 	test_and_set_bit(PVR_DEV_DEAD, &dev->flags);
 }
 
+/* The lock of a PCI function is free. */
+void msleep(unsigned int ms)
+{
+	(void)ms;
+	abort();
+}
+
+void pci_clear_master(struct pci_dev *pdev)
+{
+	(void)pdev;
+}
+
+/* Registration is not compiled: see pvr_ib_register(). */
+int ib_register_device(struct ib_device *ibdev, const char *name, struct device *dma_dev)
+{
+	(void)ibdev;
+	(void)name;
+	(void)dma_dev;
+	abort();
+}
+
 bool pvr_netdev_ready(struct pvr_dev *dev)
 {
 	(void)dev;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "../../drivers/status.h"
+
 #define STALE_REQ 0xa5 /* the stock driver copies stack garbage after its struct */
 #define STALE_RESP 0xee
 
@@ -21,9 +23,12 @@ uint32_t fg_cmd_end(struct fg_guest *guest, const void *req, void *resp, size_t 
 	struct pvr_resp_hdr answer;
 	struct pvr_cmd_hdr hdr;
 
+	memcpy(&hdr, req, sizeof(hdr));
+	/* The driver judges each status by its row. */
+	if (err && !pvr_status_is_listed(hdr.cmd, err))
+		fg_die("command %u: status %u has no row in drivers/status.c", hdr.cmd, err);
 	if (err || !resp)
 		return err;
-	memcpy(&hdr, req, sizeof(hdr));
 	memcpy(&answer, guest->resp_slot, sizeof(answer));
 	if (answer.ack != (PVR_CMD_RESP_ACK | hdr.cmd) || answer.err ||
 	    answer.response != hdr.response)

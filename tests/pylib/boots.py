@@ -105,7 +105,7 @@ APPS_PACKAGES = ",".join(apps.PACKAGES)
 PAIR = Boot("pair", ["pair", "perftest", "cm", "doorbells", "reload", "cm_deaf", "counters", "compare", "user"])
 STOCK = Boot("stock", ["stock", "verify"], driver="vmw_pvrdma", smp=2)
 # Two CPUs per VM, as QEMU does not make the atomics of a single emulated CPU atomic for other CPUs.
-VERIFY = Boot("verify", ["verify"], smp=2)
+VERIFY = Boot("verify", ["verify", "user_harm"], smp=2)
 # A region of 16 GiB in small pages needs more kernel memory than a VM of 1 GiB has. test_kernel_verbs is last: its reset
 # leaves complaints in the kernel's log.
 ALONE = Boot("alone", ["pyverbs", "kernel_verbs"], nodes=1, memory="2G", packages=pyverbs.PACKAGES)

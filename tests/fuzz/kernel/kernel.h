@@ -61,6 +61,10 @@ typedef u64 resource_size_t;
 		(a) = b;               \
 		(b) = tmp;             \
 	} while (0)
+#define GENMASK(high, low) ((~0ul >> (63 - (high))) & (~0ul << (low)))
+#define ilog2(n) (63 - __builtin_clzll(n))
+#define is_power_of_2(n) ((n) && !((n) & ((n)-1)))
+#define offset_in_page(at) ((u64)(at) & (PAGE_SIZE - 1))
 #define ARRAY_SIZE(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
 #define BIT(n) (1ul << (n))
@@ -101,6 +105,8 @@ static inline long PTR_ERR(const void *ptr)
 	return (long)ptr;
 }
 
+#define ERR_CAST(ptr) ((void *)(ptr))
+
 static inline bool IS_ERR(const void *ptr)
 {
 	return (unsigned long)ptr >= (unsigned long)-4095;
@@ -112,6 +118,7 @@ extern unsigned long jiffies;
 u64 ktime_get_ns(void);
 u64 ktime_get_real_ns(void);
 void usleep_range(unsigned long least, unsigned long most);
+void msleep(unsigned int ms);
 #define div_u64(n, d) ((u64)(n) / (u32)(d))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
 #define time_after(a, b) time_before(b, a)
@@ -153,6 +160,7 @@ static inline void lock_give(struct lock *lock)
 #define mutex_destroy(m) ((void)(m))
 #define mutex_lock(m) lock_take(&(m)->lock)
 #define mutex_unlock(m) lock_give(&(m)->lock)
+#define mutex_trylock(m) (!(m)->lock.held && (lock_take(&(m)->lock), true))
 #define lockdep_assert_held(l)                         \
 	do {                                           \
 		if (!((const struct lock *)(l))->held) \
@@ -184,6 +192,8 @@ typedef struct {
 #define refcount_dec_and_test(r) (!--(r)->n)
 typedef refcount_t atomic_t;
 #define atomic_inc_return(a) (++(a)->n)
+#define atomic_inc(a) ((void)++(a)->n)
+#define atomic_dec(a) ((void)--(a)->n)
 #define atomic_read(a) ((a)->n)
 
 struct pci_device_id;
@@ -356,6 +366,14 @@ struct ida {
 
 /* --------------------------------------------------------------------------- memory */
 
+static inline void strscpy(char *to, const char *from, size_t size)
+{
+	size_t length = strnlen(from, size - 1);
+
+	memcpy(to, from, length);
+	to[length] = 0;
+}
+
 #define kzalloc(size, gfp) calloc(1, size)
 #define kfree(ptr) free(ptr)
 #define kvcalloc(n, size, gfp) calloc(n, size)
@@ -402,6 +420,7 @@ struct pci_dev {
 	struct device dev;
 };
 
+void pci_clear_master(struct pci_dev *pdev);
 #define pci_get_drvdata(pdev) dev_get_drvdata(&(pdev)->dev)
 #define pci_set_drvdata(pdev, data) ((pdev)->dev.driver_data = (data))
 
@@ -450,10 +469,12 @@ typedef struct cpumask cpumask_var_t[1];
 #define log_nothing(dev) ((void)(dev))
 #define dev_err(dev, ...) log_nothing(dev)
 #define dev_err_ratelimited(dev, ...) log_nothing(dev)
+#define dev_warn(dev, ...) log_nothing(dev)
 #define dev_info(dev, ...) log_nothing(dev)
 #define dev_dbg(dev, ...) log_nothing(dev)
 #define pci_err(pdev, ...) log_nothing(pdev)
 #define pci_info(pdev, ...) log_nothing(pdev)
+#define pci_warn(pdev, ...) log_nothing(pdev)
 #define ibdev_err(dev, ...) log_nothing(dev)
 #define ibdev_info(dev, ...) log_nothing(dev)
 #define ibdev_warn(dev, ...) log_nothing(dev)
@@ -501,9 +522,28 @@ static inline bool is_valid_ether_addr(const u8 *mac)
 
 /* ------------------------------------------------------------------- ib_core's objects */
 
-struct ib_device {
-	int unused;
+/* A network namespace is its count of references; 0: it ends. */
+struct net {
+	int refs;
 };
+typedef struct {
+	struct net *net;
+} possible_net_t;
+#define read_pnet_rcu(pnet) ((pnet)->net)
+#define write_pnet(pnet, value) ((pnet)->net = (value))
+#define maybe_get_net(n) ((n)->refs ? (n)->refs++, (n) : NULL)
+#define put_net(n) ((void)(n)->refs--)
+
+#define IB_DEVICE_NAME_MAX 64
+struct ib_core_device {
+	possible_net_t rdma_net;
+};
+
+struct ib_device {
+	struct ib_core_device coredev;
+	char name[IB_DEVICE_NAME_MAX];
+};
+int ib_register_device(struct ib_device *ibdev, const char *name, struct device *dma_dev);
 
 enum ib_event_type {
 	IB_EVENT_PORT_ACTIVE = 9,
@@ -664,16 +704,23 @@ struct ib_ucontext {
 	int unused;
 };
 struct ib_pd {
-	int unused;
+	struct ib_device *device;
 };
 struct ib_xrcd {
 	int unused;
 };
 struct ib_mr {
+	struct ib_device *device;
+	struct ib_pd *pd;
 	u64 iova, length;
+	u32 lkey, rkey, page_size;
 };
+enum ib_mw_type { IB_MW_TYPE_1 = 1, IB_MW_TYPE_2 };
 struct ib_mw {
-	int unused;
+	struct ib_device *device;
+	struct ib_pd *pd;
+	u32 rkey;
+	enum ib_mw_type type;
 };
 struct ib_dm {
 	int unused;
@@ -815,6 +862,22 @@ struct rdma_user_mmap_entry {
 	int unused;
 };
 enum ib_mr_type { IB_MR_TYPE_MEM_REG };
+enum ib_access_flags {
+	IB_ACCESS_LOCAL_WRITE = 1 << 0,
+	IB_ACCESS_REMOTE_WRITE = 1 << 1,
+	IB_ACCESS_MW_BIND = 1 << 4,
+	IB_ZERO_BASED = 1 << 5,
+	IB_ACCESS_ON_DEMAND = 1 << 6,
+	IB_ACCESS_HUGETLB = 1 << 7,
+	IB_ACCESS_OPTIONAL = 0x3ff00000,
+};
+enum {
+	IB_MR_REREG_TRANS = 1 << 0,
+	IB_MR_REREG_PD = 1 << 1,
+	IB_MR_REREG_ACCESS = 1 << 2,
+	IB_MR_REREG_SUPPORTED = 7,
+};
+#define ib_access_writable(access) ((access) & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE))
 enum ib_srq_attr_mask { IB_SRQ_LIMIT };
 union ib_gid;
 struct ib_dm_alloc_attr;
@@ -824,7 +887,6 @@ struct ib_grh;
 struct ib_mad;
 struct ib_srq_attr;
 struct ib_srq_init_attr;
-struct ib_umem;
 struct page;
 struct rdma_ah_init_attr;
 struct scatterlist;
@@ -871,9 +933,17 @@ struct ib_umem_odp {
 #define ODP_DMA_ADDR_MASK (~3ull)
 #define DMA_MAPPING_ERROR (~(dma_addr_t)0)
 
-/* Only kernel consumers: there is no pinned memory of user space. */
+/* Pinned memory of user space has no pages: the tested code passes it on only. */
+struct ib_umem {
+	u64 address, length;
+	bool writable, is_dmabuf;
+};
 #define ib_umem_release(umem) ((void)(umem))
-#define ib_umem_num_dma_blocks(umem, size) ((void)(umem), (size_t)0)
+#define ib_umem_num_dma_blocks(umem, size) ((void)(umem), (size_t)1)
+#define ib_umem_find_best_pgoff(umem, sizes, mask) ((void)(umem), (unsigned long)PAGE_SIZE)
+#define ib_umem_dma_offset(umem, size) ((void)(umem), 0)
+#define ib_sg_to_pages(mr, sg, n, offset, set) \
+	((void)(mr), (void)(sg), (void)(n), (void)(offset), (void)(set), 0)
 #define rdma_umem_for_each_dma_block(umem, iter, size) \
 	for ((void)(umem), (void)(iter), (void)(size); false;)
 #define rdma_block_iter_dma_address(iter) ((void)(iter), (dma_addr_t)0)
