@@ -427,6 +427,10 @@ struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		access = mr->access;
 	if ((mr->access | access) & IB_ACCESS_ON_DEMAND)
 		return ERR_PTR(-EOPNOTSUPP);
+	/* To be pinned again, it must be imported again. */
+	if (!(flags & IB_MR_REREG_TRANS) && mr->umem->is_dmabuf &&
+	    !pinned_for(mr, flags, access))
+		return ERR_PTR(-EOPNOTSUPP);
 	if (pinned_for(mr, flags, access))
 		new = reg_same_memory(ibpd, mr, access);
 	else if (flags & IB_MR_REREG_TRANS)

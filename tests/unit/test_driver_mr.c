@@ -282,3 +282,42 @@ TEST_DEVICE(test_busy_region_of_a_pd_without_windows_is_kept)
 	assert_int_equal(w.kept_umems, 1);
 	assert_int_equal(atomic_read(&w.dev.refusals), 1);
 }
+
+static long rereg(struct ib_mr *ibmr, int flags, u64 start, int access)
+{
+	return PTR_ERR(
+		pvr_rereg_user_mr(ibmr, flags, start, PAGE_SIZE, 0, access, &w.pd.ibpd, NULL));
+}
+
+/* The addresses of such a region are offsets in the buffer, and not those of a process. */
+TEST_DEVICE(test_rereg_of_a_read_only_dmabuf_for_writing_is_refused)
+{
+	struct ib_mr *ibmr = owned(pvr_reg_user_mr_dmabuf(&w.pd.ibpd, 0, PAGE_SIZE, 0, 3, 0, NULL));
+
+	assert_int_equal(rereg(ibmr, IB_MR_REREG_ACCESS, 0, ACCESS), -EOPNOTSUPP);
+	assert_int_equal(w.pins, 1);
+	assert_int_equal(pvr_dereg_mr(ibmr, NULL), 0);
+}
+
+TEST_DEVICE(test_rereg_of_a_dmabuf_keeps_its_pages)
+{
+	struct ib_mr *ibmr =
+		owned(pvr_reg_user_mr_dmabuf(&w.pd.ibpd, 0, PAGE_SIZE, 0, 3, ACCESS, NULL));
+
+	assert_int_equal(rereg(ibmr, IB_MR_REREG_ACCESS, 0, 0), 0);
+	assert_int_equal(rereg(ibmr, IB_MR_REREG_ACCESS, 0, ACCESS), 0);
+	assert_int_equal(rereg(ibmr, IB_MR_REREG_PD, 0, 0), 0);
+	assert_int_equal(w.pins, 1);
+	assert_int_equal(pvr_dereg_mr(ibmr, NULL), 0);
+}
+
+/* A program that gives an address means memory of its own. */
+TEST_DEVICE(test_rereg_of_a_dmabuf_with_an_address_pins_memory_there)
+{
+	struct ib_mr *ibmr = owned(pvr_reg_user_mr_dmabuf(&w.pd.ibpd, 0, PAGE_SIZE, 0, 3, 0, NULL));
+
+	assert_int_equal(rereg(ibmr, IB_MR_REREG_TRANS, 2 * PAGE_SIZE, 0), 0);
+	assert_int_equal(w.pins, 2);
+	assert_int_equal(w.umem.address, 2 * PAGE_SIZE);
+	assert_int_equal(pvr_dereg_mr(ibmr, NULL), 0);
+}
