@@ -253,9 +253,31 @@ static int run_alone_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 }
 
 /*
+ * Whether a refused change of a QP says nothing about the device: the host has taken its
+ * memory away, or it is being destroyed. Once its memory is gone, the device refuses all
+ * changes except those to RESET and ERR.
+ */
+static bool is_lost(struct pvr_dev *dev, u32 handle, int refusal)
+{
+	bool by_host = pvr_status_cause(PVR_CMD_MODIFY_QP, -refusal) ==
+		       PVR_CAUSE_HOST;
+	struct pvr_qp *qp;
+	unsigned long flags;
+	bool lost;
+
+	xa_lock_irqsave(&dev->qps, flags);
+	qp = xa_load(&dev->qps, handle);
+	if (qp && by_host)
+		WRITE_ONCE(qp->is_lost, true);
+	lost = !qp || qp->is_lost;
+	xa_unlock_irqrestore(&dev->qps, flags);
+	return lost;
+}
+
+/*
  * The device refused a posted change of a QP, which the driver had checked. So the QP has
- * failed before, as after a lost connection: its event and its completions report that.
- * No other reason is valid.
+ * failed before, as after a lost connection: its event and its completions report that. Or
+ * its memory is gone. No other reason is valid.
  */
 static void check_refusal_locked(struct pvr_dev *dev, u32 handle, int refusal)
 {
@@ -263,6 +285,8 @@ static void check_refusal_locked(struct pvr_dev *dev, u32 handle, int refusal)
 	union pvr_cmd_resp resp;
 	int err;
 
+	if (is_lost(dev, handle, refusal))
+		return;
 	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_QP);
 	req.query_qp.qp_handle = cpu_to_le32(handle);
 	err = run_alone_locked(dev, &req, &resp);

@@ -158,6 +158,7 @@ struct pvr_qp {
 	u32 qkey;
 	u32 access; /* flags of a second change to INIT */
 	bool access_kept; /* the device does not have them yet */
+	bool is_lost; /* its memory is gone: the device refuses changes, see cmd.c */
 	u32 handle;
 	u32 max_inline; /* bytes */
 	struct pvr_counted *counted; /* NULL if not bound to a counter */

@@ -166,7 +166,8 @@ static bool is_type_posted(enum ib_qp_type type)
 static bool is_postable(const struct pvr_qp *qp, const struct ib_qp_attr *attr,
 			int mask)
 {
-	if (!(mask & IB_QP_STATE) || !is_type_posted(qp->ibqp.qp_type))
+	if (!(mask & IB_QP_STATE) || !is_type_posted(qp->ibqp.qp_type) ||
+	    READ_ONCE(qp->is_lost))
 		return false;
 	switch (attr->qp_state) {
 	case IB_QPS_INIT:

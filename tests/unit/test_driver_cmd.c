@@ -9,6 +9,7 @@
 #define US 1000ull
 #define MS (1000 * US)
 #define NEVER UINT64_MAX
+#define QP 7 /* its handle */
 
 static struct {
 	struct pci_dev pdev;
@@ -22,6 +23,7 @@ static struct {
 	u32 err; /* the register */
 	u32 err_reads;
 	u32 requests;
+	struct pvr_qp qp;
 	u32 refusal; /* errno of MODIFY_QP */
 	u32 qp_state; /* of each QP */
 	bool is_unmapped; /* the device has no BARs: all registers read as 0 */
@@ -124,6 +126,8 @@ static int set_up(void **state)
 	w.fails_at = NEVER;
 	w.done_at = NEVER;
 	w.dev.pdev = &w.pdev;
+	xa_init_flags(&w.dev.qps, XA_FLAGS_LOCK_IRQ);
+	assert_int_equal(xa_insert_irq(&w.dev.qps, QP, &w.qp, GFP_KERNEL), 0);
 	return pvr_cmd_init(&w.dev);
 }
 
@@ -235,7 +239,7 @@ static int post(void)
 {
 	union pvr_cmd_req req = { .hdr.cmd = PVR_CMD_MODIFY_QP };
 
-	req.modify_qp.qp_handle = 7;
+	req.modify_qp.qp_handle = QP;
 	return pvr_cmd_post_modify_qp(&w.dev, &req);
 }
 
@@ -292,6 +296,35 @@ TEST_DEVICE(test_posted_command_of_a_working_qp_may_not_be_refused)
 	assert_true(pvr_dev_dead(&w.dev));
 	assert_int_equal(create_pd(), -EIO);
 	assert_int_equal(w.requests, 2);
+}
+
+/*
+ * The host took the memory of the QP away, and then a program resets it: the device refuses the
+ * change to INIT, and then each change that begins in INIT.
+ */
+TEST_DEVICE(test_posted_command_of_a_qp_without_memory_may_be_refused)
+{
+	w.refusal = EIO;
+	w.qp_state = PVR_QPS_RESET;
+	assert_int_equal(post(), 0);
+	settle();
+	assert_false(pvr_dev_dead(&w.dev));
+	assert_true(w.qp.is_lost);
+	w.refusal = EINVAL;
+	assert_int_equal(post(), 0);
+	settle();
+	assert_false(pvr_dev_dead(&w.dev));
+}
+
+/* The driver erases a QP before it destroys it, and the destruction takes the response. */
+TEST_DEVICE(test_posted_command_of_a_destroyed_qp_may_be_refused)
+{
+	w.refusal = EINVAL;
+	w.qp_state = PVR_QPS_RESET;
+	assert_int_equal(post(), 0);
+	xa_erase_irq(&w.dev.qps, QP);
+	assert_int_equal(destroy_pd(), 0);
+	assert_false(pvr_dev_dead(&w.dev));
 }
 
 TEST_DEVICE(test_settled_command_is_settled_once)
