@@ -408,7 +408,7 @@ int pvr_ib_register(struct pvr_dev *dev)
 	}
 	ibdev->driver_def = pvr_uapi;
 
-	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);
+	err = pvr_place_register(&dev->pci->place, ibdev, &dev->pdev->dev);
 	if (err) {
 		dev_err(&dev->pdev->dev, "cannot register with ib_core: %pe\n",
 			ERR_PTR(err));
@@ -427,5 +427,7 @@ void pvr_ib_unregister(struct pvr_dev *dev)
 	synchronize_rcu(); /* pairs with pvr_dispatch(), pvr_port_kick() */
 	cancel_delayed_work_sync(&dev->health_work);
 	cancel_work_sync(&dev->port_work);
+	pvr_place_keep_net(&dev->pci->place, &dev->ibdev);
 	ib_unregister_device(&dev->ibdev);
+	pvr_place_keep_name(&dev->pci->place, &dev->ibdev);
 }

@@ -19,6 +19,7 @@
 #include "counters.h"
 #include "event.h"
 #include "pdir.h"
+#include "place.h"
 #include "pvrdma_abi.h"
 #include "ring.h"
 #include "vector.h"
@@ -94,6 +95,7 @@ struct pvr_pci {
 	unsigned long close_timeout;
 	bool was_used; /* by kernel consumers, at the last poll */
 	struct pci_saved_state *config; /* at the probe; NULL: no memory */
+	struct pvr_place place; /* of the last ib_device, for the next one */
 	struct delayed_work restart_work;
 };
 

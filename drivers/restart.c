@@ -9,8 +9,8 @@
  *
  * A device that fails loses all objects at its reset, and ib_core has no way to give
  * them new handles. So a restart unregisters the ib_device, which ends its consumers and
- * the contexts of programs, and registers a new one. The same happens at a suspend and at
- * a reset of the PCI function.
+ * the contexts of programs, and registers a new one at the same place, see place.h. The
+ * same happens at a suspend and at a reset of the PCI function.
  *
  * Consumers of the kernel close their queue pairs when these are flushed, and some of them
  * then try again until they reach a device: an NVMe host does, unless it still has queue
@@ -78,6 +78,8 @@ static bool may_restart_locked(struct pvr_pci *pci)
 		pci_err(pci->pdev,
 			"no restart: %u of at most %u within %d minutes are done; reload the driver to use the device again\n",
 			pci->restarts, max, RESTART_WINDOW / (60 * HZ));
+		if (!pci->dev)
+			pvr_place_forget(&pci->place);
 		return false;
 	}
 	WRITE_ONCE(pci->restarts, pci->restarts + 1);
@@ -90,8 +92,10 @@ static void restart_locked(struct pvr_pci *pci)
 {
 	if (pci->dev && pvr_dev_gone(pci->dev)) {
 		stop_locked(pci);
-		if (!pvr_pci_remap(pci))
+		if (!pvr_pci_remap(pci)) {
+			pvr_place_forget(&pci->place);
 			return;
+		}
 	}
 	if (!may_restart_locked(pci))
 		return;
@@ -133,6 +137,7 @@ static void restart_work(struct work_struct *work)
 static void pci_free(struct pvr_pci *pci)
 {
 	cancel_delayed_work_sync(&pci->restart_work);
+	pvr_place_forget(&pci->place);
 	pvr_pci_forget_config(pci);
 	mutex_destroy(&pci->lock);
 	kfree(pci);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """RDMA network namespaces in exclusive mode: the adapter and its NIC in a namespace, and back."""
 
+import dataclasses
+
 import pytest
 from boots import Boot, step_tests
 from steps import Step
@@ -38,6 +40,19 @@ RPING = Step("rdma_cm", INSIDE + """
     server_command=(ip netns exec tenant rping -s -a $MY_IP -p 7174 -C 20 -v)
     client_command=(ip netns exec tenant rping -c -a 10.77.0.1 -p 7174 -C 20 -v)
     meet 7174 1 2""")
+# The kernel stops and starts the device, as at a restart and a reset: it is another ib_device then.
+RESTART = Step("restart", INSIDE + """
+    index() { inside rdma dev show tenant0 | cut -d: -f1; }
+    inside rdma dev set $RDMA_DEV name tenant0 && before=$(index) || exit
+    echo devices >/sys/power/pm_test && echo freeze >/sys/power/state && echo none >/sys/power/pm_test || exit
+    ready()
+    {
+        inside rdma link | grep -q "tenant0/1 state ACTIVE" &&
+            inside grep -q v2 /sys/class/infiniband/tenant0/ports/1/gid_attrs/types/$GID_INDEX
+    }
+    until_true 100 ready || { rdma dev; echo "in the namespace:"; inside rdma link; exit 1; }
+    [ "$(index)" != "$before" ] || { echo "it is the same device, number $before"; exit 1; }
+    inside rdma dev set tenant0 name $RDMA_DEV""")
 # The namespace ends with its last process. The adapter and the NIC return, the NIC without an address.
 RETURN = Step("return", """
     back() { rdma dev show $RDMA_DEV && ip link show $NETDEV; }
@@ -46,7 +61,8 @@ RETURN = Step("return", """
     ip link set $NETDEV up
     until_true 100 has_gid && rdma system set netns shared""")
 AGAIN = Step("rc_pingpong-outside", "pingpong 18515 1 2 -c -s 4096 -n 100")
-STEPS = [MOVE, ONLY_THERE, *PINGPONGS, RPING, RETURN, AGAIN, COMPLAINTS]
+PINGPONG_AGAIN = dataclasses.replace(PINGPONGS[0], name="rc_pingpong-after-restart")
+STEPS = [MOVE, ONLY_THERE, *PINGPONGS, RPING, RESTART, PINGPONG_AGAIN, RETURN, AGAIN, COMPLAINTS]
 
 tenant_long = Boot("netns").part(STEPS, long=True)
 newer_long = Boot("netns-6.12", kernel="6.12").part(STEPS, long=True)
