@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A PCI function: its adapter starts, stops, and restarts after a failure. */
+#include <linux/delay.h>
 #include <linux/module.h>
 
 #include "pvrdma.h"
@@ -30,6 +31,9 @@
 #define RESTART_DELAY_MAX 5 /* log2 of seconds */
 #define CLOSE_TIMEOUT (5 * HZ)
 #define CLOSE_POLL (HZ / 10)
+/* A shutdown of the system waits so long for a start or stop. */
+#define SHUTDOWN_POLLS 50
+#define SHUTDOWN_POLL_MS 100
 
 static uint restarts = RESTARTS_MAX;
 module_param(restarts, uint, 0644);
@@ -51,6 +55,8 @@ static int start_locked(struct pvr_pci *pci)
 	struct pvr_dev *dev;
 
 	lockdep_assert_held(&pci->lock);
+	if (READ_ONCE(pci->off))
+		return -ESHUTDOWN;
 	dev = pvr_dev_start(pci);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
@@ -124,7 +130,7 @@ static void restart_work(struct work_struct *work)
 		container_of(work, struct pvr_pci, restart_work.work);
 
 	mutex_lock(&pci->lock);
-	if (pci->off || (pci->dev && !pvr_dev_dead(pci->dev)))
+	if (READ_ONCE(pci->off) || (pci->dev && !pvr_dev_dead(pci->dev)))
 		; /* stopped, or nothing has failed since the start */
 	else if (consumers_close_locked(pci))
 		queue_delayed_work(system_long_wq, &pci->restart_work,
@@ -157,7 +163,7 @@ int pvr_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pvr_pci_keep_config(pci);
 	mutex_lock(&pci->lock);
 	err = start_locked(pci);
-	pci->off = err;
+	WRITE_ONCE(pci->off, err);
 	mutex_unlock(&pci->lock);
 	if (err)
 		pci_free(pci);
@@ -170,7 +176,7 @@ int pvr_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 static void pci_off(struct pvr_pci *pci)
 {
 	mutex_lock(&pci->lock);
-	pci->off = true;
+	WRITE_ONCE(pci->off, true);
 	stop_locked(pci);
 	mutex_unlock(&pci->lock);
 }
@@ -180,7 +186,7 @@ static int pci_on(struct pvr_pci *pci)
 	int err;
 
 	mutex_lock(&pci->lock);
-	pci->off = false;
+	WRITE_ONCE(pci->off, false);
 	err = start_locked(pci);
 	if (err)
 		pvr_restart_queue(pci);
@@ -197,15 +203,39 @@ void pvr_pci_remove(struct pci_dev *pdev)
 	pci_free(pci);
 }
 
+/*
+ * A restart that waits for a consumer holds the lock, maybe for ever. It must not keep the
+ * system from its shutdown. Once it goes on, it finds pci->off, which is read without the
+ * lock, and does not start the device again.
+ */
+static bool lock_soon(struct pvr_pci *pci)
+{
+	int i;
+
+	for (i = 0; i < SHUTDOWN_POLLS; i++) {
+		if (mutex_trylock(&pci->lock))
+			return true;
+		msleep(SHUTDOWN_POLL_MS);
+	}
+	return false;
+}
+
 void pvr_pci_shutdown(struct pci_dev *pdev)
 {
 	struct pvr_pci *pci = pci_get_drvdata(pdev);
 
-	mutex_lock(&pci->lock);
-	pci->off = true;
-	if (pci->dev)
-		pvr_dev_shutdown(pci->dev);
-	mutex_unlock(&pci->lock);
+	WRITE_ONCE(pci->off, true);
+	if (lock_soon(pci)) {
+		if (pci->dev)
+			pvr_dev_shutdown(pci->dev);
+		mutex_unlock(&pci->lock);
+	} else {
+		pci_warn(
+			pdev,
+			"a restart does not end: shut down without it; some program keeps the device\n");
+	}
+	/* Ends all DMA also of a device that has no driver at the moment. */
+	pci_clear_master(pdev);
 }
 
 /*
