@@ -52,6 +52,15 @@ static bool type_ok(const struct pvr_dev *dev,
 	}
 }
 
+/* ib_core requires both CQs of programs only. An XRC initiator has no receive CQ. */
+static bool cqs_ok(const struct ib_qp_init_attr *init)
+{
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		return true;
+	return init->send_cq &&
+	       (init->recv_cq || init->qp_type == IB_QPT_XRC_INI);
+}
+
 /* Sizes are rounded up to powers of two. So the limits are, too. */
 static bool caps_ok(const struct pvr_dev_caps *caps,
 		    const struct ib_qp_cap *cap)
@@ -69,6 +78,8 @@ static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 {
 	if (init->create_flags || !type_ok(dev, init, udata))
 		return -EOPNOTSUPP;
+	if (!cqs_ok(init))
+		return -EINVAL;
 	if (init->srq && !!udata != !!to_pvr_srq(init->srq)->mem.umem)
 		return -EINVAL;
 	if (!caps_ok(&dev->caps, &init->cap)) {
