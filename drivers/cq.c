@@ -166,7 +166,14 @@ static u32 cq_used_locked(struct pvr_cq *cq)
 	return 0;
 }
 
-static enum ib_wc_opcode wc_opcode(u32 opcode)
+/* An opcode that the queue cannot have is that of its plain request. */
+static enum ib_wc_opcode recv_opcode(u32 opcode)
+{
+	return opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM ? IB_WC_RECV_RDMA_WITH_IMM
+						      : IB_WC_RECV;
+}
+
+static enum ib_wc_opcode send_opcode(u32 opcode)
 {
 	switch (opcode) {
 	case PVRDMA_WC_RDMA_WRITE:
@@ -185,10 +192,6 @@ static enum ib_wc_opcode wc_opcode(u32 opcode)
 		return IB_WC_MASKED_COMP_SWAP;
 	case PVRDMA_WC_MASKED_FETCH_ADD:
 		return IB_WC_MASKED_FETCH_ADD;
-	case PVRDMA_WC_RECV:
-		return IB_WC_RECV;
-	case PVRDMA_WC_RECV_RDMA_WITH_IMM:
-		return IB_WC_RECV_RDMA_WITH_IMM;
 	default:
 		return IB_WC_SEND;
 	}
@@ -224,17 +227,34 @@ static void fill_vlan(struct ib_wc *wc, const struct pvr_cqe *cqe,
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-static void fill_wc(struct ib_wc *wc, const struct pvr_cqe *cqe,
-		    struct pvr_qp *qp)
+#define MSG_BYTES_MAX BIT(31)
+
+/*
+ * Consumers read as many bytes of their buffers. An RDMA WRITE with immediate data has none
+ * of them: its bytes are where its sender put them.
+ */
+static u32 wc_bytes(const struct pvr_cqe *cqe, enum ib_wc_opcode opcode,
+		    u32 posted)
 {
+	u32 max = opcode == IB_WC_RECV_RDMA_WITH_IMM ? MSG_BYTES_MAX : posted;
+
+	return min_t(u32, le32_to_cpu(cqe->byte_len), max);
+}
+
+static void fill_wc(struct ib_wc *wc, const struct pvr_cqe *cqe,
+		    struct pvr_qp *qp, const struct pvr_done *done)
+{
+	bool recv = le64_to_cpu(cqe->wr_id) & PVR_WQ_RECV;
+	u32 opcode = le32_to_cpu(cqe->opcode);
 	u32 status = le32_to_cpu(cqe->status);
 
 	wc->qp = &qp->ibqp;
 	wc->status = status <= PVRDMA_WC_GENERAL_ERR ? status
 						     : IB_WC_GENERAL_ERR;
-	wc->opcode = wc_opcode(le32_to_cpu(cqe->opcode));
+	wc->wr_id = done->wr_id;
+	wc->opcode = recv ? recv_opcode(opcode) : send_opcode(opcode);
 	wc->vendor_err = le32_to_cpu(cqe->vendor_err);
-	wc->byte_len = le32_to_cpu(cqe->byte_len);
+	wc->byte_len = wc_bytes(cqe, wc->opcode, done->bytes);
 	wc->wc_flags = le32_to_cpu(cqe->wc_flags) & WC_FLAGS;
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		wc->ex.invalidate_rkey = le32_to_cpu(cqe->invalidated_rkey);
@@ -255,19 +275,19 @@ static void fill_wc(struct ib_wc *wc, const struct pvr_cqe *cqe,
  * Return: whether that request was outstanding.
  */
 static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp,
-			u64 *wr_id)
+			struct pvr_done *done)
 {
 	u32 idx = lower_32_bits(id);
 
 	if (!(id & PVR_WQ_RECV))
 		return qp->ibqp.send_cq == &cq->ibcq &&
-		       pvr_wq_complete(&qp->sq, idx, wr_id);
+		       pvr_wq_complete(&qp->sq, idx, done);
 	if (qp->ibqp.recv_cq != &cq->ibcq)
 		return false;
 	if (qp->ibqp.srq)
 		return pvr_srq_wq_complete(&to_pvr_srq(qp->ibqp.srq)->wq, idx,
-					   wr_id);
-	return pvr_wq_complete(&qp->rq, idx, wr_id);
+					   done);
+	return pvr_wq_complete(&qp->rq, idx, done);
 }
 
 /*
@@ -278,6 +298,7 @@ static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp,
  */
 static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 {
+	struct pvr_done done;
 	struct pvr_cqe cqe;
 	struct pvr_qp *qp;
 	u32 handle;
@@ -288,13 +309,13 @@ static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 	handle = cqe_qp(&cqe);
 	id = le64_to_cpu(cqe.wr_id);
 	qp = xa_load(&cq->qps, handle);
-	if (!qp || !end_request(cq, id, qp, &wc->wr_id)) {
+	if (!qp || !end_request(cq, id, qp, &done)) {
 		ibdev_dbg(cq->ibcq.device,
 			  "cq %u: skipped completion of qp %u, request %#llx\n",
 			  cq->handle, handle, id);
 		return false;
 	}
-	fill_wc(wc, &cqe, qp);
+	fill_wc(wc, &cqe, qp, &done);
 	return true;
 }
 
@@ -454,10 +475,10 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
  */
 static void end_purged(struct pvr_cq *cq, u64 id, struct pvr_qp *qp)
 {
-	u64 wr_id;
+	struct pvr_done done;
 
 	if (qp->ibqp.srq)
-		end_request(cq, id, qp, &wr_id);
+		end_request(cq, id, qp, &done);
 }
 
 /*

@@ -89,9 +89,16 @@ struct pvr_cq {
 	bool missed; /* polled or armed while frozen */
 };
 
+/* A request that has ended, as its consumer posted it. */
+struct pvr_done {
+	u64 wr_id;
+	u32 bytes; /* of its buffers */
+};
+
 /* A work request of a kernel SRQ. */
 struct pvr_srq_wr {
 	u64 wr_id; /* the consumer's */
+	u32 bytes; /* of its buffers */
 	u32 next; /* if free: the next free entry */
 	bool posted;
 	bool waits; /* on a dead device: no QP has taken it */
@@ -141,6 +148,7 @@ struct pvr_wq {
 	struct pvr_ring *ring_shm; /* the driver produces */
 	const __le32 *db_suppress_shm; /* see pvr_ring_waits() */
 	u64 *wr_ids; /* of elements done .. tail */
+	u32 *bytes; /* of the buffers of the same elements */
 	u32 tail;
 	u32 done; /* next to complete; protected by pvr_cq.lock */
 	u32 n; /* elements, a power of two */

@@ -66,7 +66,7 @@ static u32 take_locked(struct pvr_srq_wq *wq, u64 wr_id)
 	return idx;
 }
 
-static u64 put_locked(struct pvr_srq_wq *wq, u32 idx)
+static struct pvr_done put_locked(struct pvr_srq_wq *wq, u32 idx)
 {
 	struct pvr_srq_wr *wr = &wq->wrs[idx];
 
@@ -75,10 +75,10 @@ static u64 put_locked(struct pvr_srq_wq *wq, u32 idx)
 	wr->next = wq->free;
 	wq->free = idx;
 	wq->used--;
-	return wr->wr_id;
+	return (struct pvr_done){ wr->wr_id, wr->bytes };
 }
 
-bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, u64 *wr_id)
+bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, struct pvr_done *done)
 {
 	unsigned long flags;
 	bool ok;
@@ -86,7 +86,7 @@ bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, u64 *wr_id)
 	spin_lock_irqsave(&wq->lock, flags);
 	ok = idx < wq->nwrs && wq->wrs[idx].posted;
 	if (ok)
-		*wr_id = put_locked(wq, idx);
+		*done = put_locked(wq, idx);
 	spin_unlock_irqrestore(&wq->lock, flags);
 	return ok;
 }
@@ -115,7 +115,7 @@ static bool flush_locked(struct pvr_srq_wq *wq, u64 *wr_id)
 	while (wq->flushed < wq->nwrs) {
 		i = wq->flushed++;
 		if (wq->wrs[i].posted && !wq->wrs[i].waits) {
-			*wr_id = put_locked(wq, i);
+			*wr_id = put_locked(wq, i).wr_id;
 			return true;
 		}
 	}
@@ -242,8 +242,8 @@ static int post_one_locked(struct pvr_srq *srq, const struct ib_recv_wr *wr)
 	wqe->wr_id = cpu_to_le64(wq->slots[slot] | PVR_WQ_RECV);
 	wqe->num_sge = cpu_to_le32(wr->num_sge);
 	wqe->total_len = 0;
-	pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
-			  wr->num_sge);
+	wq->wrs[wq->slots[slot]].bytes = pvr_wqe_fill_sges(
+		(struct pvr_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
 	wq->tail = pvr_ring_next(wq->tail, wq->n);
 	pvr_ring_publish(wq->ring_shm, wq->tail);
 	return 0;

@@ -32,12 +32,12 @@ void pvr_srq_wq_exit(struct pvr_srq_wq *wq);
  * pvr_srq_wq_complete() - end the request of a completion
  * @wq: the queue
  * @idx: number of the request, from the device
- * @wr_id: set to the consumer's
+ * @done: set to that request
  *
  * Context: any; takes the queue's lock, inside that of a CQ.
  * Return: whether that request was outstanding.
  */
-bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, u64 *wr_id);
+bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, struct pvr_done *done);
 
 /**
  * pvr_srq_wq_flush() - end a request that a QP took and did not complete

@@ -9,8 +9,11 @@ int pvr_wq_init(struct pvr_wq *wq, struct pvr_ring *ring_shm, u32 n,
 		u32 max_sge, u32 stride, size_t offset)
 {
 	wq->wr_ids = kvcalloc(n, sizeof(*wq->wr_ids), GFP_KERNEL);
-	if (!wq->wr_ids)
+	wq->bytes = kvcalloc(n, sizeof(*wq->bytes), GFP_KERNEL);
+	if (!wq->wr_ids || !wq->bytes) {
+		pvr_wq_exit(wq);
 		return -ENOMEM;
+	}
 	spin_lock_init(&wq->lock);
 	wq->ring_shm = ring_shm;
 	wq->n = n;
@@ -22,7 +25,9 @@ int pvr_wq_init(struct pvr_wq *wq, struct pvr_ring *ring_shm, u32 n,
 
 void pvr_wq_exit(struct pvr_wq *wq)
 {
+	kvfree(wq->bytes);
 	kvfree(wq->wr_ids);
+	wq->bytes = NULL;
 	wq->wr_ids = NULL;
 }
 
@@ -41,12 +46,14 @@ bool pvr_wq_index_ok(const struct pvr_wq *wq)
 		 ~(2 * wq->n - 1));
 }
 
-void pvr_wq_push(struct pvr_wq *wq, u64 wr_id)
+void pvr_wq_push(struct pvr_wq *wq, u64 wr_id, u32 bytes)
 {
+	u32 slot = pvr_ring_slot(wq->tail, wq->n);
 	u32 tail = pvr_ring_next(wq->tail, wq->n);
 
 	lockdep_assert_held(&wq->lock);
-	wq->wr_ids[pvr_ring_slot(wq->tail, wq->n)] = wr_id;
+	wq->wr_ids[slot] = wr_id;
+	wq->bytes[slot] = bytes;
 	/* Pairs with outstanding(): the entry is written before it counts. */
 	smp_store_release(&wq->tail, tail);
 	pvr_ring_publish(wq->ring_shm, tail);
@@ -58,23 +65,24 @@ static u32 outstanding(const struct pvr_wq *wq)
 	return pvr_ring_used(smp_load_acquire(&wq->tail), wq->done, wq->n);
 }
 
-static u64 end_up_to(struct pvr_wq *wq, u32 idx)
+static struct pvr_done end_up_to(struct pvr_wq *wq, u32 idx)
 {
-	u64 wr_id = wq->wr_ids[pvr_ring_slot(idx, wq->n)];
+	u32 slot = pvr_ring_slot(idx, wq->n);
+	struct pvr_done done = { wq->wr_ids[slot], wq->bytes[slot] };
 
 	/* Pairs with pvr_wq_room(): the entry has been read. */
 	smp_store_release(&wq->done, pvr_ring_next(idx, wq->n));
-	return wr_id;
+	return done;
 }
 
-bool pvr_wq_complete(struct pvr_wq *wq, u32 idx, u64 *wr_id)
+bool pvr_wq_complete(struct pvr_wq *wq, u32 idx, struct pvr_done *done)
 {
 	u32 mask = 2 * wq->n - 1;
 
 	if (!wq->wr_ids || (idx & ~mask) ||
 	    ((idx - wq->done) & mask) >= outstanding(wq))
 		return false;
-	*wr_id = end_up_to(wq, idx);
+	*done = end_up_to(wq, idx);
 	return true;
 }
 
@@ -82,7 +90,7 @@ bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id)
 {
 	if (!wq->wr_ids || !outstanding(wq))
 		return false;
-	*wr_id = end_up_to(wq, wq->done);
+	*wr_id = end_up_to(wq, wq->done).wr_id;
 	return true;
 }
 

@@ -47,18 +47,19 @@ bool pvr_wq_index_ok(const struct pvr_wq *wq);
  * pvr_wq_push() - pass the element at tail to the device
  * @wq: the queue; the caller holds its lock, has checked for room, filled the element
  * @wr_id: the consumer's
+ * @bytes: of the request's buffers
  */
-void pvr_wq_push(struct pvr_wq *wq, u64 wr_id);
+void pvr_wq_push(struct pvr_wq *wq, u64 wr_id, u32 bytes);
 
 /**
  * pvr_wq_complete() - end the requests up to that of a completion
  * @wq: the queue; the caller holds the lock of its CQ
  * @idx: index of the request, from the device
- * @wr_id: set to the consumer's
+ * @done: set to that request
  *
  * Return: whether that request was outstanding.
  */
-bool pvr_wq_complete(struct pvr_wq *wq, u32 idx, u64 *wr_id);
+bool pvr_wq_complete(struct pvr_wq *wq, u32 idx, struct pvr_done *done);
 
 /**
  * pvr_wq_flush() - end the oldest outstanding request
@@ -76,16 +77,20 @@ bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id);
  */
 void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq);
 
-static inline void pvr_wqe_fill_sges(struct pvr_sge *to,
-				     const struct ib_sge *from, int n)
+/* Return: the bytes of all of them, at most U32_MAX. */
+static inline u32 pvr_wqe_fill_sges(struct pvr_sge *to,
+				    const struct ib_sge *from, int n)
 {
+	u64 bytes = 0;
 	int i;
 
 	for (i = 0; i < n; i++) {
 		to[i].addr = cpu_to_le64(from[i].addr);
 		to[i].length = cpu_to_le32(from[i].length);
 		to[i].lkey = cpu_to_le32(from[i].lkey);
+		bytes += from[i].length;
 	}
+	return min_t(u64, bytes, U32_MAX);
 }
 
 #endif /* PVR_WQ_H */

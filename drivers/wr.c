@@ -160,6 +160,7 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 {
 	const struct wr_op *op = wr_op(qp, wr);
 	struct pvr_sq_wqe *wqe;
+	u32 bytes = 0;
 	int err;
 
 	err = check_send(qp, wr, op);
@@ -174,14 +175,14 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	wqe->send_flags = cpu_to_le32(wr->send_flags & SEND_FLAGS);
 	if (wr->opcode != IB_WR_REG_MR && wr->opcode != IB_WR_LOCAL_INV) {
 		wqe->num_sge = cpu_to_le32(wr->num_sge);
-		pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
-				  wr->num_sge);
+		bytes = pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1),
+					  wr->sg_list, wr->num_sge);
 	}
 	if (op->fill)
 		op->fill(wqe, wr);
 	if (is_datagram(qp))
 		fill_ud(qp, wqe, wr);
-	pvr_wq_push(&qp->sq, wr->wr_id);
+	pvr_wq_push(&qp->sq, wr->wr_id, bytes);
 	return 0;
 }
 
@@ -244,6 +245,7 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
 {
 	struct pvr_rq_wqe *wqe;
+	u32 bytes;
 	int err;
 
 	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
@@ -255,9 +257,9 @@ static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
 	wqe->wr_id = cpu_to_le64(qp->rq.tail | PVR_WQ_RECV);
 	wqe->num_sge = cpu_to_le32(wr->num_sge);
 	wqe->total_len = 0;
-	pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
-			  wr->num_sge);
-	pvr_wq_push(&qp->rq, wr->wr_id);
+	bytes = pvr_wqe_fill_sges((struct pvr_sge *)(wqe + 1), wr->sg_list,
+				  wr->num_sge);
+	pvr_wq_push(&qp->rq, wr->wr_id, bytes);
 	return 0;
 }
 

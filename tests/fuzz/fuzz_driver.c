@@ -15,6 +15,7 @@
 
 #define WQ_SLOTS 8
 #define SRQ_STRIDE 64
+#define BYTES 8 /* of each request */
 #define OPS_MAX 400
 /* As restart.c has them. */
 #define RESTARTS_MAX 5
@@ -153,14 +154,14 @@ static void post(void)
 	spin_lock(&wq->lock);
 	if (!pvr_wq_room(wq)) {
 		w.waits[w.posted] = true;
-		pvr_wq_push(wq, w.posted++);
+		pvr_wq_push(wq, w.posted++, BYTES);
 	}
 	spin_unlock(&wq->lock);
 }
 
 static void post_srq(void)
 {
-	struct ib_sge sge = { .length = 8 };
+	struct ib_sge sge = { .length = BYTES };
 	struct ib_recv_wr wr = { .wr_id = w.posted, .sg_list = &sge, .num_sge = 1 };
 	const struct ib_recv_wr *bad;
 
@@ -171,6 +172,17 @@ static void post_srq(void)
 		w.posted++;
 	else
 		w.waits[w.posted] = false;
+}
+
+/* Receive and send queues have opcodes of their own, and no message is longer than its buffers. */
+static void check_message(const struct ib_wc *wc)
+{
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	if (wc->opcode > IB_WC_RECV_RDMA_WITH_IMM || wc->opcode < IB_WC_SEND)
+		die("a completion of no opcode");
+	if (wc->opcode != IB_WC_RECV_RDMA_WITH_IMM && wc->byte_len > BYTES)
+		die("a completion of more bytes than the request has");
 }
 
 static void poll_cq(void)
@@ -189,6 +201,7 @@ static void poll_cq(void)
 			die("a completion of a request that is not outstanding");
 		if (wc[i].status < 0 || wc[i].status > IB_WC_GENERAL_ERR)
 			die("a completion of no status");
+		check_message(&wc[i]);
 		w.waits[wc[i].wr_id] = false;
 	}
 }
@@ -268,6 +281,8 @@ static void write_cqe(void)
 		cqe.status = take_word();
 	if (how & 8)
 		cqe.wc_flags = take_word();
+	if (how & 16)
+		cqe.byte_len = take_word();
 	memcpy(pvr_pdir_at(&cq->buf.pdir,
 			   PVR_PAGE_SIZE + pvr_ring_slot(ring->prod_tail, cq->buf.n) * sizeof(cqe)),
 	       &cqe, sizeof(cqe));
