@@ -451,6 +451,8 @@ static void modify(struct pvr_qp *qp, const struct pvr_cmd_modify_qp *cmd, enum 
 	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
 		qp->attr.en_sqd_async_notify = 0;
 	set_attrs(qp, cmd->attr_mask, &cmd->attrs);
+	if (next == PVR_QPS_ERR)
+		pvr_path_end_answers(qp);
 	if (next == PVR_QPS_RESET)
 		pvr_qp_reset_queues(qp);
 	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)

@@ -66,6 +66,15 @@ void pvr_path_stop(struct pvr_qp *qp)
 		path->stop(qp);
 }
 
+void pvr_path_end_answers(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops **each;
+
+	for (each = qp->adapter->engine->paths; *each; each++)
+		if ((*each)->end_answers)
+			(*each)->end_answers(qp);
+}
+
 void pvr_path_close(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *path = pvr_path_current(qp);

@@ -143,7 +143,12 @@ struct pvr_path_ops {
 	 */
 	void (*close)(struct pvr_qp *qp);
 	/*
-	 * The same for what the path has for the responder: called for each path, also if it
+	 * The guest has set ERR, perhaps once more: no answer to an earlier request reads its
+	 * memory any more. Called for each path. NULL: it has no answers between two quanta.
+	 */
+	void (*end_answers)(struct pvr_qp *qp);
+	/*
+	 * As close(), for what the path has for the responder: called for each path, also if it
 	 * is not the current one.
 	 */
 	void (*forget)(struct pvr_qp *qp);
@@ -210,6 +215,7 @@ static inline const struct pvr_path_ops *pvr_path_get(struct pvr_qp *qp)
 /* See the functions of struct pvr_path_ops. */
 void pvr_path_stop(struct pvr_qp *qp);
 void pvr_path_close(struct pvr_qp *qp);
+void pvr_path_end_answers(struct pvr_qp *qp);
 /* The record of requests in flight, if there are any. */
 void pvr_path_save_in_flight(struct pvr_codec *codec, struct pvr_qp *qp);
 void pvr_path_load_in_flight(struct pvr_codec *codec);

@@ -150,6 +150,27 @@ TEST_LOCAL(test_read_into_an_absent_page_waits_for_it)
 	assert_int_equal(*byte(d, 0), 0x44);
 }
 
+/* On a segment without much room the other queue pair's data need several turns. */
+TEST_REMOTE(test_read_that_waits_for_a_page_delays_no_other_queue_pair)
+{
+	struct fg_end c, other;
+
+	t_open_pair(&c, env->g[0], &other, env->g[1]);
+	rdma(d, PVRDMA_WR_RDMA_READ, 0, 1);
+	fg_run(env->host);
+	/* The wait grows with the age of the fault, to 10 ms. */
+	fg_settle(env->host, 20 * FG_MS);
+	if (env->segment)
+		fg_segment_rules(env->segment)->room = 8;
+	t_rdma(&c, PVRDMA_WR_RDMA_READ, 2, 0, &other.mr, 0, FG_END_PAGES * PVR_PAGE_SIZE);
+	fg_settle(env->host, 3 * FG_MS);
+	expect_done(&c.scq, 2, PVRDMA_WC_RDMA_READ);
+	expect_no_cqe(&env->a.scq);
+	expect_ok(present(d, 0, 1));
+	fg_settle(env->host, 100 * FG_MS);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+}
+
 TEST_LOCAL(test_send_from_an_absent_page_waits_for_it)
 {
 	*byte(d, 0) = 0x21;

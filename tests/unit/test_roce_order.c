@@ -5,6 +5,7 @@
  */
 #include "core/objects.h"
 #include "path/wire/internal.h"
+#include "rdma/responder_state.h"
 #include "segment.h"
 
 #define LEN SEGMENT_LEN
@@ -522,4 +523,88 @@ TEST(written, test_ack_waits_behind_read_data)
 	assert_int_equal(last.frame.opcode, PVR_ROCE_OP_ACK);
 	assert_int_equal(last.frame.psn, write.frame.psn);
 	assert_int_equal(last.frame.msn, 3); /* WRITE, READ, WRITE */
+}
+
+/* A READ of 8 packets whose data wait for room, and a WRITE behind it that is refused. */
+static void read_and_refused_write(struct t_env *env)
+{
+	struct segment_frame read = read_request(env, 8), write = read;
+	struct fg_segment_rules *rules = fg_segment_rules(env->segment);
+
+	make(&write, WRITE_ONLY, LEN);
+	write.frame.length = LEN;
+	write.frame.psn += 8;
+	rkey(&write);
+	rules->delay = FG_SEC;
+	segment_inject(env, 0, &read); /* takes the room */
+	rules->delay = 0;
+	rules->room = 1;
+	for (uint32_t i = 0; i < PVR_ETH_TX_FRAMES; i++)
+		segment_inject(env, 1, &read);
+	segment_inject(env, 1, &write);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_in_range(pvr_eth_rq(t_device_qp(&env->b))->count, 1, UINT32_MAX);
+}
+
+TEST(written, test_nak_waits_behind_read_data)
+{
+	struct segment_frame last;
+	uint32_t first;
+
+	read_and_refused_write(env);
+	first = t_device_qp(&env->b)->responder_state->psn;
+	fg_segment_rules(env->segment)->room = 0;
+	fg_settle(env->host, FG_MS);
+	last = segment_last(env, 1);
+	assert_int_equal(last.frame.opcode, PVR_ROCE_OP_ACK);
+	assert_int_equal(last.frame.syndrome, PVR_ETH_NAK_ACCESS);
+	assert_int_equal(last.frame.psn, first);
+	assert_int_equal(pvr_eth_rq(t_device_qp(&env->b))->count, 0);
+}
+
+/* ERR set by the guest is a fence: nothing reads its memory afterwards. */
+TEST(written, test_err_of_the_guest_ends_answers_before_a_nak)
+{
+	uint64_t frames;
+
+	read_and_refused_write(env);
+	expect_ok(fg_qp_to_err(&env->b.qp));
+	assert_int_equal(pvr_eth_rq(t_device_qp(&env->b))->count, 0);
+	fg_settle(env->host, FG_MS);
+	frames = fg_segment_sent(env->segment, 1);
+	fg_segment_rules(env->segment)->room = 0;
+	fg_settle(env->host, FG_MS);
+	assert_in_range(fg_segment_sent(env->segment, 1), frames, frames + PVR_ETH_TX_FRAMES);
+}
+
+#define READS 4
+#define ALL (FG_END_PAGES * PVR_PAGE_SIZE)
+
+TEST(written, test_reads_before_a_refused_request_succeed)
+{
+	fg_segment_rules(env->segment)->room = 8;
+	for (uint64_t i = 0; i < READS; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 0, &env->b.mr, 0, ALL);
+	t_post(&env->a, .wr_id = READS, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&env->a.mr, 0, LEN),
+	       .remote_addr = env->b.mr.start, .rkey = env->b.mr.rkey ^ 0x100);
+	fg_run(env->host);
+	fg_settle(env->host, FG_SEC);
+	for (uint64_t i = 0; i < READS; i++)
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_READ);
+	expect_cqe(&env->a.scq, READS, PVRDMA_WC_REM_ACCESS_ERR);
+}
+
+/* UC has no responses. */
+TEST(uc, test_unreliable_request_with_a_bad_receive_gets_no_answer)
+{
+	uint64_t answers;
+
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_recv_sge(&env->b, 1, T_BAD_SGE);
+	answers = fg_segment_sent(env->segment, 1);
+	t_send(&env->a, 2, 0, LEN);
+	fg_run(env->host);
+	expect_sent(&env->a, 2);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_int_equal(fg_segment_sent(env->segment, 1), answers);
 }

@@ -194,6 +194,7 @@ static bool send_first(struct pvr_eth_turn *turn)
 	}
 	syndrome = send_read(turn);
 	if (syndrome.kind == PVR_SYN_NAK) {
+		turn->rq->count = 0;
 		pvr_eth_refuse(turn->rq, syndrome.status, psn);
 		return false;
 	}
@@ -204,9 +205,12 @@ static bool send_first(struct pvr_eth_turn *turn)
 	return !turn->is_full && answer->done == answer->length;
 }
 
-static bool may_answer(const struct pvr_qp *qp)
+static bool may_answer(const struct pvr_eth_rq *rq)
 {
-	return pvr_qp_can_respond(qp) && qp->adapter->link_up && pvr_adapter_dma_ok(qp->adapter);
+	const struct pvr_qp *qp = rq->qp;
+	bool responds = pvr_qp_can_respond(qp) || (qp->state == PVR_QPS_ERR && rq->is_refusing);
+
+	return responds && qp->adapter->link_up && pvr_adapter_dma_ok(qp->adapter);
 }
 
 void pvr_eth_answer_stop(struct pvr_eth_rq *rq)
@@ -219,6 +223,7 @@ void pvr_eth_answer_stop(struct pvr_eth_rq *rq)
 		TAILQ_REMOVE(&wire->pausing, rq, link);
 	rq->is_answering = false;
 	rq->is_pausing = false;
+	pvr_timer_cancel(&wire->adapter->timers, &rq->page);
 }
 
 void pvr_eth_set_timer(struct pvr_eth_adapter *wire, struct pvr_timer *timer, uint32_t ns)
@@ -237,19 +242,45 @@ static void pause_answers(struct pvr_eth_rq *rq)
 	pvr_eth_set_timer(wire, &wire->pause, PVR_ETH_PAUSE_NS);
 }
 
+static void answer_in(struct pvr_eth_rq *rq, uint32_t ns)
+{
+	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
+
+	TAILQ_INSERT_TAIL(&wire->answering, rq, link);
+	rq->is_answering = true;
+	pvr_eth_set_timer(wire, &wire->timer, ns);
+}
+
+/* The timer of a queue pair whose page is absent: others do not wait for it. */
+static void page_expired(struct pvr_timer *timer)
+{
+	struct pvr_eth_rq *rq =
+		(struct pvr_eth_rq *)((char *)timer - offsetof(struct pvr_eth_rq, page));
+
+	if (rq->count && !rq->is_answering && !rq->is_pausing)
+		answer_in(rq, 0);
+}
+
+int pvr_eth_answers_init(struct pvr_eth_rq *rq, struct pvr_qp *qp)
+{
+	return pvr_timer_init(&qp->adapter->timers, &rq->page, page_expired);
+}
+
 static void wait(struct pvr_eth_rq *rq, const struct pvr_eth_turn *turn)
 {
 	struct pvr_eth_adapter *wire = rq->qp->adapter->wire;
 
 	if (rq->is_answering || rq->is_pausing)
 		return;
-	if (rq->turn && !turn->is_full && !turn->page_ns) {
-		pause_answers(rq);
+	if (turn->page_ns) {
+		pvr_eth_set_timer(wire, &rq->page, turn->page_ns);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&wire->answering, rq, link);
-	rq->is_answering = true;
-	pvr_eth_set_timer(wire, &wire->timer, turn->is_full ? PVR_ETH_FULL_NS : turn->page_ns);
+	pvr_timer_cancel(&wire->adapter->timers, &rq->page);
+	if (rq->turn && !turn->is_full)
+		pause_answers(rq);
+	else
+		answer_in(rq, turn->is_full ? PVR_ETH_FULL_NS : 0);
 }
 
 void pvr_eth_answer(struct pvr_eth_rq *rq)
@@ -257,7 +288,7 @@ void pvr_eth_answer(struct pvr_eth_rq *rq)
 	struct pvr_eth_turn turn = { .rq = rq };
 
 	/* The peer asks again. */
-	if (!may_answer(rq->qp))
+	if (!may_answer(rq))
 		rq->count = 0;
 	turn.left = pvr_eth_turn(rq);
 	while (rq->count && turn.left) {
@@ -301,11 +332,8 @@ void pvr_eth_pause_timer(struct pvr_timer *timer)
 
 	for (i = 0; i < PVR_ETH_PAUSES && (rq = TAILQ_FIRST(&wire->pausing)); i++) {
 		pvr_eth_answer_stop(rq);
-		TAILQ_INSERT_TAIL(&wire->answering, rq, link);
-		rq->is_answering = true;
+		answer_in(rq, 0);
 	}
-	if (!TAILQ_EMPTY(&wire->answering))
-		pvr_eth_set_timer(wire, &wire->timer, 0);
 	if (!TAILQ_EMPTY(&wire->pausing))
 		pvr_eth_set_timer(wire, timer, 0);
 }

@@ -128,6 +128,8 @@ struct pvr_eth_rq {
 	struct pvr_qp *qp;
 	TAILQ_ENTRY(pvr_eth_rq) link; /* of answering or pausing, if the flag is set */
 	bool is_answering, is_pausing;
+	struct pvr_timer page; /* while the first answer waits for an absent page */
+	bool is_refusing; /* in ERR by a NAK, not by the guest: answers before it are still due */
 	bool ack_due, nak_due; /* behind the answers; a NAK is also an ACK */
 	bool expects_answer; /* of the guest, soon after an ACK, see held_ack.c */
 	uint64_t acked; /* time of the last ACK, ns; 0: the guest has answered */
@@ -465,11 +467,18 @@ void pvr_eth_answer(struct pvr_eth_rq *rq);
 void pvr_eth_set_timer(struct pvr_eth_adapter *wire, struct pvr_timer *timer, uint32_t ns);
 void pvr_eth_answer_timer(struct pvr_timer *timer);
 void pvr_eth_pause_timer(struct pvr_timer *timer);
+/* Return: 0 or -ENOMEM. The caller exits rq->page. */
+int pvr_eth_answers_init(struct pvr_eth_rq *rq, struct pvr_qp *qp);
 /* Forget that answers wait. */
 void pvr_eth_answer_stop(struct pvr_eth_rq *rq);
+/* Drop the answers, see struct pvr_path_ops. */
+void pvr_eth_end_answers(struct pvr_qp *qp);
 /* The expected PSN. */
 uint32_t pvr_eth_expected(const struct pvr_qp *qp);
-/* A request was refused: the NAK of @status for @psn, once more if it is asked again. */
+/*
+ * A request was refused: the NAK of @status for @psn, behind the answers that wait; once more if it is
+ * asked again.
+ */
 void pvr_eth_refuse(struct pvr_eth_rq *rq, enum pvrdma_wc_status status, uint32_t psn);
 
 /* -------------------------------------------------------------------------- congestion */

@@ -118,6 +118,7 @@ const struct pvr_path_ops pvr_eth_path_ops = {
 	.timeout = pvr_eth_timeout,
 	.stop = pvr_eth_stop,
 	.close = pvr_eth_close,
+	.end_answers = pvr_eth_end_answers,
 	.forget = pvr_eth_rq_free,
 	.ud_send = pvr_eth_ud_send,
 	.mcast_send = pvr_eth_mcast_send,

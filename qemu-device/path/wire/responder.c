@@ -15,7 +15,8 @@
  * DOC: ACKs
  *
  * - One ACK for each queue pair and batch of frames, if a packet has asked for it.
- * - Answers leave in the order of PSNs: an ACK waits behind READ data and atomics.
+ * - Answers leave in the order of PSNs: an ACK or NAK waits behind READ data and atomics. Those
+ *   before a request that is refused are still sent, although the queue pair is in ERR.
  */
 #include "path/wire/internal.h"
 
@@ -62,6 +63,10 @@ static struct pvr_eth_rq *rq_get(struct pvr_qp *qp, bool atomic)
 	rq = pvr_charge_alloc(qp->adapter, rq_bytes(size));
 	if (!rq)
 		return NULL;
+	if (pvr_eth_answers_init(rq, qp)) {
+		pvr_charge_free(qp->adapter, rq, rq_bytes(size));
+		return NULL;
+	}
 	rq->qp = qp;
 	rq->size = size;
 	qp->adapter->wire->qps[qp->handle].rq = rq;
@@ -79,6 +84,7 @@ void pvr_eth_rq_free(struct pvr_qp *qp)
 		return;
 	pvr_eth_answer_stop(rq);
 	pvr_eth_forget_held(rq);
+	pvr_timer_exit(&qp->adapter->timers, &rq->page);
 	pvr_charge_free(qp->adapter, rq, rq_bytes(rq->size));
 	qp->adapter->wire->qps[qp->handle].rq = NULL;
 }
@@ -159,10 +165,26 @@ void pvr_eth_refuse(struct pvr_eth_rq *rq, enum pvrdma_wc_status status, uint32_
 	state->has_refused = true;
 	state->psn = psn;
 	state->status = (uint8_t)status;
+	rq->is_refusing = true;
 	rq->ack_due = false;
-	rq->nak_due = false;
+	rq->nak_due = true;
+	rq->nak = nak_of(status);
+	rq->nak_psn = psn;
+	/* pvr_eth_answer() sends it behind the answers. */
+	if (!rq->count)
+		pvr_eth_ack_behind(rq);
+}
+
+/* The guest has set ERR: no READ reads its memory any more. */
+void pvr_eth_end_answers(struct pvr_qp *qp)
+{
+	struct pvr_eth_rq *rq = qp->adapter->wire ? pvr_eth_rq(qp) : NULL;
+
+	if (!rq)
+		return;
+	pvr_eth_answer_stop(rq);
 	rq->count = 0;
-	pvr_eth_send_ack(rq, nak_of(status), psn);
+	rq->is_refusing = false;
 }
 
 static void refuse_invalid(struct pvr_eth_rq *rq, uint32_t psn, const char *why)
@@ -397,12 +419,13 @@ static void execute(struct pvr_eth_batch *batch, struct pvr_eth_rq *rq,
 	answer = pvr_responder_execute_inbound(qp, &fragment.inbound);
 	if (answer.kind == PVR_SYN_ACK) {
 		done(batch, &fragment);
-	} else if (qp->type == PVR_QPT_RC &&
-		   (answer.kind == PVR_SYN_RNR || answer.kind == PVR_SYN_PAGE)) {
+	} else if (qp->type == PVR_QPT_UC) { /* It has dropped the message, or has failed. */
+		rq->is_open = false;
+	} else if (answer.kind == PVR_SYN_RNR || answer.kind == PVR_SYN_PAGE) {
 		send_nak(rq, PVR_ETH_RNR | (qp->attr.min_rnr_timer & 31), packet->frame->psn);
 	} else if (answer.kind == PVR_SYN_NAK) {
 		pvr_eth_refuse(rq, answer.status, packet->frame->psn);
-	} else { /* UC has dropped the message. */
+	} else {
 		rq->is_open = false;
 	}
 }
@@ -498,7 +521,9 @@ static void in_error(struct pvr_eth_rq *rq, const struct pvr_eth_packet *packet)
 {
 	const struct pvr_responder_state *state = rq->qp->responder_state;
 
-	if (rq->qp->type == PVR_QPT_RC && state->has_refused && state->psn == packet->frame->psn)
+	/* Before its first answer the NAK is due anyway. */
+	if (rq->qp->type == PVR_QPT_RC && state->has_refused && state->psn == packet->frame->psn &&
+	    !rq->count)
 		pvr_eth_send_ack(rq, nak_of(state->status), state->psn);
 }
 
