@@ -3,6 +3,7 @@
 #include "core/adapter.h"
 
 #include "ends.h"
+#include "rdma/responder_state.h"
 
 TEST_EXT(PVR_EXT_MR_LAYOUT | PVR_EXT_ON_DEMAND | PVR_EXT_MW)
 
@@ -148,6 +149,53 @@ TEST_LOCAL(test_read_into_an_absent_page_waits_for_it)
 	resolve(d, 0, 1);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(*byte(d, 0), 0x44);
+}
+
+/* b has executed a's next request while one of both was at another host. */
+static struct pvr_qp *executed_elsewhere(struct t_env *env, uint64_t original)
+{
+	struct pvr_qp *qp = t_device_qp(&env->b);
+
+	assert_true(pvr_host_rq_get(qp, NULL, true));
+	pvr_replay_record(qp, qp->rq_psn, original);
+	qp->rq_psn = (qp->rq_psn + 1) & 0xffffff;
+	return qp;
+}
+
+TEST_LOCAL(test_read_that_was_executed_elsewhere_waits_for_its_page)
+{
+	t_one_host_only(env, "both are at one host");
+	executed_elsewhere(env, 0);
+	env->b.mr.va[0] = 0x45;
+	rdma(d, PVRDMA_WR_RDMA_READ, 0, 1);
+	resolve(d, 0, 1);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(*byte(d, 0), 0x45);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+TEST_LOCAL(test_atomic_that_was_executed_elsewhere_waits_for_its_page)
+{
+	t_one_host_only(env, "both are at one host");
+	executed_elsewhere(env, 77);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD, T_SGE(&d->mr, 0, 8),
+	       T_REMOTE(&env->b.mr, 0), .compare_add = 2);
+	resolve(d, 0, 1);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	assert_true(*(uint64_t *)byte(d, 0) == 77);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+TEST_LOCAL(test_page_of_a_read_that_was_executed_elsewhere_is_refused)
+{
+	t_one_host_only(env, "both are at one host");
+	executed_elsewhere(env, 0);
+	rdma(d, PVRDMA_WR_RDMA_READ, 0, 1);
+	expect_fault(d, 0, 1);
+	expect_ok(set(d, PVR_PAGES_REFUSED, 0, 1));
+	fg_settle(env->host, 20 * FG_MS);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
 }
 
 /* On a segment without much room the other queue pair's data need several turns. */

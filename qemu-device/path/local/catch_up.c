@@ -6,6 +6,7 @@
 #include "path/local/local.h"
 
 #include "core/sg.h"
+#include "rdma/page_fault.h"
 #include "rdma/requester.h"
 #include "rdma/responder_state.h"
 
@@ -48,9 +49,26 @@ static void take_executed(const struct pvr_qp *peer, struct pvr_request *request
 	request->last = all && end == request->length;
 }
 
+/* The responder knows nothing of the requester's memory. Return: ACK if its pages are there. */
+static struct pvr_syndrome find_pages(const struct pvr_request *request)
+{
+	uint32_t wait_ns = PVR_PAGE_WAIT_MIN_NS;
+
+	switch (pvr_page_fault(request->local, request->offset, request->chunk, &wait_ns)) {
+	case PVR_PAGE_ABSENT:
+		return (struct pvr_syndrome){ .kind = PVR_SYN_PAGE, .wait_ns = wait_ns };
+	case PVR_PAGE_REFUSED:
+		return (struct pvr_syndrome){ .kind = PVR_SYN_NAK,
+					      .status = PVRDMA_WC_LOC_PROT_ERR };
+	default:
+		return (struct pvr_syndrome){ .kind = PVR_SYN_ACK };
+	}
+}
+
 static struct pvr_syndrome execute_again(struct pvr_qp *peer, struct pvr_request *request)
 {
-	const struct pvr_syndrome none = { .kind = PVR_SYN_NONE }, ack = { .kind = PVR_SYN_ACK };
+	const struct pvr_syndrome none = { .kind = PVR_SYN_NONE };
+	struct pvr_syndrome ack = { .kind = PVR_SYN_ACK };
 	enum pvr_psn_class psn_class;
 	uint64_t value;
 
@@ -60,6 +78,10 @@ static struct pvr_syndrome execute_again(struct pvr_qp *peer, struct pvr_request
 	if (psn_class != PVR_PSN_DUPLICATE && psn_class != PVR_PSN_STRADDLES)
 		return none;
 	take_executed(peer, request);
+	if (request->op->kind == PVR_OP_READ || request->op->kind == PVR_OP_ATOMIC)
+		ack = find_pages(request);
+	if (ack.kind != PVR_SYN_ACK)
+		return ack;
 	if (request->op->kind == PVR_OP_READ)
 		return read_again(peer, request);
 	if (request->op->kind != PVR_OP_ATOMIC)
