@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include "attach/message.h"
@@ -21,36 +22,27 @@
 _Static_assert(PVR_SIGBUS_GUARDS == PVR_RAM_REGIONS, "each region has a guard");
 
 /*
- * A file of device DAX: persistent memory without a file system. Only DAX accepts MAP_SYNC. The
- * pages of a regular file with DAX come from a file system, which may let a worker wait.
+ * A file that is no memory can be of a server that does not respond, such as that of a FUSE file
+ * system. fstat() waits for it. This call does not: the kernel answers from its own record.
  */
-static bool is_device_dax(const struct pvr_vm_ram_request *req, dev_t *device)
+static bool get_type(int fd, struct statx *stx)
 {
-	struct stat st;
-	void *va;
-
-	if (fstat(req->fd, &st) < 0 || !S_ISCHR(st.st_mode))
-		return false;
-	va = mmap(NULL, req->size, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, req->fd,
-		  (off_t)req->offset);
-	if (va == MAP_FAILED)
-		return false;
-	munmap(va, req->size);
-	*device = st.st_rdev;
-	return true;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, stx) == 0;
 }
 
 /*
- * A file, such as an NVDIMM on a disk. The device cannot access it, but QEMU announces it.
- * The file's server, such as that of a FUSE file system, may not respond: the kernel
- * answers from its own record.
+ * A device of device DAX: persistent memory without a file system. Only DAX accepts MAP_SYNC. The
+ * pages of a regular file with DAX come from a file system, which may let a worker wait.
  */
-static bool is_other_file(int fd)
+static bool is_device_dax(const struct pvr_vm_ram_request *req)
 {
-	struct statx stx;
+	void *va = mmap(NULL, req->size, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, req->fd,
+			(off_t)req->offset);
 
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) == 0 &&
-	       S_ISREG(stx.stx_mode);
+	if (va == MAP_FAILED)
+		return false;
+	munmap(va, req->size);
+	return true;
 }
 
 static int check_place(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
@@ -125,16 +117,20 @@ static void set_file(struct pvr_vm_ram_region *region, int fd, const struct stat
 	region->file = (struct pvr_file_range){ st->st_dev, st->st_ino, begin, end - begin };
 }
 
+static int refuse_file(const struct pvr_vm_ram_request *req, struct pvr_error *err)
+{
+	pvr_fail(err, "the descriptor for region 0x%" PRIx64 "+0x%" PRIx64 " is not memory",
+		 req->gpa, req->size);
+	return -EINVAL;
+}
+
 static int check_memory(const struct pvr_vm_ram_request *req, struct pvr_vm_ram_region *region,
 			struct pvr_error *err)
 {
 	struct stat st;
 
-	if (!pvr_fd_is_memory(req->fd) || fstat(req->fd, &st) < 0) {
-		pvr_fail(err, "the descriptor for region 0x%" PRIx64 "+0x%" PRIx64 " is not memory",
-			 req->gpa, req->size);
-		return -EINVAL;
-	}
+	if (fstat(req->fd, &st) < 0)
+		return refuse_file(req, err);
 	if (check_alignment(req, err))
 		return -EINVAL;
 	if (req->offset > (uint64_t)st.st_size || req->size > (uint64_t)st.st_size - req->offset) {
@@ -148,24 +144,36 @@ static int check_memory(const struct pvr_vm_ram_request *req, struct pvr_vm_ram_
 	return 0;
 }
 
-/* Set the file of the region, and whether it is persistent. */
+static int check_device(const struct pvr_vm_ram_request *req, dev_t device,
+			struct pvr_vm_ram_region *region, struct pvr_error *err)
+{
+	region->file = (struct pvr_file_range){ device, 0, req->offset, req->size };
+	region->page_size = PVR_PAGE_SIZE;
+	region->persistent = true;
+	return check_alignment(req, err);
+}
+
+/*
+ * Set the file of the region, and whether it is persistent. QEMU announces regular files, too, such
+ * as an NVDIMM on a disk. The device cannot access them.
+ */
 static int check_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		      struct pvr_vm_ram_region *region, struct pvr_error *err)
 {
-	dev_t device;
+	struct statx stx;
 
 	if (pvr_fd_is_memory(req->fd)) {
 		ram->has_shared = true;
 		return check_memory(req, region, err);
 	}
-	if (is_other_file(req->fd))
-		return 0;
-	if (!is_device_dax(req, &device))
-		return check_memory(req, region, err);
-	region->file = (struct pvr_file_range){ device, 0, req->offset, req->size };
-	region->page_size = PVR_PAGE_SIZE;
-	region->persistent = true;
-	return check_alignment(req, err);
+	if (get_type(req->fd, &stx)) {
+		if (S_ISREG(stx.stx_mode))
+			return 0;
+		if (S_ISCHR(stx.stx_mode) && is_device_dax(req))
+			return check_device(req, makedev(stx.stx_rdev_major, stx.stx_rdev_minor),
+					    region, err);
+	}
+	return refuse_file(req, err);
 }
 
 /* Count the region's bytes. pvr_ram_use_remove() must follow, also after a failure. */

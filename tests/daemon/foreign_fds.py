@@ -10,16 +10,26 @@ import struct
 
 import pytest
 
-LOOKUP, FORGET, GETATTR, OPEN, RELEASE, FLUSH, INIT, INTERRUPT = 1, 2, 3, 14, 18, 25, 26, 36
+LOOKUP, FORGET, GETATTR, OPEN, RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR, INTERRUPT = 1, 2, 3, 14, 18, 25, 26, 27, 29, 36
 MNT_DETACH = 2
 FILE_SIZE = 1 << 20
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class FuseFile:
-    """A regular file of a FUSE file system whose server responds to no request after open()."""
+# What FuseFile opens: name in the file system, flags, and the last request of open().
+KINDS = {
+    "file": ("file", os.O_RDWR, OPEN),
+    "folder": ("", os.O_RDONLY | os.O_DIRECTORY, OPENDIR),
+    "path to a file": ("file", os.O_PATH, LOOKUP),
+    "path to a folder": ("", os.O_PATH, INIT),
+}
 
-    def __init__(self, folder):
+
+class FuseFile:
+    """A regular file of a FUSE file system whose server responds to no request after open(). kind: see KINDS."""
+
+    def __init__(self, folder, kind="file"):
+        name, flags, self.last = KINDS[kind]
         try:
             self.dev = os.open("/dev/fuse", os.O_RDWR)
         except OSError as error:
@@ -39,7 +49,7 @@ class FuseFile:
         os.close(child)
         self.seen = b""
         try:
-            self.fd = os.open(folder / "file", os.O_RDWR)
+            self.fd = os.open(folder / name, flags)
         finally:
             libc.umount2(str(folder).encode(), MNT_DETACH)
 
@@ -50,14 +60,15 @@ class FuseFile:
             LOOKUP: struct.pack("<4Q2I", 2, 0, 0, 0, 0, 0) + attr,
             GETATTR: struct.pack("<Q2I", 0, 0, 0) + attr,
             OPEN: struct.pack("<Q2I", 1, 0, 0),
+            OPENDIR: struct.pack("<Q2I", 1, 0, 0),
         }
         opened = False
         while True:
             _, opcode, unique = struct.unpack_from("<IIQ", os.read(self.dev, 1 << 17))
             if not opened and opcode in answers:
                 os.write(self.dev, struct.pack("<IiQ", 16 + len(answers[opcode]), 0, unique) + answers[opcode])
-                opened = opcode == OPEN
-            elif opcode not in (FORGET, RELEASE, INTERRUPT):
+                opened = opcode == self.last
+            elif opcode not in (FORGET, RELEASE, RELEASEDIR, INTERRUPT):
                 os.write(news, bytes([opcode]))
 
     def stuck(self):

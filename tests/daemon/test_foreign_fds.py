@@ -62,6 +62,20 @@ def test_fuse_file_as_ram(daemon, client, fuse, neighbour):
     assert fuse.stuck() == {FLUSH}
 
 
+@pytest.mark.parametrize("kind", ["folder", "path to a file", "path to a folder"])
+def test_fuse_descriptor_that_is_no_open_file(client, neighbour, tmp_path, kind):
+    """The kernel answers from its own record, so the worker does not wait. Only a file can be part of a VM's RAM."""
+    fuse = FuseFile(tmp_path / "fuse", kind)
+    try:
+        with contextlib.nullcontext() if "file" in kind else pytest.raises(Refused) as info:
+            client.map(0, 1 << 20, [fuse.fd])
+        assert not info or info.value.args[0] == errno.EINVAL
+        neighbour.check()
+        assert not fuse.stuck()
+    finally:
+        fuse.close()
+
+
 def test_fuse_files_without_end(daemon, client, fuse, neighbour):
     """Descriptors that cannot be closed are bounded. No VM attaches to this adapter until they are closed."""
     files = daemon.open_files()
