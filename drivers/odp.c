@@ -101,7 +101,7 @@ static int odp_init(struct pvr_mr *mr, u64 start, u64 length)
 	umem = get_umem(dev, start, length, mr->access);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
-	mr->umem = umem;
+	pvr_odp_set_umem(mr, umem);
 	mr->page_shift = PAGE_SHIFT;
 	return 0;
 }

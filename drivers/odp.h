@@ -54,6 +54,8 @@ struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev);
 /* With its memory. */
 void pvr_odp_free(struct pvr_mr *mr);
 bool pvr_odp_is_implicit(const struct pvr_mr *mr);
+/* Give a region its memory, which pvr_odp_free() releases. */
+void pvr_odp_set_umem(struct pvr_mr *mr, struct ib_umem *umem);
 /* Notifiers may now find the region. */
 void pvr_odp_set_private(struct ib_umem_odp *umem, struct pvr_mr *mr);
 /**

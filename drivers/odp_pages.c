@@ -89,6 +89,17 @@ const struct mmu_interval_notifier_ops pvr_odp_ops = {
 	.invalidate = invalidate,
 };
 
+void pvr_odp_set_umem(struct pvr_mr *mr, struct ib_umem *umem)
+{
+	mr->umem = umem;
+	/*
+	 * Only the notifier of a child keeps the mm_struct, and the region may be used by other
+	 * processes after its own has ended.
+	 */
+	if (pvr_odp_is_implicit(mr))
+		mmgrab(umem->owning_mm);
+}
+
 void pvr_odp_set_private(struct ib_umem_odp *umem, struct pvr_mr *mr)
 {
 	mutex_lock(&umem->umem_mutex);
@@ -268,14 +279,19 @@ struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev)
 /* Notifiers of both use @mr until they are released, and children use their root. */
 static void release_umems(struct pvr_mr *mr)
 {
+	struct mm_struct *grabbed = NULL;
 	struct ib_umem_odp *child;
 	unsigned long index;
 
 	xa_for_each(&mr->odp->children, index, child)
 		ib_umem_odp_release(child);
 	xa_destroy(&mr->odp->children);
+	if (mr->umem && pvr_odp_is_implicit(mr))
+		grabbed = mr->umem->owning_mm;
 	ib_umem_release(mr->umem);
 	mr->umem = NULL;
+	if (grabbed)
+		mmdrop(grabbed);
 }
 
 void pvr_odp_free(struct pvr_mr *mr)

@@ -3,11 +3,13 @@
  * Usage: pvr_odp
  *
  * Checks on-demand paging, IBV_ACCESS_ON_DEMAND, of ibv_reg_mr(3): a region that exceeds the limit
- * of locked memory, whose pages come and go, advice, and a region of all addresses. One device
- * talks to itself. Exits with status 77 if
- * the device does not offer it.
+ * of locked memory, whose pages come and go, advice, a region of all addresses, also after its
+ * process has ended. One device talks to itself. Exits with status 77 if the device does not offer
+ * it.
  */
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,6 +318,84 @@ static void check_moved(struct lab *lab)
 	expect_filled(to, PLAIN, 1, "memory that has moved");
 }
 
+/* Another process that has the context, of a process whose memory has ended. */
+static void advise_without_owner(struct node *node, const struct ibv_mr *mr, uint8_t *memory,
+				 int go, int result)
+{
+	struct ibv_sge sge = { (uintptr_t)memory, PAGE, mr->lkey };
+	char byte;
+	int err;
+
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	err = ibv_advise_mr(node->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH,
+			    &sge, 1);
+	if (write(result, &err, sizeof(err)) != sizeof(err))
+		_exit(1);
+	_exit(0);
+}
+
+static void run_owner(const char *program, const int *go, const int *result)
+{
+	struct ibv_mr *mr;
+	struct node node;
+	uint8_t *memory;
+
+	node_open(&node);
+	mr = MUST_HAVE(ibv_reg_mr(node.pd, NULL, SIZE_MAX, ACCESS | IBV_ACCESS_ON_DEMAND));
+	memory = map_memory(PLAIN, 0);
+	switch (fork()) {
+	case -1:
+		die("fork:");
+	case 0:
+		advise_without_owner(&node, mr, memory, go[0], result[1]);
+	}
+	if (!program)
+		_exit(0);
+	execl(program, program, "1000", NULL);
+	die("%s:", program);
+}
+
+static bool executes(pid_t pid, const char *program)
+{
+	char link[64], path[PATH_MAX] = "";
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	return readlink(link, path, sizeof(path) - 1) > 0 && !strcmp(path, program);
+}
+
+/* @program: what the owner executes; NULL: it exits. */
+static void check_owner_gone(const char *program)
+{
+	int go[2], result[2], status, err = 0;
+	pid_t owner;
+
+	MUST(pipe(go));
+	MUST(pipe(result));
+	owner = fork();
+	if (owner < 0)
+		die("fork:");
+	if (!owner)
+		run_owner(program, go, result);
+	if (!program && (waitpid(owner, &status, 0) != owner || status))
+		die("the owner of an implicit region: status %d", status);
+	while (program && !executes(owner, program))
+		usleep(1000);
+	if (write(go[1], "", 1) != 1 || read(result[0], &err, sizeof(err)) != sizeof(err))
+		die("advice without an owner:");
+	if (err != ESRCH)
+		die("advice on memory of a process that has ended: %s, expected ESRCH",
+		    strerror(err));
+	if (program) {
+		MUST(kill(owner, SIGKILL));
+		waitpid(owner, NULL, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		close(go[i]);
+		close(result[i]);
+	}
+}
+
 int main(void)
 {
 	struct lab lab;
@@ -331,6 +411,8 @@ int main(void)
 	check_moved(&lab);
 	check_advice(&lab);
 	check_implicit(&lab);
+	check_owner_gone(NULL);
+	check_owner_gone("/usr/bin/sleep");
 	MUST(ibv_dereg_mr(lab.mr));
 	MUST(munmap(lab.memory, BYTES));
 	puts("odp: ok");
