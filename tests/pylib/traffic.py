@@ -25,6 +25,9 @@ def user_meeting(name, port, server, client, **options):
 PLACEMENT = meeting("placement", 18602, "env LD_LIBRARY_PATH=$SHARE $SHARE/pvr_placement",
                     "env LD_LIBRARY_PATH=$SHARE $SHARE/pvr_placement node1", 120)
 
+# Node 1 takes memory back from node 2, by each verb.
+FENCE = Step("fence", "talk 18700 1 2 $SHARE/pvr_fence", 120)
+
 # A pingpong from node 2 to node 1 that never ends by itself. Both take more arguments for it. $pid: that of this node.
 ENDLESS = """
     endless() { exec ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 "$@"; }

@@ -6,7 +6,7 @@ import re
 import pytest
 from boots import Boot, each_run, step_tests
 from steps import LATE_CONNECT, Step, guest_programs
-from traffic import COMPLAINTS, PAIRWISE
+from traffic import COMPLAINTS, FENCE, PAIRWISE
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +31,7 @@ COMMON = {step.name: step for step in (
 THREE = [
     *(COMMON[name] for name in ("ib_read_bw", "rping", "xsrq_pingpong", "verify")),
     PAIRWISE,
+    FENCE,
     # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. A node that misses a datagram waits for ever.
     Step("multicast", """
         group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"

@@ -6,7 +6,7 @@ import re
 import pytest
 from boots import PAIR, step_tests
 from steps import Step, guest_programs
-from traffic import ALL_SIZES, COMPLAINTS, CONNECTIONS, DEVINFO, PERFTESTS, PINGPONGS, PLACEMENT
+from traffic import ALL_SIZES, COMPLAINTS, CONNECTIONS, DEVINFO, FENCE, PERFTESTS, PINGPONGS, PLACEMENT
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ NO_EXTENSIONS = Step("no-extensions", """
 TIMESTAMPS = Step("rc_pingpong-timestamps", "pingpong 18515 1 2 -t -s 4096 -n 200")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 
-CHECKED = [DEVINFO, LINK, *PINGPONGS, TIMESTAMPS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER, NO_MODULE]
+CHECKED = [DEVINFO, LINK, *PINGPONGS, TIMESTAMPS, ALL_SIZES["ib_write_bw"], NO_EXTENSIONS, PLACEMENT, FENCE, ERRNO, COMPLAINTS, SMALL_MEMLOCK, NO_PROVIDER, NO_MODULE]
 LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_write_bw"]), *PERFTESTS, *CONNECTIONS, COMPLAINTS]
 
 pair = PAIR.part(CHECKED, files=guest_programs)
