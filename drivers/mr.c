@@ -330,7 +330,7 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	if (PVR_REG_MR_DMAH_SET)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (access & IB_ACCESS_ON_DEMAND)
-		return pvr_odp_reg(ibpd, start, length, iova, access);
+		return pvr_odp_reg(ibpd, start, length, iova, access, udata);
 	mr = reg_memory(ibpd, start, length, iova, access, NULL);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
 }
@@ -524,12 +524,13 @@ int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct pvr_mr *mr = to_pvr_mr(ibmr);
-	int err = 0;
+	int err;
 
-	if (mr->access & IB_ACCESS_ON_DEMAND)
+	if (mr->access & IB_ACCESS_ON_DEMAND) {
 		pvr_odp_destroy(mr);
-	else
-		err = destroy_mr(mr, ibmr->pd);
+		return 0;
+	}
+	err = destroy_mr(mr, ibmr->pd);
 	if (!err)
 		pvr_mr_free(mr);
 	return err;

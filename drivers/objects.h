@@ -16,6 +16,7 @@ struct pvr_ucontext {
 	u32 handle;
 	u32 features; /* PVR_EXT_* negotiated with the provider */
 	int uar; /* index of the doorbell page */
+	struct pvr_odp_queue *odp_queue; /* NULL without regions on demand */
 };
 
 struct pvr_pd {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Regions on demand: registration, page faults, advice. See odp.h. */
-#include <linux/sched/signal.h>
+#include <linux/completion.h>
 #include <rdma/ib_umem_odp.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 
@@ -18,7 +18,7 @@ static int query_fault(struct pvr_mr *mr, u64 *first, u32 *npages)
 
 	req.hdr.cmd = cpu_to_le32(PVR_CMD_QUERY_FAULT);
 	req.handle.handle = cpu_to_le32(mr->handle);
-	err = pvr_cmd(to_pvr_dev(mr->ibmr.device), &req, &resp);
+	err = pvr_odp_cmd(mr, &req, &resp);
 	if (err)
 		return err;
 	*first = le64_to_cpu(resp.query_fault.first);
@@ -40,10 +40,8 @@ static int resolve_fault(struct pvr_mr *mr, u64 first, u32 npages)
 	return err;
 }
 
-static void fault_work(struct work_struct *work)
+static void fault_once(struct pvr_mr *mr)
 {
-	struct pvr_odp *odp = container_of(work, struct pvr_odp, fault_work);
-	struct pvr_mr *mr = odp->mr;
 	u32 npages;
 	u64 first;
 	int err;
@@ -58,6 +56,20 @@ static void fault_work(struct work_struct *work)
 	pvr_odp_refuse(mr, first);
 }
 
+static void odp_put(struct pvr_mr *mr)
+{
+	if (refcount_dec_and_test(&mr->odp->users))
+		pvr_mr_free(mr);
+}
+
+static void fault_work(struct work_struct *work)
+{
+	struct pvr_odp *odp = container_of(work, struct pvr_odp, fault_work);
+
+	fault_once(odp->mr);
+	odp_put(odp->mr);
+}
+
 void pvr_odp_event(struct pvr_dev *dev, u32 handle)
 {
 	struct pvr_mr *mr;
@@ -65,8 +77,11 @@ void pvr_odp_event(struct pvr_dev *dev, u32 handle)
 
 	xa_lock_irqsave(&dev->odp_mrs, flags);
 	mr = xa_load(&dev->odp_mrs, handle);
-	if (mr)
-		schedule_work(&mr->odp->fault_work);
+	if (mr) {
+		refcount_inc(&mr->odp->users);
+		if (!queue_work(mr->odp->queue->wq, &mr->odp->fault_work))
+			refcount_dec(&mr->odp->users);
+	}
 	xa_unlock_irqrestore(&dev->odp_mrs, flags);
 }
 
@@ -87,18 +102,58 @@ static struct ib_umem *get_umem(struct pvr_dev *dev, u64 start, u64 length,
 	return pvr_umem_odp(dev, start, length, access, &pvr_odp_ops);
 }
 
-/* On failure the caller calls pvr_odp_exit(). */
-static int odp_init(struct pvr_mr *mr, u64 start, u64 length)
+/* Return: the queue of @ctx, made with its first region, with a use for this region. */
+static struct pvr_odp_queue *get_queue(struct pvr_dev *dev,
+				       struct pvr_ucontext *ctx)
+{
+	struct pvr_odp_queue *queue = ctx ? READ_ONCE(ctx->odp_queue) : NULL;
+	struct pvr_odp_queue *other;
+
+	if (!queue) {
+		queue = pvr_odp_queue_create(dev);
+		if (IS_ERR(queue))
+			return queue;
+		other = ctx ? cmpxchg(&ctx->odp_queue, NULL, queue) : NULL;
+		if (other) {
+			pvr_odp_queue_end(queue);
+			queue = other;
+		}
+	}
+	refcount_inc(&queue->users);
+	return queue;
+}
+
+static int init_queue(struct pvr_mr *mr, struct pvr_ucontext *ctx)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
-	struct ib_umem *umem;
+	struct pvr_odp_queue *queue = get_queue(dev, ctx);
 
-	mr->odp = pvr_odp_alloc(dev);
-	if (!mr->odp)
-		return -ENOMEM;
+	if (IS_ERR(queue))
+		return PTR_ERR(queue);
+	mr->odp = pvr_odp_alloc(dev, queue);
+	if (mr->odp) {
+		mr->odp->own_queue = !ctx;
+		return 0;
+	}
+	if (!ctx)
+		pvr_odp_queue_end(queue);
+	pvr_odp_queue_put(queue);
+	return -ENOMEM;
+}
+
+/* On failure the caller calls pvr_odp_exit(). */
+static int odp_init(struct pvr_mr *mr, struct pvr_ucontext *ctx, u64 start,
+		    u64 length)
+{
+	struct ib_umem *umem;
+	int err;
+
+	err = init_queue(mr, ctx);
+	if (err)
+		return err;
 	mr->odp->mr = mr;
 	INIT_WORK(&mr->odp->fault_work, fault_work);
-	umem = get_umem(dev, start, length, mr->access);
+	umem = get_umem(to_pvr_dev(mr->ibmr.device), start, length, mr->access);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	pvr_odp_set_umem(mr, umem);
@@ -123,7 +178,7 @@ static int create_at_device(struct pvr_mr *mr, struct ib_pd *ibpd)
 	return pvr_create_mr(mr, ibpd, &req);
 }
 
-/* The device has the region. */
+/* The device has the region. On failure it is destroyed and freed. */
 static int begin(struct pvr_mr *mr)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
@@ -157,8 +212,10 @@ static int check(const struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 }
 
 struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
-			  int access)
+			  int access, struct ib_udata *udata)
 {
+	struct pvr_ucontext *ctx =
+		rdma_udata_to_drv_context(udata, struct pvr_ucontext, ibuc);
 	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int err;
 
@@ -171,21 +228,22 @@ struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
 	err = check(to_pvr_dev(ibpd->device), start, length, pvr_mr_iova(mr),
 		    access);
 	if (!err)
-		err = odp_init(mr, start, length);
+		err = odp_init(mr, ctx, start, length);
 	if (!err)
 		err = create_at_device(mr, ibpd);
-	if (!err)
-		err = begin(mr);
-	if (!err)
-		return &mr->ibmr;
-	pvr_mr_free(mr);
-	return ERR_PTR(err);
+	if (err) {
+		pvr_mr_free(mr);
+		return ERR_PTR(err);
+	}
+	err = begin(mr);
+	return err ? ERR_PTR(err) : &mr->ibmr;
 }
 
-static void odp_put(struct pvr_odp *odp)
+static void end_own_queue(struct pvr_odp *odp)
 {
-	if (refcount_dec_and_test(&odp->users))
-		complete(&odp->unused);
+	if (odp->own_queue)
+		pvr_odp_queue_end(odp->queue);
+	odp->own_queue = false;
 }
 
 void pvr_odp_destroy(struct pvr_mr *mr)
@@ -195,25 +253,49 @@ void pvr_odp_destroy(struct pvr_mr *mr)
 	xa_erase_irq(&dev->odp_lkeys, mr->ibmr.lkey);
 	if (xa_load(&dev->odp_mrs, mr->handle) == mr)
 		xa_erase_irq(&dev->odp_mrs, mr->handle);
-	/* Commands of both must not reach another region, which may get the handle now. */
-	cancel_work_sync(&mr->odp->fault_work);
-	odp_put(mr->odp);
-	wait_for_completion(&mr->odp->unused);
-	/* Nor those of a notifier. */
+	if (cancel_work(&mr->odp->fault_work))
+		odp_put(mr);
+	/* Later commands would reach another region, which may get the handle now. */
 	down_write(&mr->odp->alive);
 	if (pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle))
 		pvr_dev_fail(dev, "it refused to destroy a region on demand");
 	mr->odp->gone = true;
 	up_write(&mr->odp->alive);
+	end_own_queue(mr->odp);
+	odp_put(mr);
 }
 
 void pvr_odp_exit(struct pvr_mr *mr)
 {
-	if (mr->odp)
-		pvr_odp_free(mr);
+	if (!mr->odp)
+		return;
+	end_own_queue(mr->odp);
+	pvr_odp_free(mr);
 }
 
 /* ------------------------------------------------------------ advice */
+
+/*
+ * Advice is a work item, so that a killed program does not wait for its pages. Whichever of both
+ * ends last frees it.
+ */
+struct advice {
+	struct work_struct work;
+	struct completion done;
+	refcount_t users; /* the caller and the work item */
+	struct pvr_mr *mr; /* with a use */
+	u64 first;
+	u64 npages;
+	bool fault;
+	bool given_up; /* by the caller */
+	int err; /* once done */
+};
+
+static void advice_put(struct advice *advice)
+{
+	if (refcount_dec_and_test(&advice->users))
+		kfree(advice);
+}
 
 /* Return: a region that stays until odp_put(), or NULL. */
 static struct pvr_mr *find(struct ib_pd *ibpd, u32 lkey)
@@ -236,18 +318,59 @@ static u64 length_of(const struct pvr_mr *mr)
 				       : mr->umem->length;
 }
 
-static int prefetch_pages(struct pvr_mr *mr, u64 first, u64 npages, bool fault)
+static int execute_advice(struct advice *advice)
 {
+	u64 first = advice->first, npages = advice->npages;
 	int err = 0;
 	u32 n;
 
 	for (; npages && !err; npages -= n, first += n) {
-		if (fatal_signal_pending(current))
-			return -EINTR;
+		if (READ_ONCE(advice->given_up) ||
+		    READ_ONCE(advice->mr->odp->gone))
+			return -ECANCELED;
 		cond_resched();
 		n = min_t(u64, npages, PVR_SET_PAGES_MAX);
-		err = pvr_odp_resolve(mr, first, n, fault);
+		err = pvr_odp_resolve(advice->mr, first, n, advice->fault);
 	}
+	return err;
+}
+
+static void advice_work(struct work_struct *work)
+{
+	struct advice *advice = container_of(work, struct advice, work);
+
+	advice->err = execute_advice(advice);
+	odp_put(advice->mr);
+	complete(&advice->done);
+	advice_put(advice);
+}
+
+/* Takes over the use of @mr. Return: 0, -errno of a page, or -EINTR if the caller is killed. */
+static int fetch_pages(struct pvr_mr *mr, u64 first, u64 npages, bool fault)
+{
+	struct advice *advice = kzalloc(sizeof(*advice), GFP_KERNEL);
+	int err;
+
+	if (!advice) {
+		odp_put(mr);
+		return -ENOMEM;
+	}
+	INIT_WORK(&advice->work, advice_work);
+	init_completion(&advice->done);
+	refcount_set(&advice->users, 2);
+	advice->mr = mr;
+	advice->first = first;
+	advice->npages = npages;
+	advice->fault = fault;
+	queue_work(mr->odp->queue->wq, &advice->work);
+	err = wait_for_completion_killable(&advice->done) ? -EINTR
+							  : advice->err;
+	WRITE_ONCE(advice->given_up, true);
+	if (err == -EINTR && cancel_work(&advice->work)) {
+		odp_put(mr);
+		advice_put(advice);
+	}
+	advice_put(advice);
 	return err;
 }
 
@@ -268,16 +391,17 @@ static int fetch_range(struct ib_pd *ibpd,
 	else if (advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE &&
 		 !(mr->access & IB_ACCESS_LOCAL_WRITE))
 		bad = -EPERM;
-	if (!bad && sge->length) {
-		start += offset_in_page(mr->umem->address);
-		*err = prefetch_pages(
-			mr, start >> PAGE_SHIFT,
-			((start + sge->length - 1) >> PAGE_SHIFT) -
-				(start >> PAGE_SHIFT) + 1,
-			advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT);
+	if (bad || !sge->length) {
+		odp_put(mr);
+		return bad;
 	}
-	odp_put(mr->odp);
-	return bad;
+	start += offset_in_page(mr->umem->address);
+	*err = fetch_pages(
+		mr, start >> PAGE_SHIFT,
+		((start + sge->length - 1) >> PAGE_SHIFT) -
+			(start >> PAGE_SHIFT) + 1,
+		advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT);
+	return 0;
 }
 
 /* Without the flag FLUSH a program is not told that pages could not be fetched. */

@@ -12,6 +12,15 @@
  * has an ib_umem_odp, a child, for each PVR_ODP_CHILD_BYTES that a request has touched. A page of
  * the device is an address divided by PAGE_SIZE then.
  *
+ * A page can come from a file system that does not respond, so a fault lasts without a limit. It
+ * is resolved by a queue of its context, never by a thread that others need, and nothing waits
+ * for it but the removal of the driver or of the PCI function. A region that the device has no
+ * more lives until its last work item ends. A queue resolves some faults at a time. The faults
+ * that outlive the contexts of a user are limited too.
+ *
+ * A region that may be written gets only pages that its process may write: the device has no
+ * rights of single pages. The others stay absent, and a fault asks the kernel for a writable page.
+ *
  * Locks, outermost first: pvr_odp.lock, ib_umem_odp.umem_mutex, pvr_odp.alive,
  * pvr_cmd_chan.lock. No holder of the last two allocates memory, so a notifier that memory
  * reclaim calls makes progress.
@@ -19,7 +28,6 @@
 #ifndef PVR_ODP_H
 #define PVR_ODP_H
 
-#include <linux/completion.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/workqueue.h>
@@ -30,6 +38,16 @@
 #define PVR_ODP_CHILD_PAGES 512u
 #define PVR_ODP_CHILD_BYTES (PVR_ODP_CHILD_PAGES * PAGE_SIZE)
 #define PVR_ODP_IMPLICIT_BYTES BIT_ULL(47)
+
+/* The workqueue of a context's page faults and advice. */
+struct pvr_odp_queue {
+	struct workqueue_struct *wq;
+	refcount_t users; /* the context, and each region until it is freed */
+	struct pvr_odp_queues *queues;
+	struct list_head entry; /* of queues->list, or unused; under its lock */
+	kuid_t user; /* its limit has this queue */
+	bool ended; /* under queues->lock: the context has ended */
+};
 
 /* What a region on demand has beyond pvr_mr. */
 struct pvr_odp {
@@ -42,15 +60,33 @@ struct pvr_odp {
 	unsigned long sweep_at; /* number of children */
 	struct rw_semaphore alive; /* readers send commands about the region */
 	bool gone; /* with alive: the device does not have it */
+	struct pvr_odp_queue *queue;
+	bool own_queue; /* of a kernel consumer, which has no context */
 	struct work_struct fault_work;
-	refcount_t users; /* the region, and each advice in progress */
-	struct completion unused;
+	/* The region at the device, and each work item. The last one frees the region. */
+	refcount_t users;
 };
+
+/* odp_queue.c */
+
+/**
+ * pvr_odp_queue_create() - create the queue of a context
+ * @dev: the adapter
+ *
+ * Context: may sleep, for some seconds if the faults of ended contexts of this user are many.
+ * Return: the queue, which pvr_odp_queue_end() ends, or an ERR_PTR: -EAGAIN if they stay many.
+ */
+struct pvr_odp_queue *pvr_odp_queue_create(struct pvr_dev *dev);
+/* The context has ended. The queue stays until its regions are freed. */
+void pvr_odp_queue_end(struct pvr_odp_queue *queue);
+/* Context: any process. */
+void pvr_odp_queue_put(struct pvr_odp_queue *queue);
 
 /* odp_pages.c */
 extern const struct mmu_interval_notifier_ops pvr_odp_ops;
 
-struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev);
+/* Takes over one use of @queue, except on failure. Return: NULL without memory. */
+struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev, struct pvr_odp_queue *queue);
 /* With its memory. */
 void pvr_odp_free(struct pvr_mr *mr);
 bool pvr_odp_is_implicit(const struct pvr_mr *mr);
@@ -69,6 +105,9 @@ void pvr_odp_set_private(struct ib_umem_odp *umem, struct pvr_mr *mr);
  * Return: 0 or -errno. Pages before the one that failed may have been entered.
  */
 int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault);
+/* Return: the device's answer, or -ECANCELED if it does not have the region any more. */
+int pvr_odp_cmd(struct pvr_mr *mr, union pvr_cmd_req *req,
+		union pvr_cmd_resp *resp);
 /* Tell the device that a queried fault cannot be resolved. */
 void pvr_odp_refuse(struct pvr_mr *mr, u64 first);
 

@@ -23,6 +23,18 @@ static u64 base_of(const struct pvr_mr *mr)
 
 /* ------------------------------------------------------------ commands */
 
+int pvr_odp_cmd(struct pvr_mr *mr, union pvr_cmd_req *req,
+		union pvr_cmd_resp *resp)
+{
+	int err = -ECANCELED;
+
+	down_read(&mr->odp->alive);
+	if (!mr->odp->gone)
+		err = pvr_cmd(to_pvr_dev(mr->ibmr.device), req, resp);
+	up_read(&mr->odp->alive);
+	return err;
+}
+
 static int set_pages(struct pvr_mr *mr, enum pvr_pages_state state, u64 first,
 		     u32 npages)
 {
@@ -34,7 +46,7 @@ static int set_pages(struct pvr_mr *mr, enum pvr_pages_state state, u64 first,
 	req.set_pages.first = cpu_to_le64(first);
 	req.set_pages.list_dma = cpu_to_le64(mr->odp->list.dma);
 	req.set_pages.state = cpu_to_le32(state);
-	return pvr_cmd(to_pvr_dev(mr->ibmr.device), &req, NULL);
+	return pvr_odp_cmd(mr, &req, NULL);
 }
 
 void pvr_odp_refuse(struct pvr_mr *mr, u64 first)
@@ -46,17 +58,16 @@ void pvr_odp_refuse(struct pvr_mr *mr, u64 first)
 static void remove_pages(struct pvr_mr *mr, u64 first, u64 npages)
 {
 	struct pvr_dev *dev = to_pvr_dev(mr->ibmr.device);
+	int err = 0;
 	u32 n;
 
-	down_read(&mr->odp->alive);
-	for (; npages && !mr->odp->gone; npages -= n, first += n) {
+	/* Of a region that is gone, @dev may have been stopped. */
+	for (; npages && !err; npages -= n, first += n) {
 		n = min_t(u64, npages, PVR_SET_ABSENT_MAX);
-		if (pvr_dev_dead(dev))
-			break;
-		if (set_pages(mr, PVR_PAGES_ABSENT, first, n))
-			pvr_dev_fail(dev, "it refused to give up pages");
+		err = set_pages(mr, PVR_PAGES_ABSENT, first, n);
 	}
-	up_read(&mr->odp->alive);
+	if (err && err != -ECANCELED && !pvr_dev_dead(dev))
+		pvr_dev_fail(dev, "it refused to give up pages");
 }
 
 /* ------------------------------------------------------------ notifiers */
@@ -168,7 +179,10 @@ static void sweep(struct pvr_odp *odp)
 
 /* ------------------------------------------------------------ faults */
 
-/* Fill the list with the resident pages from @first on. Return: their number. */
+/*
+ * Fill the list with the pages from @first on that are resident and have the region's rights.
+ * Return: their number.
+ */
 static u32 fill_list(struct pvr_mr *mr, struct ib_umem_odp *umem, u64 first,
 		     u32 npages)
 {
@@ -255,7 +269,7 @@ int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault)
 
 /* ------------------------------------------------------------ life cycle */
 
-struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev)
+struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev, struct pvr_odp_queue *queue)
 {
 	struct pvr_odp *odp = kzalloc(sizeof(*odp), GFP_KERNEL);
 
@@ -271,8 +285,10 @@ struct pvr_odp *pvr_odp_alloc(struct pvr_dev *dev)
 	init_rwsem(&odp->alive);
 	xa_init(&odp->children);
 	odp->sweep_at = SWEEP_MIN;
+	odp->queue = queue;
 	refcount_set(&odp->users, 1);
-	init_completion(&odp->unused);
+	/* The region may outlive a restart. */
+	get_device(&dev->ibdev.dev);
 	return odp;
 }
 
@@ -302,5 +318,7 @@ void pvr_odp_free(struct pvr_mr *mr)
 	release_umems(mr);
 	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, odp->list.va,
 			  odp->list.dma);
+	pvr_odp_queue_put(odp->queue);
 	kfree(odp);
+	put_device(&dev->ibdev.dev);
 }

@@ -83,6 +83,15 @@ enum pvr_dev_flag {
 	PVR_DEV_RESCAN_GIDS, /* port_work must rescan all netdevs */
 };
 
+/* All queues of page faults, see odp_queue.c. They may outlive the contexts and a restart. */
+struct pvr_odp_queues {
+	spinlock_t lock; /* protects the lists and pvr_odp_queue.ended */
+	struct list_head list;
+	struct list_head unused;
+	struct work_struct free_work; /* frees the unused ones */
+	wait_queue_head_t fewer;
+};
+
 /* A PCI function. Its adapter comes and goes, see restart.c. */
 struct pvr_pci {
 	struct pci_dev *pdev;
@@ -97,6 +106,7 @@ struct pvr_pci {
 	struct pci_saved_state *config; /* at the probe; NULL: no memory */
 	struct pvr_place place; /* of the last ib_device, for the next one */
 	struct delayed_work restart_work;
+	struct pvr_odp_queues odp_queues;
 };
 
 /* The fields of struct pvr_caps that the driver uses, in the byte order of the CPU. */
@@ -351,6 +361,12 @@ void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir,
  * Context: may sleep.
  */
 void pvr_kept_free(struct pvr_dev *dev);
+
+/* odp_queue.c */
+
+void pvr_odp_queues_init(struct pvr_odp_queues *queues);
+/* Wait for the page faults of regions that the device does not have any more. */
+void pvr_odp_queues_exit(struct pvr_odp_queues *queues);
 
 /* caps.c */
 

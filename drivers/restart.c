@@ -144,6 +144,7 @@ static void pci_free(struct pvr_pci *pci)
 {
 	cancel_delayed_work_sync(&pci->restart_work);
 	pvr_place_forget(&pci->place);
+	pvr_odp_queues_exit(&pci->odp_queues);
 	pvr_pci_forget_config(pci);
 	mutex_destroy(&pci->lock);
 	kfree(pci);
@@ -160,6 +161,7 @@ int pvr_pci_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	pci->window = jiffies;
 	mutex_init(&pci->lock);
 	INIT_DELAYED_WORK(&pci->restart_work, restart_work);
+	pvr_odp_queues_init(&pci->odp_queues);
 	pvr_pci_keep_config(pci);
 	mutex_lock(&pci->lock);
 	err = start_locked(pci);

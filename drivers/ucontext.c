@@ -3,7 +3,7 @@
 #include <linux/mm.h>
 #include <rdma/uverbs_std_types.h>
 
-#include "pvrdma.h"
+#include "odp.h"
 
 #define UVERBS_MODULE_NAME pvr_uverbs
 #include <rdma/uverbs_named_ioctl.h>
@@ -123,6 +123,8 @@ void pvr_dealloc_ucontext(struct ib_ucontext *ibuc)
 	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
 	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
 
+	if (ctx->odp_queue)
+		pvr_odp_queue_end(ctx->odp_queue);
 	destroy_uc(dev, ctx);
 }
 

@@ -43,7 +43,8 @@ struct ib_umem *pvr_umem_odp_implicit(struct pvr_dev *dev, int access);
 /* odp.c: regions on demand */
 
 struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
-			  int access);
+			  int access, struct ib_udata *udata);
+/* At the device, at once. The driver frees @mr once its last page fault has ended. */
 void pvr_odp_destroy(struct pvr_mr *mr);
 /* Free what pvr_odp_reg() has given @mr, its memory too. */
 void pvr_odp_exit(struct pvr_mr *mr);

@@ -495,6 +495,16 @@ void pvr_odp_event(struct pvr_dev *dev, u32 handle)
 	(void)handle;
 }
 
+void pvr_odp_queues_init(struct pvr_odp_queues *queues)
+{
+	(void)queues;
+}
+
+void pvr_odp_queues_exit(struct pvr_odp_queues *queues)
+{
+	(void)queues;
+}
+
 void pvr_dev_stop(struct pvr_dev *dev)
 {
 	if (!w.runs || dev != &w.dev)

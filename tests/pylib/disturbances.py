@@ -148,3 +148,30 @@ ODP_RIGHTS = Step("odp-rights", """
     echo 2 >/sys/kernel/mm/ksm/run
     [ "$(sha256sum <$file)" = "$sum" ] || { echo "the file has changed"; exit 1; }
     exit $status""", 240)
+# Page faults that wait for a frozen file system, at first of a program that is killed, then of one under a reset. Each CPU
+# runs a work for stat_refresh.
+ODP_BLOCKED = Step("odp-blocked", """
+    frozen=/tmp/frozen
+    modprobe brd rd_nr=1 rd_size=8192 && dd if=$SHARE/ext4.img of=/dev/ram0 bs=1M status=none || exit
+    mkdir -p $frozen && mount -t ext4 /dev/ram0 $frozen || exit
+    resources() { rdma resource show $RDMA_DEV | sed "s/^[0-9]*: //"; }
+    before=$(resources)
+    same() { [ "$(resources)" = "$before" ]; }
+    thaw() { fsfreeze --unfreeze $frozen; }
+    fail() { thaw; exit 1; }
+    block()
+    {
+        $SHARE/pvr_odp_blocked $frozen >/tmp/blocked & pid=$!
+        until grep -q blocked /tmp/blocked; do
+            kill -0 $pid 2>/dev/null || { wait $pid; return 1; }
+            sleep 0.1
+        done
+    }
+    end() { kill -KILL $pid; wait $pid; [ ! -e /proc/$pid ]; }
+    block && cat /proc/sys/vm/stat_refresh && $SHARE/pvr_odp && end || fail
+    thaw
+    until_true 300 same || { resources; exit 1; }
+    block && insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV reset=2 && rmmod pvr_ktest && until_true 100 has_gid &&
+        $SHARE/pvr_odp && end || fail
+    thaw
+    until_true 300 umount $frozen && modprobe -r brd && unload && load""", 240)

@@ -113,7 +113,7 @@ def guest_programs():
         subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I", ROOT / "include",
                         "-o", folder / source.stem, source], check=True)
     names = ("pvr_verify", "pvr_peerdeath", "pvr_rebind", "pvr_errno", "pvr_fence", "pvr_many", "pvr_stream", "pvr_faults", "pvr_regions", "pvr_cm",
-             "pvr_dmabuf", "pvr_odp", "pvr_odp_rights", "pvr_mpi", "pvr_placement", "pvr_threads", "pvr_moderation", "pvr_rds", "pvr_timestamps", "pvr_vectors", "pvr_xrc",
+             "pvr_dmabuf", "pvr_odp", "pvr_odp_rights", "pvr_odp_blocked", "pvr_mpi", "pvr_placement", "pvr_threads", "pvr_moderation", "pvr_rds", "pvr_timestamps", "pvr_vectors", "pvr_xrc",
              "libibverbs.so.1", "late_connect.so", "smc_socket.so", "bar_poke", "fail_nth")
     return [folder / name for name in names]
 
@@ -122,6 +122,15 @@ def guest_programs():
 def guest_module(kernel="6.1"):
     """tests/guest/kmod, for the share."""
     return [path_from("build/guest-modules", kernel)]
+
+
+@functools.cache
+def file_system():
+    """An empty ext4 of 8 MiB, for the share. The guests have no mkfs."""
+    image = path_from("build/guest-tests") / "ext4.img"
+    image.write_bytes(bytes(8 << 20))
+    subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", image], check=True)
+    return [image]
 
 
 def our_provider():

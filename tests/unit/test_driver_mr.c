@@ -147,13 +147,15 @@ struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size, i
 	return umem;
 }
 
-struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access)
+struct ib_mr *pvr_odp_reg(struct ib_pd *ibpd, u64 start, u64 length, u64 iova, int access,
+			  struct ib_udata *udata)
 {
 	(void)ibpd;
 	(void)start;
 	(void)length;
 	(void)iova;
 	(void)access;
+	(void)udata;
 	abort();
 }
 

@@ -40,6 +40,16 @@ void pvr_pci_forget_config(struct pvr_pci *pci)
 	(void)pci;
 }
 
+void pvr_odp_queues_init(struct pvr_odp_queues *queues)
+{
+	(void)queues;
+}
+
+void pvr_odp_queues_exit(struct pvr_odp_queues *queues)
+{
+	(void)queues;
+}
+
 bool pvr_pci_remap(struct pvr_pci *pci)
 {
 	(void)pci;

@@ -3,14 +3,14 @@
 
 import pytest
 from boots import Boot, step_tests
-from disturbances import ODP_RIGHTS
-from steps import Step, guest_programs
+from disturbances import ODP_BLOCKED, ODP_RIGHTS
+from steps import Step, file_system, guest_module, guest_programs
 from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
-STEPS = [Step("odp", "$SHARE/pvr_odp", 240), ODP_RIGHTS, COMPLAINTS]
-of_6_1 = Boot("odp").part(STEPS, files=guest_programs)
+STEPS = [Step("odp", "$SHARE/pvr_odp", 240), ODP_RIGHTS, ODP_BLOCKED, COMPLAINTS]
+of_6_1 = Boot("odp").part(STEPS, files=lambda: [*guest_programs(), *guest_module(), *file_system()])
 of_7_2_long = Boot("odp-7.2", kernel="7.2").part(
-    STEPS, files=guest_programs, long=True)
+    STEPS, files=lambda: [*guest_programs(), *guest_module("7.2"), *file_system()], long=True)
 test_step, test_run_ended_well = step_tests(of_6_1=STEPS, of_7_2_long=STEPS)

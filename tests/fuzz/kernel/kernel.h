@@ -167,6 +167,30 @@ static inline void lock_give(struct lock *lock)
 			abort();                       \
 	} while (0)
 
+struct rw_semaphore {
+	int readers;
+	bool writer;
+};
+
+static inline void init_rwsem(struct rw_semaphore *sem)
+{
+	memset(sem, 0, sizeof(*sem));
+}
+
+static inline void down_read(struct rw_semaphore *sem)
+{
+	if (sem->writer || sem->readers)
+		abort();
+	sem->readers = 1;
+}
+
+static inline void up_read(struct rw_semaphore *sem)
+{
+	if (!sem->readers)
+		abort();
+	sem->readers = 0;
+}
+
 struct completion {
 	bool done;
 };
@@ -191,6 +215,12 @@ typedef struct {
 #define refcount_inc(r) ((r)->n++)
 #define refcount_dec_and_test(r) (!--(r)->n)
 typedef refcount_t atomic_t;
+typedef struct {
+	int unused;
+} wait_queue_head_t;
+typedef struct {
+	u32 val;
+} kuid_t;
 #define atomic_inc_return(a) (++(a)->n)
 #define atomic_inc(a) ((void)++(a)->n)
 #define atomic_dec(a) ((void)--(a)->n)
@@ -319,6 +349,11 @@ static inline int xa_insert_irq(struct xarray *xa, unsigned long index, void *en
 	return -ENOMEM;
 }
 
+#define xa_init(xa) xa_init_flags(xa, 0)
+#define xa_err(err) (err)
+/* Return: an error, as xa_err() of the kernel's. Nothing is replaced. */
+#define xa_store(xa, index, entry, gfp) xa_insert_irq(xa, index, entry, gfp)
+
 static inline void xa_erase_irq(struct xarray *xa, unsigned long index)
 {
 	int i = xa_slot(xa, index);
@@ -381,7 +416,11 @@ static inline void strscpy(char *to, const char *from, size_t size)
 
 struct device {
 	void *driver_data;
+	int users;
 };
+
+#define get_device(dev) ((dev)->users++)
+#define put_device(dev) ((dev)->users--)
 
 static inline void *dev_get_drvdata(const struct device *dev)
 {
@@ -541,6 +580,7 @@ struct ib_core_device {
 
 struct ib_device {
 	struct ib_core_device coredev;
+	struct device dev;
 	char name[IB_DEVICE_NAME_MAX];
 };
 int ib_register_device(struct ib_device *ibdev, const char *name, struct device *dma_dev);
@@ -920,24 +960,71 @@ struct ib_block_iter {
 	int unused;
 };
 
-/* Nothing runs with memory on demand. */
+/* --------------------------------------------------------------------- user memory */
+
+struct mm_struct {
+	int users, count;
+};
+
+#define mmgrab(mm) ((mm)->count++)
+#define mmdrop(mm) ((mm)->count--)
+#define mmget_not_zero(mm) ((mm)->users && (mm)->users++)
+#define mmput(mm) ((mm)->users--)
+
+struct mmu_interval_notifier {
+	unsigned long seq;
+};
+
+struct mmu_notifier_range {
+	unsigned long start, end;
+	bool blockable;
+};
+
+struct mmu_interval_notifier_ops {
+	bool (*invalidate)(struct mmu_interval_notifier *notifier,
+			   const struct mmu_notifier_range *range, unsigned long seq);
+};
+
+#define mmu_notifier_range_blockable(range) ((range)->blockable)
+
+/* Pinned memory of user space has no pages: the tested code passes it on only. */
+struct ib_umem {
+	struct mm_struct *owning_mm;
+	u64 address, length;
+	bool writable, is_dmabuf;
+};
+
 struct ib_umem_odp {
-	struct {
-		bool writable;
-	} umem;
+	struct ib_umem umem;
+	struct mmu_interval_notifier notifier;
+	struct mutex umem_mutex;
+	void *private;
+	int npages;
+	bool is_implicit_odp;
 	dma_addr_t *dma_list;
 };
+
+#define to_ib_umem_odp(memory) container_of(memory, struct ib_umem_odp, umem)
+#define ib_umem_start(odp) ((odp)->umem.address)
+#define ib_umem_end(odp) ((odp)->umem.address + (odp)->umem.length)
+#define dma_mapping_error(dev, dma) ((void)(dev), (dma) == DMA_MAPPING_ERROR)
+
+#ifdef CONFIG_INFINIBAND_ON_DEMAND_PAGING
+#define mmu_interval_set_seq(notifier, value) ((notifier)->seq = (value))
+struct ib_umem_odp *ib_umem_odp_alloc_child(struct ib_umem_odp *root, unsigned long addr,
+					    size_t size,
+					    const struct mmu_interval_notifier_ops *ops);
+void ib_umem_odp_release(struct ib_umem_odp *odp);
+int ib_umem_odp_map_dma_and_lock(struct ib_umem_odp *odp, u64 start, u64 size, u64 access,
+				 bool fault);
+void ib_umem_odp_unmap_dma_pages(struct ib_umem_odp *odp, u64 start, u64 end);
+#endif
 
 #define ODP_READ_ALLOWED_BIT (1ull << 0)
 #define ODP_WRITE_ALLOWED_BIT (1ull << 1)
 #define ODP_DMA_ADDR_MASK (~3ull)
 #define DMA_MAPPING_ERROR (~(dma_addr_t)0)
 
-/* Pinned memory of user space has no pages: the tested code passes it on only. */
-struct ib_umem {
-	u64 address, length;
-	bool writable, is_dmabuf;
-};
 #define ib_umem_release(umem) ((void)(umem))
 #define ib_umem_num_dma_blocks(umem, size) ((void)(umem), (size_t)1)
 #define ib_umem_find_best_pgoff(umem, sizes, mask) ((void)(umem), (unsigned long)PAGE_SIZE)
