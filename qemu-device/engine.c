@@ -403,7 +403,7 @@ static void watch_missing(struct pvr_fabric *fabric)
 }
 
 /* Queue pairs that wait for the adapter find it again, as if its GIDs had moved. */
-int pvr_adapter_start(struct pvr_adapter *adapter)
+static int start(struct pvr_adapter *adapter, int (*do_start)(struct pvr_adapter *adapter))
 {
 	const char *fabric = adapter->fabric->name;
 	bool was_loaded;
@@ -413,7 +413,7 @@ int pvr_adapter_start(struct pvr_adapter *adapter)
 	pvr_adapter_lock(adapter);
 	was_loaded = adapter->run_state == PVR_RUN_LOADED;
 	stops = adapter->stops;
-	err = pvr_adapter_do_start(adapter);
+	err = do_start(adapter);
 	stops = adapter->stops - stops;
 	pvr_adapter_unlock(adapter);
 	if (stops && was_loaded)
@@ -423,6 +423,16 @@ int pvr_adapter_start(struct pvr_adapter *adapter)
 		pvr_host_resume_fabric(adapter->engine, fabric);
 	}
 	return err;
+}
+
+int pvr_adapter_start(struct pvr_adapter *adapter)
+{
+	return start(adapter, pvr_adapter_do_start);
+}
+
+int pvr_adapter_stay_stopped(struct pvr_adapter *adapter)
+{
+	return start(adapter, pvr_adapter_do_stay_stopped);
 }
 
 int pvr_adapter_reclaim(struct pvr_adapter *adapter)

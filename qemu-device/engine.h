@@ -458,6 +458,11 @@ struct pvr_save;
  */
 int pvr_adapter_save_begin(struct pvr_adapter *adapter, struct pvr_save **save);
 /*
+ * The same for a process that replaces this one: hosts that have a state which was read before, and
+ * is the adapter's last one, can still ask for the adapter.
+ */
+int pvr_adapter_save_again(struct pvr_adapter *adapter, struct pvr_save **save);
+/*
  * Return: bytes that were stored to @buf; 0: the end; -ESTALE: the adapter is not stopped any more;
  * -EFAULT (an object lies in no RAM) or -ENOMEM. 64 KiB take less than a millisecond.
  */
@@ -487,6 +492,11 @@ int pvr_adapter_load_finish(struct pvr_adapter *adapter);
  * and the adapter has not run since. No worker runs.
  */
 void pvr_adapter_load_is_last(struct pvr_adapter *adapter);
+/*
+ * The start of an adapter that was stopped in the process before: it is STOPPED, and its GIDs are
+ * found here. Return: 0, also if it is STOPPED already, or as pvr_adapter_start().
+ */
+int pvr_adapter_stay_stopped(struct pvr_adapter *adapter);
 /* Get the reason for the last refusal, a line with record and field; "": there was none. */
 void pvr_adapter_load_error(struct pvr_adapter *adapter, char *why, size_t size);
 

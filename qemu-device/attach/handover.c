@@ -11,16 +11,25 @@
 /* ------------------------------------------------------------- the earlier process */
 
 /* Return: 0, or -errno as of pvr_handover_stop(). */
-static int check_client(const struct pvr_client *client, struct pvr_error *err)
+static int check_busy(const struct pvr_client *client)
 {
 	if (client->is_leaving || pvr_client_is_gone(client) ||
 	    __atomic_load_n(&client->ram.broken, __ATOMIC_ACQUIRE) ||
 	    __atomic_load_n(&client->irq.stalled, __ATOMIC_RELAXED) || client->migrate.is_prepared)
 		return -EAGAIN;
+	return 0;
+}
+
+static int check_client(const struct pvr_client *client, struct pvr_error *err)
+{
+	int ret = check_busy(client);
+
+	if (ret)
+		return ret;
 	if (client->migrate.state == PVR_MIGRATE_RUNNING &&
 	    !pvr_adapter_has_dirty_log(client->adapter))
 		return 0;
-	pvr_fail(err, "QEMU (process %d) migrates or saves the VM", (int)client->pid);
+	pvr_fail(err, "QEMU (process %d) pauses, migrates or saves the VM", (int)client->pid);
 	return -EBUSY;
 }
 
@@ -29,6 +38,25 @@ int pvr_handover_check(const struct pvr_attach *attach, struct pvr_error *err)
 	const struct pvr_client *client = pvr_attach_client(attach);
 
 	return client ? check_client(client, err) : 0;
+}
+
+bool pvr_handover_is_paused(const struct pvr_attach *attach)
+{
+	const struct pvr_client *client = pvr_attach_client(attach);
+
+	return client && !client->is_leaving && client->migrate.state == PVR_MIGRATE_STOP &&
+	       pvr_adapter_run_state(client->adapter) == PVR_RUN_STOPPED;
+}
+
+/* QEMU has stopped its adapter. */
+static int check_paused(const struct pvr_client *client, struct pvr_error *err)
+{
+	int ret = check_busy(client);
+
+	if (ret || !pvr_adapter_has_dirty_log(client->adapter))
+		return ret;
+	pvr_fail(err, "QEMU (process %d) migrates the VM", (int)client->pid);
+	return -EBUSY;
 }
 
 int pvr_handover_stop(struct pvr_attach *attach, struct pvr_error *err)
@@ -45,6 +73,23 @@ int pvr_handover_stop(struct pvr_attach *attach, struct pvr_error *err)
 		return ret ? -EAGAIN : 0;
 	pvr_fail(err, "the adapter does not stop: %s", strerror(-ret));
 	return ret;
+}
+
+int pvr_handover_suspend(struct pvr_attach *attach, bool *was_stopped, struct pvr_error *err)
+{
+	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+
+	*was_stopped = pvr_adapter_run_state(adapter) == PVR_RUN_STOPPED;
+	if (!pvr_handover_is_paused(attach))
+		return pvr_handover_stop(attach, err);
+	return pvr_adapter_busy(adapter) ? -EAGAIN : check_paused(pvr_attach_client(attach), err);
+}
+
+int pvr_handover_resume(struct pvr_attach *attach, bool was_stopped)
+{
+	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+
+	return was_stopped ? pvr_adapter_stay_stopped(adapter) : pvr_adapter_start(adapter);
 }
 
 int pvr_handover_start(struct pvr_attach *attach)
@@ -69,7 +114,7 @@ static int write_state(struct pvr_adapter *adapter, int fd)
 	struct pvr_save *save;
 	char piece[PIECE];
 	ssize_t n;
-	int ret = pvr_adapter_save_begin(adapter, &save);
+	int ret = pvr_adapter_save_again(adapter, &save);
 
 	if (ret)
 		return ret;
@@ -134,6 +179,8 @@ int pvr_handover_export(struct pvr_attach *attach, struct pvr_handover *to, int 
 	to->uar = client->uar.fd;
 	to->checked_unshared = client->checked_unshared;
 	to->migratable = client->migrate.is_used;
+	to->is_paused = pvr_handover_is_paused(attach);
+	to->is_saved = client->migrate.is_saved;
 	pvr_device_get_config(client, to->config);
 	export_irqs(&client->irq, to);
 	export_ram(&client->ram, to);
@@ -275,6 +322,8 @@ static bool import_device(struct pvr_client *client, const struct pvr_handover *
 	client->checked_unshared = from->checked_unshared;
 	if (from->migratable)
 		pvr_migrate_set_used(&client->migrate);
+	if (from->is_paused)
+		pvr_migrate_set_paused(&client->migrate, from->is_saved);
 	import_irqs(client, from);
 	return import_ram(client, from, err);
 }

@@ -6,13 +6,13 @@
  *
  *    the earlier process                 the later process
  *    pvr_handover_version() ---------->  pvr_handover_prepare()
- *    pvr_handover_stop()
+ *    pvr_handover_suspend()
  *    pvr_handover_export()  ---------->  pvr_handover_import()
- *    ends                                pvr_handover_start(), pvr_handover_discard()
+ *    ends                                pvr_handover_resume(), pvr_handover_discard()
  *
  * QEMU notices nothing: it sends no message, and gets none. Messages that arrive meanwhile stay in
- * its socket. Until the later process calls pvr_handover_start(), the earlier one can go on by
- * pvr_handover_start(). The later one must then end without pvr_attach_destroy(), which would
+ * its socket. Until the later process calls pvr_handover_resume(), the earlier one can go on by
+ * pvr_handover_resume(). The later one must then end without pvr_attach_destroy(), which would
  * shut down the connection for both.
  *
  * Context: no worker runs.
@@ -42,6 +42,9 @@ struct pvr_handover {
 	bool irq_enabled;
 	bool checked_unshared;
 	bool migratable;
+	bool was_stopped; /* the adapter, before pvr_handover_suspend() */
+	bool is_paused; /* its VM: QEMU has stopped the adapter */
+	bool is_saved; /* is_paused: QEMU has read the state */
 	unsigned int num_regions;
 	struct pvr_handover_region regions[PVR_RAM_REGIONS];
 };
@@ -72,8 +75,20 @@ int pvr_handover_check(const struct pvr_attach *attach, struct pvr_error *err);
  */
 int pvr_handover_stop(struct pvr_attach *attach, struct pvr_error *err);
 
-/* Starts an adapter that was stopped, or imported. Return: 0, also for a running one, or -errno. */
+/* Starts an adapter that was stopped. Return: 0, also for a running one, or -errno. */
 int pvr_handover_start(struct pvr_attach *attach);
+
+/* Return: whether QEMU has stopped the adapter, and does not migrate the VM from here. */
+bool pvr_handover_is_paused(const struct pvr_attach *attach);
+
+/*
+ * As pvr_handover_stop(), also for an adapter that QEMU has stopped. @was_stopped: set if it, or an
+ * operator, has.
+ */
+int pvr_handover_suspend(struct pvr_attach *attach, bool *was_stopped, struct pvr_error *err);
+
+/* The adapter runs again, or is stopped as before. Return: 0 or -errno. */
+int pvr_handover_resume(struct pvr_attach *attach, bool was_stopped);
 
 /**
  * pvr_handover_export() - describe the client of a stopped adapter

@@ -80,6 +80,12 @@ void pvr_migrate_set_used(struct pvr_migrate *mig)
 	pvr_adapter_set_migratable(mig->adapter, true);
 }
 
+void pvr_migrate_set_paused(struct pvr_migrate *mig, bool is_saved)
+{
+	mig->state = PVR_MIGRATE_STOP;
+	mig->is_saved = is_saved;
+}
+
 void pvr_migrate_exit(struct pvr_migrate *mig)
 {
 	pvr_adapter_set_migratable(mig->adapter, false);

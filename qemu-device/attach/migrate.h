@@ -83,6 +83,9 @@ void *pvr_migrate_get_buffer(struct pvr_migrate *mig);
 /* The client can migrate the VM. */
 void pvr_migrate_set_used(struct pvr_migrate *mig);
 
+/* Another process has stopped the adapter for the client. @is_saved: as in struct pvr_migrate. */
+void pvr_migrate_set_paused(struct pvr_migrate *mig, bool is_saved);
+
 /* The adapter was reset. */
 void pvr_migrate_reset(struct pvr_migrate *mig);
 

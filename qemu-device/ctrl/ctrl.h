@@ -88,6 +88,7 @@ void pvr_adapter_empty(struct pvr_adapter *adapter, bool reloads);
 
 /* ctrl/run_state.c. Return: as pvr_adapter_start(). */
 int pvr_adapter_do_start(struct pvr_adapter *adapter);
+int pvr_adapter_do_stay_stopped(struct pvr_adapter *adapter);
 void pvr_adapter_set_run_state(struct pvr_adapter *adapter, enum pvr_run_state state);
 
 /* ctrl/migrate.c: begin to apply the pushed bytes to an empty adapter. */
@@ -106,6 +107,8 @@ void pvr_load_free(struct pvr_adapter *adapter);
 void pvr_move_init(struct pvr_engine *engine);
 /* The state is read from now on. */
 void pvr_move_new_token(struct pvr_adapter *adapter);
+/* The same, but the state can be the one that was read last. */
+void pvr_move_keep_token(struct pvr_adapter *adapter);
 /* Part of the record HEAD. */
 struct pvr_codec;
 void pvr_move_state(struct pvr_codec *codec);

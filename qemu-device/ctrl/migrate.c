@@ -206,7 +206,8 @@ static void write_some(struct pvr_save *save, size_t size)
 	}
 }
 
-int pvr_adapter_save_begin(struct pvr_adapter *adapter, struct pvr_save **save)
+static int save_begin(struct pvr_adapter *adapter, struct pvr_save **save,
+		      void (*set_token)(struct pvr_adapter *adapter))
 {
 	int err = 0;
 
@@ -222,13 +223,23 @@ int pvr_adapter_save_begin(struct pvr_adapter *adapter, struct pvr_save **save)
 	(*save)->codec.adapter = adapter;
 	(*save)->stop = adapter->stops;
 	if (!err)
-		pvr_move_new_token(adapter);
+		set_token(adapter);
 	pvr_adapter_unlock(adapter);
 	if (err) {
 		free(*save);
 		*save = NULL;
 	}
 	return err;
+}
+
+int pvr_adapter_save_begin(struct pvr_adapter *adapter, struct pvr_save **save)
+{
+	return save_begin(adapter, save, pvr_move_new_token);
+}
+
+int pvr_adapter_save_again(struct pvr_adapter *adapter, struct pvr_save **save)
+{
+	return save_begin(adapter, save, pvr_move_keep_token);
 }
 
 static ssize_t take(struct pvr_save *save, void *buf, size_t size)

@@ -69,6 +69,15 @@ void pvr_move_new_token(struct pvr_adapter *adapter)
 		memcpy(move->loaded, move->token, sizeof(move->loaded));
 }
 
+void pvr_move_keep_token(struct pvr_adapter *adapter)
+{
+	const struct pvr_move *move = &adapter->move;
+
+	if (adapter->run_state != PVR_RUN_STOPPED || move->ran || move->to ||
+	    !is_token(move->token))
+		pvr_move_new_token(adapter);
+}
+
 /* ':' is in no name of a host. Without random bytes all such hosts are the same one. */
 void pvr_move_init(struct pvr_engine *engine)
 {

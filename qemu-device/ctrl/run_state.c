@@ -149,6 +149,27 @@ static int start_loaded(struct pvr_adapter *adapter)
 	return err;
 }
 
+int pvr_adapter_do_stay_stopped(struct pvr_adapter *adapter)
+{
+	int err;
+
+	if (adapter->job.step)
+		return -EINPROGRESS;
+	if (adapter->run_state == PVR_RUN_STOPPED)
+		return 0;
+	if (adapter->run_state != PVR_RUN_LOADED)
+		return -EINVAL;
+	err = pvr_load_prepare(adapter);
+	if (!err)
+		err = pvr_load_bind(adapter);
+	if (err)
+		return err;
+	pvr_load_done(adapter);
+	adapter->stops++;
+	pvr_adapter_set_run_state(adapter, PVR_RUN_STOPPED);
+	return 0;
+}
+
 int pvr_adapter_do_start(struct pvr_adapter *adapter)
 {
 	if (adapter->job.step)

@@ -19,6 +19,7 @@ struct pvr_daemon_adapter {
 	struct pvr_attach *attach;
 	struct pvr_segment *segment; /* of its wire; NULL: it has none */
 	struct pvr_adapter_settings *settings; /* those at its creation */
+	bool was_stopped; /* of an upgrade: before its pause */
 };
 
 struct pvr_daemon {

@@ -234,6 +234,9 @@ static int send_device(struct pvr_handover_channel *channel, const char *adapter
 		put_hex(message, "config", client->config, sizeof(client->config));
 		put_bool(message, "checked_unshared", client->checked_unshared);
 		put_bool(message, "migratable", client->migratable);
+		put_bool(message, "stopped", client->was_stopped);
+		put_bool(message, "paused", client->is_paused);
+		put_bool(message, "saved", client->is_saved);
 		put_bool(message, "uar", client->uar >= 0);
 		fds[num++] = state;
 		if (client->uar >= 0)
@@ -313,6 +316,9 @@ static bool get_device(struct json_object *message, struct pvr_fd_message *raw, 
 {
 	client->checked_unshared = truth_of(message, "checked_unshared");
 	client->migratable = truth_of(message, "migratable");
+	client->was_stopped = truth_of(message, "stopped");
+	client->is_paused = truth_of(message, "paused");
+	client->is_saved = truth_of(message, "saved");
 	*state = next_fd(raw, at);
 	if (*state < 0 || get_hex(message, "config", client->config, sizeof(client->config)) !=
 				  (ssize_t)sizeof(client->config))

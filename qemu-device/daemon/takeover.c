@@ -74,6 +74,7 @@ static bool greet(struct pvr_takeover *takeover, struct pvr_error *err)
 	put_number(hello, "pid", (uint64_t)getpid());
 	put_text(hello, "version", PVR_PACKAGE_VERSION);
 	put_bool(hello, "store", true);
+	put_bool(hello, "paused", true);
 	return send_message(takeover, hello, err);
 }
 
@@ -191,6 +192,15 @@ static void prepare_vms(struct pvr_takeover *takeover, struct pvr_daemon *daemon
 	json_object_put(takeover->vms);
 }
 
+static void set_stopped(struct pvr_daemon *daemon, const struct pvr_attach *attach, bool is)
+{
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++)
+		if (daemon->adapters[i].attach == attach)
+			daemon->adapters[i].was_stopped = is;
+}
+
 static bool import_client(struct pvr_takeover *takeover, struct pvr_daemon *daemon,
 			  struct json_object *message, struct pvr_error *err)
 {
@@ -207,6 +217,8 @@ static bool import_client(struct pvr_takeover *takeover, struct pvr_daemon *daem
 	ram = ok ? receive(takeover, &ended, &why) : NULL;
 	ok = ram && pvr_handover_get_ram(ram, &takeover->raw, &takeover->handover, &why) &&
 	     pvr_handover_import(attach, &takeover->handover, state, &why);
+	if (ok)
+		set_stopped(daemon, attach, takeover->handover.was_stopped);
 	json_object_put(ram);
 	if (state >= 0)
 		close(state);
@@ -258,7 +270,8 @@ static void start(struct pvr_daemon *daemon)
 	int ret;
 
 	for (i = 0; i < daemon->num_adapters; i++) {
-		ret = pvr_handover_start(daemon->adapters[i].attach);
+		ret = pvr_handover_resume(daemon->adapters[i].attach,
+					  daemon->adapters[i].was_stopped);
 		if (ret)
 			pvrd_log(PVR_LOG_ERR,
 				 pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i].attach)),

@@ -283,16 +283,34 @@ static bool greet(struct pvr_upgrade *upgrade, struct json_object *message)
 /* Start the first @num adapters again. */
 static void go_on(struct pvr_daemon *daemon, size_t num)
 {
-	while (num)
-		pvr_handover_start(daemon->adapters[--num].attach);
+	while (num) {
+		num--;
+		pvr_handover_resume(daemon->adapters[num].attach,
+				    daemon->adapters[num].was_stopped);
+	}
 	pvr_worker_pool_resume(&daemon->pool);
 }
 
-static int stop_adapter(struct pvr_daemon *daemon, size_t i, struct pvr_error *err)
+/* An earlier pvrdmad would start the adapter of a paused VM. */
+static int check_new_process(const struct pvr_upgrade *upgrade, const struct pvr_attach *attach,
+			     struct pvr_error *err)
 {
-	struct pvr_error why = { "" };
-	int ret = pvr_handover_stop(daemon->adapters[i].attach, &why);
+	if (!pvr_handover_is_paused(attach) || truth_of(upgrade->hello, "paused"))
+		return 0;
+	pvr_fail(err,
+		 "its VM is paused, and the new pvrdmad cannot take over such a VM: continue it");
+	return -EBUSY;
+}
 
+static int stop_adapter(struct pvr_upgrade *upgrade, size_t i, struct pvr_error *err)
+{
+	struct pvr_daemon *daemon = upgrade->daemon;
+	struct pvr_daemon_adapter *adapter = &daemon->adapters[i];
+	struct pvr_error why = { "" };
+	int ret = check_new_process(upgrade, adapter->attach, &why);
+
+	if (!ret)
+		ret = pvr_handover_suspend(adapter->attach, &adapter->was_stopped, &why);
 	if (ret == -EAGAIN)
 		pvr_fail(&why, "it did not come to rest within %llu s", STOP_NS / PVR_SEC);
 	if (ret)
@@ -312,7 +330,7 @@ static int stop_all(struct pvr_upgrade *upgrade, struct pvr_error *err)
 	upgrade->since = pvr_loop_now();
 	pvr_worker_pool_pause(&daemon->pool);
 	for (i = 0; i < daemon->num_adapters; i++) {
-		ret = stop_adapter(daemon, i, err);
+		ret = stop_adapter(upgrade, i, err);
 		if (ret)
 			break;
 	}
@@ -333,13 +351,15 @@ static bool describe_error(int ret, struct pvr_error *err)
 	return pvr_fail(err, "%s", strerror(-ret));
 }
 
-static bool hand_over_client(struct pvr_upgrade *upgrade, struct pvr_attach *attach,
+static bool hand_over_client(struct pvr_upgrade *upgrade, const struct pvr_daemon_adapter *adapter,
 			     struct pvr_error *err)
 {
+	struct pvr_attach *attach = adapter->attach;
 	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
 	int state = memfd_create("pvrdma-state", MFD_CLOEXEC), ret;
 	struct pvr_error why = { "" };
 
+	upgrade->handover.was_stopped = adapter->was_stopped;
 	ret = state < 0 ? -errno : pvr_handover_export(attach, &upgrade->handover, state, &why);
 	if (ret > 0)
 		ret = lseek(state, 0, SEEK_SET) < 0
@@ -382,7 +402,7 @@ static bool hand_over_all(struct pvr_upgrade *upgrade, struct pvr_error *err)
 
 	upgrade->deadline = pvr_loop_now() + LOAD_NS;
 	for (i = 0; i < daemon->num_adapters; i++) {
-		if (!hand_over_client(upgrade, daemon->adapters[i].attach, err))
+		if (!hand_over_client(upgrade, &daemon->adapters[i], err))
 			return false;
 	}
 	pvr_handover_store_complete(&upgrade->channel.store);

@@ -59,7 +59,8 @@ void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter)
 	struct pvr_qp *qp;
 	uint32_t i;
 
-	if (!(adapter->features & PVR_EXT_PEER_GONE) || adapter->run_state != PVR_RUN_RUNNING)
+	if (!(adapter->features & PVR_EXT_PEER_GONE) ||
+	    (adapter->run_state != PVR_RUN_RUNNING && adapter->run_state != PVR_RUN_STOPPED))
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
 		if (!qp->peer_incarnation)

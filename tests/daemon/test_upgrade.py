@@ -274,13 +274,68 @@ def test_settings_that_are_wrong_now_leave_the_old_daemon(start_daemon, write_co
     daemon.upgrade()
 
 
-def test_client_that_migrates_is_not_handed_over(daemon, client, guest):
-    client.set_state(v.STOP)
+@pytest.mark.parametrize("state", [v.STOP_COPY, v.RESUMING], ids=["STOP_COPY", "RESUMING"])
+def test_client_that_migrates_is_not_handed_over(daemon, client, state):
+    client.set_state(state)
     done = daemon.ctl("upgrade")
     assert done.returncode == 1
-    assert f"{GOES_ON}adapter node1: QEMU (process {os.getpid()}) migrates or saves the VM" in done.stderr
+    assert f"{GOES_ON}adapter node1: QEMU (process {os.getpid()}) pauses, migrates or saves the VM" in done.stderr
+
+
+def run_states(daemon):
+    return [row["run_state"] for row in daemon.query("adapters")["adapters"]]
+
+
+def test_paused_vm_stays_paused(daemon, client, guest):
+    client.set_state(v.STOP)
+    for _ in range(2):
+        daemon.upgrade()
+        assert run_states(daemon) == ["stopped", "running"]
+        assert client.state() == v.STOP
     client.set_state(v.RUNNING)
+    assert guest.query_port()[0] == 0
     daemon.upgrade()
+    assert run_states(daemon) == ["running", "running"]
+    assert guest.query_port()[0] == 0
+
+
+def test_paused_vm_stays_paused_after_an_upgrade_that_fails(program, start_daemon, tmp_path):
+    good = tmp_path / "good"
+    shutil.copy(program, good)
+    daemon = start_daemon()
+    with attach(daemon.socket()) as client:
+        guest = Guest(client)
+        guest.start()
+        client.set_state(v.STOP)
+        install_script(program, "hello(paused=True)\nreceive('create')\nsend(type='ready')\nreceive('load')")
+        assert GOES_ON in daemon.ctl("upgrade").stderr
+        assert run_states(daemon) == ["stopped", "running"]
+        install_script(program, "ready()\nreceive('abort')")
+        assert (f"{GOES_ON}adapter node1: its VM is paused, and the new pvrdmad cannot take over such a VM: continue it"
+                in daemon.ctl("upgrade").stderr)
+        assert run_states(daemon) == ["stopped", "running"]
+        install(program, good)
+        daemon.upgrade()
+        client.set_state(v.RUNNING)
+        assert guest.query_port()[0] == 0
+
+
+def test_paused_vm_that_was_saved_ends_without_a_word_to_its_peers(daemon):
+    """Its state may be loaded elsewhere."""
+    with attach(daemon.socket()) as client:
+        Guest(client).start()
+        client.save()
+        client.set_state(v.STOP)
+        daemon.upgrade()
+        assert client.state() == v.STOP
+    daemon.wait_for_log("has disconnected after the VM was migrated or saved")
+
+
+def test_adapter_that_the_operator_has_stopped_stays_stopped(daemon, client, guest):
+    daemon.must("adapter", "stop", "node1")
+    daemon.upgrade()
+    assert run_states(daemon) == ["stopped", "running"]
+    daemon.must("adapter", "start", "node1")
     assert guest.query_port()[0] == 0
 
 
@@ -288,7 +343,7 @@ def test_client_that_logs_dirty_pages_is_not_handed_over(daemon, client, guest):
     client.start_logging()
     done = daemon.ctl("upgrade")
     assert done.returncode == 1
-    assert f"{GOES_ON}adapter node1: QEMU (process {os.getpid()}) migrates or saves the VM" in done.stderr
+    assert f"{GOES_ON}adapter node1: QEMU (process {os.getpid()}) pauses, migrates or saves the VM" in done.stderr
     assert client.dirty_pages(0, 1 << 20) is not None
     client.feature(v.SET | v.LOG_STOP)
     daemon.upgrade()

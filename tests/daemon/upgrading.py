@@ -26,8 +26,8 @@ def receive(last):
             sys.exit(1)
         if json.loads(data)["type"] == last:
             return
-def hello(handover=1):
-    send(type="hello", handover=handover, pid=os.getpid(), version="forged")
+def hello(handover=1, **more):
+    send(type="hello", handover=handover, pid=os.getpid(), version="forged", **more)
 def ready():
     hello()
     receive("create")
