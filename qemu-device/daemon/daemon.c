@@ -28,6 +28,9 @@
 #include "daemon/upgrade.h"
 #include "segment/segment.h"
 
+/* At the end of the daemon, for the frames to the peers of all VMs. */
+#define LEAVE_NS (5 * PVR_SEC)
+
 /*
  * A process has 65,530 mappings by default (vm.max_map_count), and mmap() fails for all adapters
  * without one. Each adapter has the mappings of a client, and those that wait to be unmapped, also
@@ -486,6 +489,31 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	return pvr_confine_syscalls(settings->seccomp, err) && start_workers(daemon, takeover, err);
 }
 
+static bool is_any_busy(const struct pvr_daemon *daemon)
+{
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++)
+		if (pvr_adapter_busy(pvr_attach_adapter(daemon->adapters[i].attach)))
+			return true;
+	return false;
+}
+
+/* The workers run: peers at other hosts get the frames that end their connections. */
+static void detach_all(struct pvr_daemon *daemon)
+{
+	const struct timespec period = { .tv_nsec = PVR_MSEC };
+	uint64_t until = pvr_loop_now() + LEAVE_NS;
+	size_t i;
+
+	pvr_worker_pool_pause(&daemon->pool);
+	for (i = 0; i < daemon->num_adapters; i++)
+		pvr_attach_leave(daemon->adapters[i].attach);
+	pvr_worker_pool_resume(&daemon->pool);
+	while (is_any_busy(daemon) && pvr_loop_now() < until)
+		nanosleep(&period, NULL);
+}
+
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
 	pvr_upgrade_cancel(daemon->upgrade);
@@ -519,4 +547,6 @@ void pvr_daemon_run(struct pvr_daemon *daemon)
 			pvr_stall_guard_idle(&daemon->guard);
 		}
 	}
+	pvr_upgrade_cancel(daemon->upgrade);
+	detach_all(daemon);
 }

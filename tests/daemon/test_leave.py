@@ -4,15 +4,20 @@
 A reset (unread messages) makes QEMU abort, and its VM with it; after the end of the stream the VM continues without the device.
 """
 
+import contextlib
 import struct
 import threading
 
 import pytest
 
-from daemon_process import PATIENCE, wait_until
+from daemon_net import start_pair
+from daemon_process import PATIENCE, mac, wait_until
+from guest import Guest
 from pipe_peer import Closed
+from sender import connect_rc_qp, create_rc_qp
 from vfio_user import BAR_UAR, DMA_MAP, NO_REPLY, attach, memfd
 
+EXT_PEER_GONE = 1 << 14
 DOORBELL = struct.pack("<I", 1 << 30)
 
 
@@ -78,3 +83,30 @@ def test_daemon_stopped_under_descriptors(daemon, time):
     talker = Talker(daemon.socket(1), Mapper())
     assert daemon.stop() == 0
     assert talker.end() == b""
+
+
+def gid_of(number):
+    """The address of the adapter with this MAC."""
+    parts = bytes(int(part, 16) for part in mac(number).split(":"))
+    return bytes([0xFE, 0x80, *[0] * 6, parts[0] ^ 2, *parts[1:3], 0xFF, 0xFE, *parts[3:]])
+
+
+def qp_states(daemon):
+    return [qp["state"] for qp in daemon.query("qps", "vm")["adapters"][0]["qps"] if qp["type"] == "RC"]
+
+
+def test_daemon_that_stops_ends_the_connections_of_its_vms(start):
+    """The peer posts no request, so no timeout tells it of the end."""
+    pair = start_pair(start)
+    with contextlib.ExitStack() as stack:
+        ends = []
+        for number, daemon in enumerate(pair, 1):
+            daemon.add_adapter("vm", number)
+            guest = Guest(stack.enter_context(attach(daemon.folder / "vm")))
+            guest.start(EXT_PEER_GONE)
+            ends.append((guest, *create_rc_qp(guest, gid_of(number))))
+        for number, (guest, _, qp) in enumerate(ends):
+            connect_rc_qp(guest, qp, gid_of(2 - number), ends[1 - number][1])
+        assert qp_states(pair[1]) == ["RTS"]
+        assert pair[0].stop() == 0
+        wait_until(lambda: qp_states(pair[1]) == ["ERR"], "the peer ends")
