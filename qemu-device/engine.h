@@ -798,6 +798,17 @@ struct pvr_gid_ops {
 	 * adapter's lock is held.
 	 */
 	enum pvr_claim (*claim_state)(void *opaque, const struct pvr_state_claim *claim);
+	/*
+	 * @host sends as @gid, which pvr_engine_set_gid() has located at another host. Called at
+	 * a limited rate, by any thread. NULL: the location does not change by this.
+	 */
+	void (*doubt)(void *opaque, const struct pvr_host *host, const char *fabric,
+		      const uint8_t gid[16]);
+	/*
+	 * The engine needs a connection to the host of this name, until @needs is false. Calls
+	 * come in pairs. Any thread; the adapter's lock is held. NULL: there is always one.
+	 */
+	void (*need_host)(void *opaque, const char *host, bool needs);
 	/* @host no longer has @gid, which pvr_engine_set_gid() had located there. */
 	void (*moved)(void *opaque, struct pvr_host *host, const char *fabric,
 		      const uint8_t gid[16]);

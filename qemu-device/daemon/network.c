@@ -68,6 +68,23 @@ static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const
 		pvr_directory_moved(network->directory, pvr_host_name(peer), fabric, gid);
 }
 
+static void doubt(void *opaque, const struct pvr_host *peer, const char *fabric,
+		  const uint8_t gid[16])
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_doubt(network->directory, pvr_host_name(peer), fabric, gid);
+}
+
+static void need_host(void *opaque, const char *host, bool needs)
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_need(network->directory, host, needs);
+}
+
 static void request_host(void *opaque, struct pvr_host *peer, uint8_t dscp)
 {
 	struct pvr_network *network = opaque;
@@ -83,6 +100,8 @@ static const struct pvr_gid_ops gid_ops = {
 	.announce = announce,
 	.may_have = may_have,
 	.claim_state = claim_state,
+	.doubt = doubt,
+	.need_host = need_host,
 	.moved = moved,
 };
 

@@ -43,6 +43,14 @@ struct pvr_directory_ops {
 	 */
 	void (*moved)(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_dir_host *host);
+	/*
+	 * @host, which is not the entry's owner, sends as the GID. NULL: the backend hears of
+	 * each change.
+	 */
+	void (*doubted)(struct pvr_directory *directory, struct pvr_entry *entry,
+			struct pvr_dir_host *host);
+	/* A connection to @host is needed. NULL: all hosts are always known. */
+	void (*host_needed)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_changed)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host);

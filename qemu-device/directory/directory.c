@@ -189,11 +189,39 @@ static void wanted(struct pvr_directory *directory, const struct pvr_news *news)
 		directory->ops->host_wanted(directory, host);
 }
 
+static void doubted(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
+
+	if (entry && host && entry->owner && entry->owner != host && directory->ops->doubted)
+		directory->ops->doubted(directory, entry, host);
+}
+
+static void needed(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_dir_host *host = pvr_dir_host_get(directory, news->host);
+
+	if (!host)
+		return; /* too many */
+	host->needs++;
+	directory->ops->host_needed(directory, host);
+}
+
+static void unneeded(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
+
+	if (!host || !host->needs)
+		return;
+	host->needs--;
+	pvr_dir_host_put(directory, host);
+}
+
 static void (*const news_handlers[PVR_NEWS_KINDS])(struct pvr_directory *directory,
 						   const struct pvr_news *news) = {
-	[PVR_NEWS_LOCATED] = located,
-	[PVR_NEWS_MOVED] = moved,
-	[PVR_NEWS_WANTED] = wanted,
+	[PVR_NEWS_LOCATED] = located, [PVR_NEWS_MOVED] = moved,	  [PVR_NEWS_WANTED] = wanted,
+	[PVR_NEWS_DOUBT] = doubted,   [PVR_NEWS_NEEDED] = needed, [PVR_NEWS_UNNEEDED] = unneeded,
 };
 
 /* Return: whether more messages may be queued. */
@@ -318,6 +346,20 @@ void pvr_directory_moved(struct pvr_directory *directory, const char *host, cons
 			 const uint8_t gid[16])
 {
 	queue_news(directory, PVR_NEWS_MOVED, host, fabric, gid, 0);
+}
+
+void pvr_directory_doubt(struct pvr_directory *directory, const char *host, const char *fabric,
+			 const uint8_t gid[16])
+{
+	if (directory->ops->doubted)
+		queue_news(directory, PVR_NEWS_DOUBT, host, fabric, gid, 0);
+}
+
+void pvr_directory_need(struct pvr_directory *directory, const char *host, bool needs)
+{
+	if (directory->ops->host_needed)
+		pvr_dir_queue_add_news(&directory->queue,
+				       needs ? PVR_NEWS_NEEDED : PVR_NEWS_UNNEEDED, host, NULL, 0);
 }
 
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
@@ -492,6 +534,7 @@ void pvr_directory_destroy(struct pvr_directory *directory)
 		return;
 	directory->ending = true;
 	pvr_entries_exit(directory);
+	pvr_dir_hosts_exit(directory);
 	if (directory->backend)
 		directory->ops->destroy(directory);
 	pvr_loop_timer_disarm(&directory->timer);

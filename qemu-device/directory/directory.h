@@ -100,6 +100,11 @@ void pvr_directory_located(struct pvr_directory *directory, const char *host, co
 			   const uint8_t gid[16], uint8_t type);
 void pvr_directory_moved(struct pvr_directory *directory, const char *host, const char *fabric,
 			 const uint8_t gid[16]);
+/* The host sends as this GID, which is located at another one. */
+void pvr_directory_doubt(struct pvr_directory *directory, const char *host, const char *fabric,
+			 const uint8_t gid[16]);
+/* The host stays known while more calls had @needs set than not. */
+void pvr_directory_need(struct pvr_directory *directory, const char *host, bool needs);
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host);
 /* As claim_state() of struct pvr_gid_ops. */
 enum pvr_claim pvr_directory_claim(struct pvr_directory *directory,

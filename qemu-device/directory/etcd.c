@@ -291,6 +291,7 @@ const struct pvr_directory_ops pvr_directory_etcd = {
 	.due = pvr_etcd_due,
 	.located = pvr_etcd_located,
 	.moved = pvr_etcd_moved,
+	.host_needed = pvr_etcd_host_needed,
 	.host_gone = etcd_host_gone,
 	.own_changed = etcd_own_changed,
 	.claims_changed = pvr_etcd_claims_changed,

@@ -219,6 +219,8 @@ void pvr_etcd_drop_claimants(struct pvr_etcd *etcd, struct pvr_entry *entry);
 void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due);
 void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_dir_host *host, uint8_t type);
+/* Its address is looked up, as that of an owner. */
+void pvr_etcd_host_needed(struct pvr_directory *directory, struct pvr_dir_host *host);
 void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 		    struct pvr_dir_host *host);
 

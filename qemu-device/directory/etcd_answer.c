@@ -58,6 +58,13 @@ static void add_host(struct pvr_etcd *etcd, struct pvr_dir_host *host)
 	pvr_etcd_request(etcd, &part->item);
 }
 
+void pvr_etcd_host_needed(struct pvr_directory *directory, struct pvr_dir_host *host)
+{
+	add_host(pvr_etcd_of(directory), host);
+	pvr_etcd_lookup_step(pvr_etcd_of(directory));
+	directory->env.want(directory->env.opaque, host->name);
+}
+
 static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, struct pvr_dir_host *host,
 		      uint8_t type)
 {

@@ -72,3 +72,19 @@ void pvr_dir_host_put(struct pvr_directory *directory, struct pvr_dir_host *host
 	directory->hosts.count--;
 	free(host);
 }
+
+void pvr_dir_hosts_exit(struct pvr_directory *directory)
+{
+	struct pvr_dir_host *host, *next;
+	size_t i;
+
+	for (i = 0; i < PVR_DIR_HOST_BUCKETS; i++) {
+		for (host = LIST_FIRST(&directory->hosts.buckets[i]); host; host = next) {
+			next = LIST_NEXT(host, link);
+			for (; host->needs > 1; host->needs--)
+				host->refs--;
+			if (host->needs)
+				pvr_dir_host_put(directory, host);
+		}
+	}
+}

@@ -16,6 +16,7 @@ struct pvr_dir_host {
 	LIST_ENTRY(pvr_dir_host) link;
 	char name[PVR_HOST_NAME_MAX];
 	size_t refs;
+	size_t needs; /* references of pvr_directory_need() */
 	bool up; /* a connection is up */
 	struct pvr_ratelimit refusals; /* of log lines about its refused claims */
 	LIST_HEAD(, pvr_entry) owns;
@@ -38,5 +39,7 @@ struct pvr_dir_host *pvr_dir_host_find(struct pvr_directory *directory, const ch
  */
 struct pvr_dir_host *pvr_dir_host_get(struct pvr_directory *directory, const char *name);
 void pvr_dir_host_put(struct pvr_directory *directory, struct pvr_dir_host *host);
+/* Drops the references of pvr_directory_need(). */
+void pvr_dir_hosts_exit(struct pvr_directory *directory);
 
 #endif /* PVR_DIRECTORY_HOST_H */

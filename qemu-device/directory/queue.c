@@ -174,7 +174,8 @@ static void add_news_locked(struct pvr_dir_queue *queue, const struct pvr_news *
 	unsigned int *num = &queue->hosts[lane_of(news->host)].num_news[news->kind];
 	struct pvr_news *copy;
 
-	if (!is_news(queue, news))
+	/* Those of a host that is needed are counted. */
+	if (news->kind < PVR_NEWS_NEEDED && !is_news(queue, news))
 		return;
 	copy = *num < PVR_DIR_QUEUE_NEWS_MAX ? malloc(sizeof(*copy)) : NULL;
 	if (!copy) {

@@ -32,13 +32,16 @@ enum pvr_news_kind {
 	PVR_NEWS_LOCATED, /* the host reports the GID with @type; 0: it does not have it */
 	PVR_NEWS_MOVED, /* the host reports that it lost the GID */
 	PVR_NEWS_WANTED, /* the host is needed, and no connection is up */
+	PVR_NEWS_DOUBT, /* the host sends as the GID, which is located elsewhere */
+	PVR_NEWS_NEEDED,
+	PVR_NEWS_UNNEEDED, /* see pvr_directory_need() */
 	PVR_NEWS_KINDS,
 };
 
 struct pvr_news {
 	enum pvr_news_kind kind;
 	char host[PVR_HOST_NAME_MAX];
-	struct pvr_key key; /* unused by WANTED */
+	struct pvr_key key; /* unused without a GID */
 	uint8_t type;
 	TAILQ_ENTRY(pvr_news) link;
 };

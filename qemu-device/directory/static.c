@@ -11,7 +11,8 @@
  * second host claims the GID, neither is believed: the policy has to tell them apart.
  * While the owner is connected, it is queried again at intervals. If an owner is needed
  * and unreachable, another host may have the GID now: all other hosts are queried, and a
- * host that has the GID becomes the owner.
+ * host that has the GID becomes the owner. The same is done if another host sends as the
+ * GID: an adapter can come back at another host, and a peer that only responds needs no owner.
  *
  * The members of a group are reported together, when all hosts have responded or a round
  * is over. Senders to the group wait a little longer than a round (rdma/ud_step.h). The
@@ -308,6 +309,18 @@ static void static_located(struct pvr_directory *directory, struct pvr_entry *en
 		denial(directory, entry, host);
 }
 
+/* The owner denies, if the adapter has left it. If the owner is dead, another host can have it. */
+static void static_doubted(struct pvr_directory *directory, struct pvr_entry *entry,
+			   struct pvr_dir_host *host)
+{
+	if (entry->due == PVR_DUE_ROUND || !may_have(directory, host, &entry->node.key))
+		return;
+	if (entry->owner->up)
+		directory->env.state(directory->env.opaque, entry->owner->name, &entry->node.key);
+	else
+		begin(directory, entry);
+}
+
 static void static_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 			 struct pvr_dir_host *host)
 {
@@ -553,6 +566,7 @@ const struct pvr_directory_ops pvr_directory_static = {
 	.due = static_due,
 	.located = static_located,
 	.moved = static_moved,
+	.doubted = static_doubted,
 	.host_changed = static_host_changed,
 	.host_wanted = static_host_wanted,
 	.may_have = static_may_have,

@@ -16,6 +16,8 @@
  * rate.
  */
 #define ASK_AGAIN_NS 10000000ull
+/* The same for doubt(), of all hosts. */
+#define DOUBT_AGAIN_NS 200000000ull
 
 static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint8_t gid_type)
 {
@@ -153,6 +155,43 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 	if (ask)
 		resolve(engine, &key, host);
 	return state;
+}
+
+/* The shard's lock is held. */
+static bool may_doubt(struct pvr_engine *engine, struct pvr_gid_cache *cache,
+		      const struct pvr_gid_key *key, struct pvr_gid_quota *quota)
+{
+	uint64_t now = pvr_now(engine);
+
+	if (!has_quota(quota, now) || !pvr_gid_cache_query(cache, key, now, DOUBT_AGAIN_NS))
+		return false;
+	quota->used++;
+	return true;
+}
+
+struct pvr_host *pvr_gid_doubt(struct pvr_engine *engine, const struct pvr_host *host,
+			       const char *fabric, const uint8_t gid[16],
+			       struct pvr_gid_quota *quota)
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, 0);
+	const struct pvr_fabric *local = pvr_fabric_by_name(engine, fabric);
+	const struct pvr_fabrics *fabrics = engine->fabrics;
+	struct pvr_gid_location location;
+	struct pvr_host *owner = NULL;
+	bool tell = false;
+
+	if (key.multicast || !local || pvr_fabric_look_up(engine, fabric, gid, 0))
+		return NULL;
+	pvr_lock(&local->shard->lock);
+	if (local->shard->cache && pvr_gid_cache_find(local->shard->cache, &key, &location) &&
+	    location.state == PVR_GID_AT_HOST && location.hosts[0] != host) {
+		owner = location.hosts[0];
+		tell = may_doubt(engine, local->shard->cache, &key, quota);
+	}
+	pvr_unlock(&local->shard->lock);
+	if (tell && fabrics->gid_ops->doubt)
+		fabrics->gid_ops->doubt(fabrics->gid_opaque, host, fabric, gid);
+	return owner;
 }
 
 enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],

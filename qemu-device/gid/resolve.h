@@ -55,6 +55,14 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 				      const char *fabric, const uint8_t gid[16], uint8_t gid_type,
 				      struct pvr_gid_quota *quota);
 
+/*
+ * @host sends as @gid, which pvr_gid_check_host() denies. Return: the other host that has it, by the
+ * directory, which is told of this; NULL: none.
+ */
+struct pvr_host *pvr_gid_doubt(struct pvr_engine *engine, const struct pvr_host *host,
+			       const char *fabric, const uint8_t gid[16],
+			       struct pvr_gid_quota *quota);
+
 /* As pvr_engine_set_gid(). *wake: set if queue pairs may wait for this location. */
 int pvr_host_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		     uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host, bool *wake);

@@ -250,6 +250,14 @@ void fake_located(struct fake_net *net, const char *host, const char *fabric, co
 	pvr_directory_located(net->directory, host, fabric, key.gid, PVR_GID_TYPE_ROCE_V2);
 }
 
+void fake_doubt(struct fake_net *net, const char *host, const char *fabric, const char *gid)
+{
+	struct pvr_key key;
+
+	fake_key(&key, fabric, gid);
+	pvr_directory_doubt(net->directory, host, fabric, key.gid);
+}
+
 void fake_moved(struct fake_net *net, const char *host, const char *fabric, const char *gid)
 {
 	struct pvr_key key;

@@ -57,6 +57,8 @@ void fake_key(struct pvr_key *key, const char *fabric, const char *gid);
 void fake_resolve(struct fake_net *net, const char *fabric, const char *gid);
 /* Reports of @host. */
 void fake_located(struct fake_net *net, const char *host, const char *fabric, const char *gid);
+/* The host sends as the GID, which is located elsewhere. */
+void fake_doubt(struct fake_net *net, const char *host, const char *fabric, const char *gid);
 void fake_moved(struct fake_net *net, const char *host, const char *fabric, const char *gid);
 /* NULL: the engine has got no report of it. */
 struct fake_gid *fake_gid(struct fake_net *net, const char *fabric, const char *gid);

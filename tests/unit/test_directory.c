@@ -485,6 +485,33 @@ TEST_NET(hurry, test_dead_owner_is_replaced_when_wanted)
 	assert_true(pvr_loop_now() - begin >= PVR_SEC);
 }
 
+/* The next periodic query of the owner is much later. */
+TEST_NET(absent_expires, test_owner_is_asked_when_another_host_sends_as_its_gid)
+{
+	unsigned int asked;
+
+	fake_host_up(net, "b", true);
+	find_at_a(net);
+	asked = fake_host(net, "a")->asked;
+	fake_doubt(net, "b", RED, G1);
+	fake_until(net, fake_host(net, "a")->asked > asked);
+	assert_true(fake_is_at(net, RED, G1, "a"));
+	fake_host_remove(net, "a", RED, G1);
+	fake_host_add(net, "b", RED, G1);
+	fake_doubt(net, "b", RED, G1);
+	fake_until(net, fake_is_unknown(net, RED, G1));
+	find(net, G1, "b");
+}
+
+TEST_NET(absent_expires, test_dead_owner_is_replaced_when_another_host_sends_as_its_gid)
+{
+	find_at_a(net);
+	fake_host_up(net, "a", false);
+	host_with(net, "b", G1);
+	fake_doubt(net, "b", RED, G1);
+	fake_until(net, fake_is_at(net, RED, G1, "b"));
+}
+
 /* ------------------------------------------------------------------------ claims */
 
 TEST_NET(hurry, test_claim_of_a_live_hosts_gid)
@@ -619,6 +646,19 @@ TEST_WITH(struct fake_net *net, setup_none, stop, test_peers_in_any_order_have_t
 }
 
 /* The policy applies to hosts of any source; a host without a section has that of "*". */
+TEST_NET(pins, test_host_without_the_right_to_a_gid_causes_no_query)
+{
+	unsigned int asked;
+
+	fake_host_up(net, "a", true);
+	host_with(net, "b", G1);
+	find(net, G1, "b");
+	asked = fake_host(net, "b")->asked;
+	fake_doubt(net, "a", RED, G1);
+	fake_run(net, 10);
+	assert_int_equal(fake_host(net, "b")->asked, asked);
+}
+
 TEST_WITH(struct fake_net *net, setup_none, stop, test_policy_of_static_hosts)
 {
 	struct pvr_directory_settings settings = { .timing = one_round };

@@ -150,6 +150,12 @@ struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in);
  */
 enum pvr_gid_state pvr_rsp_conn_check_sender(struct pvr_rsp_conn *in, const char *fabric,
 					     const uint8_t gid[16], uint8_t gid_type);
+/*
+ * The directory has located the GID at another host than the sender. Return: whether that host was
+ * connected and is silent, and the rules allow the sender the GID: then it may have it soon.
+ */
+bool pvr_rsp_conn_replaces_sender(struct pvr_rsp_conn *in, const char *fabric,
+				  const uint8_t gid[16]);
 
 /* State of path/pipe/responder.c for a connection. Initially all zero. */
 struct pvr_rsp_conn_acks {

@@ -687,6 +687,28 @@ static pvr_always_inline enum pvr_handled handle_for(struct pvr_adapter *adapter
 	return handle(&fragment, is_fault);
 }
 
+/*
+ * The sender may be the host that has the requester's adapter now. It waits without a retry until
+ * the directory has decided.
+ */
+static void hold_for(struct pvr_adapter *adapter, struct pvr_rsp_conn *in,
+		     const struct pvr_frame_request *frame)
+{
+	struct pvr_frame_ack ack = answer_to(frame, PVR_FRAME_SYN_HELD);
+	struct pvr_rx_request fragment = {
+		.conn = in,
+		.frame = frame,
+		.to = find(adapter, in, frame),
+	};
+
+	if (!fragment.to || !pvr_qp_can_respond(fragment.to) || !pvr_rsp_conn_has_held(in)) {
+		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
+		return;
+	}
+	ack.rnr_ns = htole64(HELD_MAX_NS);
+	send_nak(&fragment, &ack);
+}
+
 static void log_imposture(struct pvr_adapter *adapter, const struct pvr_rsp_conn *in)
 {
 	pvr_log_guest(adapter, "host %s: request from a GID that this host does not have",
@@ -701,17 +723,19 @@ static pvr_always_inline enum pvr_handled request(struct pvr_rsp_conn *in, const
 	enum pvr_handled handled = PVR_HANDLED;
 	struct pvr_adapter *adapter;
 	enum pvr_gid_state where;
+	bool replaces;
 
 	where = pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type);
 	if (where == PVR_GID_UNKNOWN && pvr_rsp_conn_may_stall(in))
 		return PVR_HANDLED_STALLED;
+	replaces = where == PVR_GID_ABSENT && pvr_rsp_conn_replaces_sender(in, fabric, frame->sgid);
 	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	/*
 	 * Only a host that has the requester's GID learns which GIDs are here. Other
 	 * hosts get NO_QP in all cases. Their GID may be resolved later, and then NO_QP
 	 * makes them send again.
 	 */
-	if (where != PVR_GID_AT_HOST)
+	if (where != PVR_GID_AT_HOST && !(replaces && adapter))
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 	else if (!adapter)
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_GID);
@@ -720,6 +744,8 @@ static pvr_always_inline enum pvr_handled request(struct pvr_rsp_conn *in, const
 	pvr_adapter_lock(adapter);
 	if (where == PVR_GID_AT_HOST)
 		handled = handle_for(adapter, in, frame, payload, is_fault);
+	else if (replaces)
+		hold_for(adapter, in, frame);
 	else if (where != PVR_GID_UNKNOWN)
 		log_imposture(adapter, in);
 	pvr_publish(adapter);

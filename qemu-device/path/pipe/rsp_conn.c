@@ -104,6 +104,39 @@ enum pvr_gid_state pvr_rsp_conn_check_sender(struct pvr_rsp_conn *in, const char
 	return pvr_gid_check_host(in->host->engine, in->host, fabric, gid, gid_type, &in->lookups);
 }
 
+/* Recently connected, and not now: it has died, or the way to it is cut. */
+static bool is_silent(struct pvr_host *host)
+{
+	uint64_t heard = pvr_stat_get(&host->heard);
+	unsigned int kind;
+	bool is_up;
+
+	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
+		if (__atomic_load_n(&host->out[kind].up, __ATOMIC_RELAXED))
+			return false;
+	pvr_lock(&host->lock);
+	is_up = !LIST_EMPTY(&host->ins);
+	pvr_unlock(&host->lock);
+	return !is_up && heard && pvr_now(host->engine) - heard < host->engine->hold_ns;
+}
+
+static bool may_have(struct pvr_host *host, const char *fabric, const uint8_t gid[16])
+{
+	const struct pvr_fabrics *fabrics = host->engine->fabrics;
+
+	return !fabrics->gid_ops->may_have ||
+	       fabrics->gid_ops->may_have(fabrics->gid_opaque, host, fabric, gid);
+}
+
+bool pvr_rsp_conn_replaces_sender(struct pvr_rsp_conn *in, const char *fabric,
+				  const uint8_t gid[16])
+{
+	struct pvr_host *owner =
+		pvr_gid_doubt(in->host->engine, in->host, fabric, gid, &in->lookups);
+
+	return owner && is_silent(owner) && may_have(in->host, fabric, gid);
+}
+
 /* Charges or returns the time since the last call. */
 static void count_stall(struct pvr_rsp_conn *in)
 {
