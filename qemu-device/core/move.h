@@ -22,6 +22,7 @@
  * - A source that does not respond is dead: the destination starts after a time, or does not start
  *   at all if the operator wants it so. If the state is older than the peers wait, they have gone
  *   on: its connections end.
+ * - After such a start it still asks: a source that was only slow has the GIDs until it is told.
  * - Two destinations of one state can find its source silent, or one of them while the source has
  *   given the adapter to the other. So a destination claims the state with struct pvr_state_claim.
  *   Without the source it waits for the result. With the source it does not wait, because that
@@ -35,6 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/timer.h"
 #include "engine.h"
 
 #define PVR_MOVE_NAME_MAX 64 /* of a host, with its NUL */
@@ -65,6 +67,10 @@ struct pvr_move {
 	char claim_detail[PVR_MOVE_NAME_MAX]; /* LOST: the winner; FAILED: the reason */
 	uint64_t asked_at, ask_next; /* ns */
 	uint64_t rivals_next; /* ns: when other destinations are asked again */
+	bool needs_source; /* the directory was told so */
+	bool is_lone; /* it has started without its source, which does not know */
+	uint64_t lone_gap; /* ns, until the source is asked again by the timer */
+	struct pvr_timer lone;
 	struct pvr_host *to; /* the host that the state was given to; NULL: none */
 	char to_name[PVR_MOVE_NAME_MAX];
 	bool released; /* MOVED: its GIDs are bound there, and not here */

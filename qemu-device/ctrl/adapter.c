@@ -170,11 +170,13 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_port;
 	if (pvr_throttle_init(adapter))
 		goto err_ud_linger;
+	if (pvr_lone_start_init(adapter))
+		goto err_throttle;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default", adapter);
 	if (ret == -EADDRINUSE)
 		why = "another adapter of its fabric has this MAC address";
 	if (ret)
-		goto err_throttle;
+		goto err_lone_start;
 	if (pvr_shaper_join(adapter, &config->qos))
 		goto err_fabric;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
@@ -183,6 +185,8 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 
 err_fabric:
 	pvr_fabric_leave(adapter);
+err_lone_start:
+	pvr_lone_start_exit(adapter);
 err_throttle:
 	pvr_throttle_exit(adapter);
 err_ud_linger:
@@ -211,6 +215,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	pvr_worker_remove(adapter);
 	pvr_shaper_leave(adapter);
 	pvr_fabric_leave(adapter);
+	pvr_lone_start_exit(adapter);
 	pvr_throttle_exit(adapter);
 	pvr_ud_linger_exit(adapter);
 	pvr_port_state_exit(adapter);

@@ -121,10 +121,24 @@ void pvr_move_end_connections(struct pvr_adapter *adapter);
 int pvr_move_reclaim(struct pvr_adapter *adapter);
 struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *fabric,
 				  const uint8_t mac[6]);
+/*
+ * The connection to the source is needed from the end of the load on: it takes time, and the
+ * directory may forget a host without GIDs.
+ */
+void pvr_move_need_source(struct pvr_adapter *adapter, bool needs);
 /* As in struct pvr_move_ops. */
 enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *taker);
 void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
 		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
+
+/* ctrl/lone_start.c. The adapter's lock is held. */
+int pvr_lone_start_init(struct pvr_adapter *adapter);
+void pvr_lone_start_exit(struct pvr_adapter *adapter);
+/* It has started, perhaps without its source. */
+void pvr_lone_start_begin(struct pvr_adapter *adapter);
+/* Its life ends, or its source knows. */
+void pvr_lone_start_end(struct pvr_adapter *adapter);
+void pvr_lone_start_answered(struct pvr_adapter *adapter, enum pvr_take answer);
 
 /* Return: whether host @to may have the GIDs of the adapter. */
 bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to);

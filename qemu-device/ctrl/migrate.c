@@ -415,6 +415,7 @@ static void load_step(struct pvr_adapter *adapter)
 	}
 	load->stale = false;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_LOADED);
+	pvr_move_need_source(adapter, true);
 	pvr_info(adapter, "state of %zu bytes loaded, %" PRIu32 " records", load->size,
 		 load->codec.records);
 }
@@ -427,6 +428,7 @@ void pvr_load_begin(struct pvr_adapter *adapter)
 	load->ended = false;
 	load->codec = (struct pvr_codec){ .adapter = adapter, .loads = true };
 	load->mr = (struct pvr_mr_load){ 0 };
+	pvr_lone_start_end(adapter);
 	adapter->move.bound = false;
 	adapter->move.answer = PVR_TAKE_NONE;
 	adapter->move.asked_at = 0;

@@ -137,6 +137,7 @@ void pvr_adapter_load_is_last(struct pvr_adapter *adapter)
 	struct pvr_move *move = &adapter->move;
 
 	pvr_adapter_lock(adapter);
+	pvr_move_need_source(adapter, false);
 	memcpy(move->token, move->loaded, sizeof(move->token));
 	move->ran = false;
 	if (move->source[0] == ':')
@@ -188,8 +189,9 @@ static int start_alone(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
 
-	/* It has given the adapter. */
+	/* It has given the adapter, but may still have the GIDs. */
 	if (move->answer == PVR_TAKE_YES) {
+		move->is_lone = true;
 		pvr_log_limited(adapter, PVR_LOG_WARN, "host %s does not respond any more",
 				move->source);
 		return 0;
@@ -200,6 +202,7 @@ static int start_alone(struct pvr_adapter *adapter)
 		claim(adapter, true);
 	if (move->claim != PVR_CLAIM_WON)
 		return move->claim == PVR_CLAIM_ASKED ? -EINPROGRESS : -EPERM;
+	move->is_lone = true;
 	if (is_older_than_hold(adapter))
 		move->answer = PVR_TAKE_STALE;
 	pvr_log_limited(adapter, PVR_LOG_WARN,
@@ -287,6 +290,19 @@ static bool can_ask(const struct pvr_adapter *adapter)
 	return adapter->engine->fabrics->gid_ops && adapter->move.source[0] != ':';
 }
 
+void pvr_move_need_source(struct pvr_adapter *adapter, bool needs)
+{
+	const struct pvr_fabrics *fabrics = adapter->engine->fabrics;
+	struct pvr_move *move = &adapter->move;
+
+	if (needs == move->needs_source ||
+	    (needs && (!is_token(move->loaded) || is_from_here(adapter) || !can_ask(adapter))))
+		return;
+	move->needs_source = needs;
+	if (fabrics->gid_ops && fabrics->gid_ops->need_host)
+		fabrics->gid_ops->need_host(fabrics->gid_opaque, move->source, needs);
+}
+
 int pvr_move_take(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
@@ -321,6 +337,9 @@ void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t
 	pvr_adapter_lock(adapter);
 	if (!is_token(token))
 		pvr_elsewhere_answered(adapter, from, answer);
+	else if (adapter->move.is_lone && is_same_token(adapter->move.loaded, token) &&
+		 !strcmp(adapter->move.source, from))
+		pvr_lone_start_answered(adapter, answer);
 	else if (asks_with(adapter, token) && !strcmp(adapter->move.source, from))
 		adapter->move.answer = answer;
 	else if (asks_with(adapter, token))

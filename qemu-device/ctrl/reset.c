@@ -219,6 +219,7 @@ static void halt(struct pvr_adapter *adapter)
 	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
 	adapter->stops++;
 	pvr_adapter_suspend(adapter, false);
+	pvr_lone_start_end(adapter);
 	/* A result that is late concerns no one. */
 	adapter->move.claim = PVR_CLAIM_NONE;
 	memset(adapter->move.loaded, 0, sizeof(adapter->move.loaded));

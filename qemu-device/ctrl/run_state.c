@@ -146,6 +146,10 @@ static int start_loaded(struct pvr_adapter *adapter)
 		pvr_adapter_do_fail(adapter, adapter->load_why);
 	else if (adapter->move.answer == PVR_TAKE_STALE)
 		pvr_move_end_connections(adapter);
+	if (err)
+		pvr_lone_start_end(adapter);
+	else
+		pvr_lone_start_begin(adapter);
 	return err;
 }
 

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import vfio_user as v
-from daemon_net import start_pair, wait_pair
-from daemon_process import PATIENCE
+from daemon_net import peer_of, start_pair, wait_pair
+from daemon_process import PATIENCE, wait_until
 from guest import ASYNC, CMD, CQ, DSR, PAGE, RAM_SIZE, RESP, Guest
 from pipe_peer import Closed
 from vfio_user import attach
@@ -543,6 +543,22 @@ def test_one_of_two_destinations_of_a_dead_source_starts(three, etcd):
         assert guests[0].query_port()[0] == 0
         assert claims_in(etcd) == ['{"host":"h2"}']
         two.wait_for_log("host h1 does not respond: the adapter starts without it")
+
+
+def test_destination_finds_a_source_without_gids(three):
+    """The name of the source is in the state, and its address in etcd. Its VM has ended, so it has no GID."""
+    one, two, _ = three
+    with attach(two.folder / "vm") as target:
+        with attach(one.folder / "vm") as source:
+            guest = Guest(source)
+            guest.start()
+            state = source.save()
+            moved = adopt(guest, target)
+        target.load(state)
+        wait_until(lambda: peer_of(two, "h1")["state"] == "up", "the connection to the source")
+        target.set_state(v.RUNNING)
+        assert moved.query_port()[0] == 0
+        assert "does not respond" not in two.log()
 
 
 def test_both_destinations_of_a_dead_source_start_at_once(three, etcd):

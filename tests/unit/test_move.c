@@ -354,6 +354,61 @@ TEST(three, test_destination_of_a_silent_source_starts_after_a_second)
 	pvr_adapter_destroy(source);
 }
 
+/* Until it is told, the directory and all peers find the GIDs there. */
+TEST(three, test_slow_source_is_told_of_a_start_without_it)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	assert_int_equal(start_without_source(env), 0);
+	assert_true(env->g[1]->adapter->move.is_lone);
+	fg_settle(env->host, 10 * FG_SEC);
+	assert_int_equal(pvr_adapter_run_state(source), PVR_RUN_MOVED);
+	assert_true(source->move.released);
+	assert_false(env->g[1]->adapter->move.is_lone);
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
+/* Two copies of the VM run: that of the source stays. */
+TEST(three, test_source_that_runs_again_ends_a_start_without_it)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	/* That of the test would not find the GID at the source again. */
+	fg_wire_directory(env->wire, false);
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	assert_int_equal(pvr_adapter_start(source), 0);
+	fg_wire_hold(env->wire, 2, 1, false);
+	fg_settle(env->host, 10 * FG_SEC);
+	fg_wire_directory(env->wire, true);
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_FAILED);
+	expect_written_at_source(env);
+	pvr_adapter_destroy(source);
+}
+
+/* The directory still has the dead source, for instance until its lease in etcd ends. */
+TEST(three, test_requests_of_a_start_without_the_source_wait_for_the_directory)
+{
+	struct pvr_adapter *source;
+
+	expect_connected(env);
+	fg_wire_directory(env->wire, false);
+	source = hosts_send_state(env, env->g[1], 2);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	fg_wire_cut(env->wire, 1, 0, 0);
+	assert_int_equal(start_without_source(env), 0);
+	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 30, 0, &env->a.mr, 0, 8);
+	fg_settle(env->host, 10 * FG_SEC);
+	expect_no_cqe(&env->b.scq);
+	assert_int_equal(fg_stats(env->g[1]).ack_timeouts, 0);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, FG_SEC);
+	expect_written(&env->b, 30);
+	pvr_adapter_destroy(source);
+}
+
 /* The peers have gone on. The clocks of the hosts may differ, but not by that much. */
 static void expect_end_of_old_state(struct t_env *env, uint64_t age_ns)
 {
