@@ -409,6 +409,45 @@ TEST(three, test_requests_of_a_start_without_the_source_wait_for_the_directory)
 	pvr_adapter_destroy(source);
 }
 
+static unsigned int doubts;
+
+static void count_doubt(void *opaque, const struct pvr_host *host, const char *fabric,
+			const uint8_t gid[16])
+{
+	assert_string_equal(pvr_host_name(host), "host3");
+	doubts++;
+}
+
+/* The directory asks the host that it has for the GID. A sender can cause few of these questions. */
+TEST(three, test_request_from_a_gid_of_another_host_is_reported)
+{
+	struct pvr_fabrics *fabrics = fg_wire_host(env->wire, 0)->engine->fabrics;
+	const struct pvr_gid_ops *before = fabrics->gid_ops;
+	struct pvr_gid_ops ops = *before;
+	struct pvr_adapter *source;
+	unsigned int ms;
+
+	expect_connected(env);
+	ops.doubt = count_doubt;
+	fabrics->gid_ops = &ops;
+	fg_wire_directory(env->wire, false);
+	source = hosts_send_state(env, env->g[1], 2);
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	doubts = 0;
+	for (uint32_t i = 0; i < 20; i++)
+		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 30 + i, 0, &env->a.mr, 0, 8);
+	fg_settle(env->host, 300 * FG_MS);
+	assert_in_range(doubts, 1, 2);
+	fabrics->gid_ops = before;
+	fg_wire_hold(env->wire, 2, 1, false);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 5 * FG_SEC);
+	for (uint32_t i = 0; i < 20; i++)
+		expect_written(&env->b, 30 + i);
+	pvr_adapter_destroy(source);
+}
+
 /* The peers have gone on. The clocks of the hosts may differ, but not by that much. */
 static void expect_end_of_old_state(struct t_env *env, uint64_t age_ns)
 {
