@@ -99,6 +99,14 @@ static const struct pvr_gid_ops gid_ops = {
 	.resolve = resolve,
 	.announce = announce,
 	.may_have = may_have,
+	.moved = moved,
+};
+
+/* With etcd. Without claims, destinations of one state ask each other. */
+static const struct pvr_gid_ops claiming_gid_ops = {
+	.resolve = resolve,
+	.announce = announce,
+	.may_have = may_have,
 	.claim_state = claim_state,
 	.doubt = doubt,
 	.need_host = need_host,
@@ -286,7 +294,9 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 		return false;
 	/* Adapters are created after this, and call the ops. */
 	pvr_engine_set_name(daemon->engine, pvr_net_name(daemon->network->net));
-	pvr_engine_set_pipe(daemon->engine, &gid_ops, &host_ops, daemon->network);
+	pvr_engine_set_pipe(daemon->engine,
+			    settings->directory.etcd.num_urls ? &claiming_gid_ops : &gid_ops,
+			    &host_ops, daemon->network);
 	return true;
 }
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import vfio_user as v
-from daemon_net import peer_of, start_pair, wait_pair
+from daemon_net import peer_of, start_pair, wait_pair, wait_up
 from daemon_process import PATIENCE, wait_until
 from guest import ASYNC, CMD, CQ, DSR, PAGE, RAM_SIZE, RESP, Guest
 from pipe_peer import Closed
@@ -559,6 +559,21 @@ def test_destination_finds_a_source_without_gids(three):
         target.set_state(v.RUNNING)
         assert moved.query_port()[0] == 0
         assert "does not respond" not in two.log()
+
+
+def test_destinations_of_a_dead_source_ask_each_other(start):
+    """Without etcd."""
+    hosts = [start(number, *({1, 2, 3} - {number})) for number in (1, 2, 3)]
+    for daemon in hosts:
+        daemon.add_adapter("vm", 1)
+    with loaded(hosts) as (_, clients, guests):
+        wait_up(hosts[1], "h3")
+        wait_up(hosts[2], "h2")
+        hosts[0].kill()
+        clients[0].set_state(v.RUNNING)
+        assert guests[0].query_port()[0] == 0
+        assert refused(clients[1].set_state, v.RUNNING) == errno.EPERM
+        hosts[2].wait_for_log("failed until reset: host h2 has started the adapter with this state")
 
 
 def test_both_destinations_of_a_dead_source_start_at_once(three, etcd):
