@@ -63,6 +63,7 @@ struct pvr_move {
 	bool bound; /* LOADED: its GIDs are bound */
 	bool refused; /* it was loaded, but lives at the source */
 	enum pvr_take answer; /* of the source */
+	bool unknown; /* the source is no host that can be asked */
 	enum pvr_claim claim; /* of the loaded state; a reset makes it NONE */
 	char claim_detail[PVR_MOVE_NAME_MAX]; /* LOST: the winner; FAILED: the reason */
 	uint64_t asked_at, ask_next; /* ns */
@@ -98,8 +99,10 @@ struct pvr_taker {
 
 /* What path/pipe and ctrl/move.c call of each other. engine.c has the table. */
 struct pvr_move_ops {
-	/* Send TAKE to @host. The adapter's lock is held. */
-	void (*ask)(struct pvr_adapter *adapter, const char *host,
+	/*
+	 * Send TAKE to @host. Return: false if the host is unknown. The adapter's lock is held.
+	 */
+	bool (*ask)(struct pvr_adapter *adapter, const char *host,
 		    const uint8_t token[PVR_TOKEN_BYTES], bool bound);
 	/* The same to all other hosts for which @may returns true. */
 	void (*ask_others)(struct pvr_adapter *adapter, const char *host,

@@ -184,6 +184,12 @@ static void claim(struct pvr_adapter *adapter, bool waits)
 	snprintf(move->claim_detail, sizeof(move->claim_detail), "out of memory");
 }
 
+/* The source may be alive: it was not asked, and no directory has it as gone. */
+static bool is_unasked(const struct pvr_adapter *adapter)
+{
+	return adapter->move.unknown && !adapter->engine->fabrics->gid_ops->claim_state;
+}
+
 /* The source does not respond. */
 static int start_alone(struct pvr_adapter *adapter)
 {
@@ -196,7 +202,7 @@ static int start_alone(struct pvr_adapter *adapter)
 				move->source);
 		return 0;
 	}
-	if (adapter->engine->needs_source)
+	if (adapter->engine->needs_source || is_unasked(adapter))
 		return -EPERM;
 	if (move->claim == PVR_CLAIM_NONE)
 		claim(adapter, true);
@@ -221,7 +227,8 @@ static int ask(struct pvr_adapter *adapter, uint64_t now)
 		return start_alone(adapter);
 	if (now >= move->ask_next) {
 		move->ask_next = now + ASK_AGAIN_NS;
-		adapter->engine->move_ops->ask(adapter, move->source, move->loaded, move->bound);
+		move->unknown = !adapter->engine->move_ops->ask(adapter, move->source, move->loaded,
+								move->bound);
 	}
 	if (now - move->asked_at >= SILENCE_NS && move->answer == PVR_TAKE_NONE)
 		pvr_rivals_ask(adapter, now);
@@ -556,6 +563,11 @@ static void say_why(struct pvr_adapter *adapter)
 			 "the host that its state is from does not respond, and it is unknown "
 			 "whether another host has started with this state (%s)",
 			 move->claim_detail);
+	else if (is_unasked(adapter))
+		snprintf(why, size,
+			 "its state is from host %s, which cannot be asked: it is no peer of this "
+			 "host",
+			 move->source);
 	else
 		snprintf(why, size,
 			 "the host that its state is from does not respond (silent-source = "

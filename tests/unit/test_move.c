@@ -489,14 +489,17 @@ TEST(three, test_silent_source_can_be_a_reason_to_refuse)
 	pvr_adapter_destroy(source);
 }
 
-TEST(three, test_source_that_is_not_known_is_as_a_silent_one)
+TEST(three, test_source_that_is_not_known_is_not_taken_for_dead)
 {
 	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
 	unsigned int ms;
 
 	strcpy(env->g[1]->adapter->move.source, "absent");
-	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), -EPERM);
 	assert_in_range(ms, 990, 1010);
+	assert_string_equal(env->g[1]->adapter->load_why,
+			    "its state is from host absent, which cannot be asked: it is no peer "
+			    "of this host");
 	pvr_adapter_destroy(source);
 }
 

@@ -39,13 +39,14 @@ static void ask(struct pvr_adapter *adapter, struct pvr_host *host,
 		pvr_link_flush(&route);
 }
 
-void pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
+bool pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
 		  const uint8_t token[PVR_TOKEN_BYTES], bool bound)
 {
 	struct pvr_host *host = pvr_host_find(adapter->engine, name);
 
 	if (host)
 		ask(adapter, host, token, bound);
+	return host;
 }
 
 #define HOSTS_PER_CALL (PVR_HOSTS_MAX / PVR_PIPE_BUCKETS)

@@ -11,7 +11,7 @@ struct pvr_host;
 struct pvr_rsp_conn;
 
 /* See struct pvr_move_ops. */
-void pvr_pipe_ask(struct pvr_adapter *adapter, const char *host,
+bool pvr_pipe_ask(struct pvr_adapter *adapter, const char *host,
 		  const uint8_t token[PVR_TOKEN_BYTES], bool bound);
 void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *host,
 			 const uint8_t token[PVR_TOKEN_BYTES],
