@@ -440,5 +440,8 @@ void pvr_odp_caps(const struct pvr_dev *dev, struct ib_device_attr *attr)
 	attr->odp_caps.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
 	attr->odp_caps.per_transport_caps.rc_odp_caps = ops;
 	attr->odp_caps.per_transport_caps.xrc_odp_caps = ops;
+	/* Without responses a receiver on another host loses what finds no page. */
+	attr->odp_caps.per_transport_caps.uc_odp_caps = IB_ODP_SUPPORT_SEND |
+							IB_ODP_SUPPORT_WRITE;
 	attr->odp_caps.per_transport_caps.ud_odp_caps = IB_ODP_SUPPORT_SEND;
 }

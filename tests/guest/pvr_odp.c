@@ -178,6 +178,38 @@ static void check_atomic(struct lab *lab)
 	}
 }
 
+/* What a requester sends waits for its pages, also without responses. */
+static void check_uc(struct lab *lab)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = lab->cq,
+		.recv_cq = lab->cq,
+		.qp_type = IBV_QPT_UC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	const uint32_t ops = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE;
+	struct ibv_qp *qp = qp_create(&lab->node, &init);
+	uint8_t *from = lab->memory + (25u << 20);
+	struct ibv_device_attr_ex attr;
+
+	MUST(ibv_query_device_ex(lab->node.ctx, NULL, &attr));
+	if (attr.odp_caps.per_transport_caps.uc_odp_caps != ops)
+		die("uc_odp_caps %#x, expected %#x", attr.odp_caps.per_transport_caps.uc_odp_caps,
+		    ops);
+	qp_connect_to_itself(&lab->node, qp);
+	MUST(madvise(from, PLAIN, MADV_DONTNEED));
+	memset(lab->plain->addr, 1, PLAIN);
+	post_send(qp, .opcode = IBV_WR_RDMA_WRITE, ONE_SGE(lab->mr, from, PLAIN),
+		  .wr.rdma = { .remote_addr = (uintptr_t)lab->plain->addr,
+			       .rkey = lab->plain->rkey });
+	cq_expect(lab->cq, IBV_WC_SUCCESS, "WRITE of a UC queue pair");
+	for (size_t i = 0; i < PLAIN; i++)
+		if (((uint8_t *)lab->plain->addr)[i])
+			die("WRITE of a UC queue pair: byte %zu did not arrive", i);
+	MUST(ibv_destroy_qp(qp));
+}
+
 /* Pages that go away return empty, and as often as they go. */
 static void check_dontneed(struct lab *lab)
 {
@@ -404,6 +436,7 @@ int main(void)
 	check_all_of_it(&lab);
 	check_send(&lab);
 	check_atomic(&lab);
+	check_uc(&lab);
 	check_dontneed(&lab);
 	check_pageout(&lab);
 	check_fork(&lab);
