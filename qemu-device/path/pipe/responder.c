@@ -732,8 +732,8 @@ static pvr_always_inline enum pvr_handled request(struct pvr_rsp_conn *in, const
 	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	/*
 	 * Only a host that has the requester's GID learns which GIDs are here. Other
-	 * hosts get NO_QP in all cases. Their GID may be resolved later, and then NO_QP
-	 * makes them send again.
+	 * hosts get NO_QP in all cases, unless that host is silent: hold_for(). Their GID
+	 * may be resolved later, and then NO_QP makes them send again.
 	 */
 	if (where != PVR_GID_AT_HOST && !(replaces && adapter))
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
