@@ -306,6 +306,7 @@ struct command {
 	/* Return: 0 or -errno, for the reply. */
 	int (*take)(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err);
 	bool (*check)(const uint8_t *body, size_t len, struct pvr_error *err);
+	bool is_prepared; /* from the window, which must have all of it: see is_moved(), is_prepared() */
 	size_t echo; /* bytes of the body that the reply returns */
 	size_t max_len; /* of the body, if that may be larger than PVR_MESSAGE_MAX */
 };
@@ -315,6 +316,7 @@ static const struct command commands[PVR_VFIO_USER_NUM] = {
 	[VFIO_USER_DMA_MAP] = { .min_len = sizeof(struct vfio_user_dma_map), .take = dma_map },
 	[VFIO_USER_DMA_UNMAP] = { .min_len = sizeof(struct vfio_user_dma_unmap),
 				  .take = dma_unmap,
+				  .is_prepared = true,
 				  .echo = sizeof(struct vfio_user_dma_unmap) },
 	[VFIO_USER_DEVICE_GET_INFO] = { .min_len = sizeof(struct vfio_user_device_info) },
 	[VFIO_USER_DEVICE_GET_REGION_INFO] = { .min_len = sizeof(struct vfio_region_info) },
@@ -331,7 +333,8 @@ static const struct command commands[PVR_VFIO_USER_NUM] = {
 	[VFIO_USER_DIRTY_PAGES] = { .take = not_supported },
 	[PVR_VFIO_USER_REGION_WRITE_MULTI] = { .take = not_supported },
 	[PVR_VFIO_USER_DEVICE_FEATURE] = { .min_len = 2 * sizeof(uint32_t),
-					   .take = device_feature },
+					   .take = device_feature,
+					   .is_prepared = true },
 	[PVR_VFIO_USER_MIG_DATA_READ] = { .min_len = 2 * sizeof(uint32_t), .take = mig_data_read },
 	[PVR_VFIO_USER_MIG_DATA_WRITE] = { .min_len = 2 * sizeof(uint32_t),
 					   .take = mig_data_write,
@@ -559,7 +562,21 @@ static void retry(struct pvr_loop_timer *timer)
 	pvr_loop_again(&client->source);
 }
 
-static int one_message(struct pvr_client *client, const struct pvr_window *window)
+/*
+ * All of the message is queued. A part of it can have arrived after the window was opened. Then a
+ * new window has that part. Urgent data (MSG_OOB) ends each window.
+ * Return: 1, or STEP_GONE.
+ */
+static int complete_window(struct pvr_client *client, struct pvr_window *window, size_t size)
+{
+	if (!pvr_window_is_short(window, size))
+		return 1;
+	if (pvr_window_open(window, client->source.fd) < 0 || pvr_window_is_short(window, size))
+		return throw_out(client, "urgent data in a message");
+	return 1;
+}
+
+static int one_message(struct pvr_client *client, struct pvr_window *window)
 {
 	struct vfio_user_header hdr;
 	struct pvr_error why;
@@ -573,10 +590,10 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 		return throw_out(client, "%s", why.text);
 	if (window->len < hdr.msg_size && pvr_message_queued(client->source.fd) < hdr.msg_size)
 		return STEP_WAIT;
-	if (pvr_window_is_short(window, hdr.msg_size)) {
-		pvr_loop_again(&client->source);
-		return STEP_WAIT;
-	}
+	if (complete_window(client, window, hdr.msg_size) < 0)
+		return STEP_GONE;
+	if (find_command(hdr.cmd)->is_prepared && window->len < hdr.msg_size)
+		return throw_out(client, "descriptors in the middle of a message");
 	if (!client->vfu)
 		return agree(client, window, &hdr);
 	if (!hdr.flags.no_reply && !can_reply(client))
@@ -697,8 +714,12 @@ bool pvr_client_connect(struct pvr_client *client, int fd)
 {
 	struct pvr_attach *attach = client->attach;
 
+	const int on = 1;
+
 	client->pid = pvr_unix_peer_pid(fd);
 	client->source.fd = fd;
+	/* Urgent data would change a window: the kernel hides it from that, but not for ever. */
+	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	if (pvr_loop_add(client->ram.loop, &client->source, CLIENT_EVENTS) < 0) {
 		pvr_closer_close(pvr_attach_closer(attach), fd);
 		pvr_client_free(client);

@@ -16,7 +16,7 @@ import pytest
 
 import vfio_user as v
 from daemon_idle import cpu, wait_quiet
-from daemon_process import PATIENCE, ROOT, wait_until
+from daemon_process import PATIENCE, ROOT, stopped, wait_until
 from guest import Guest
 from pipe_peer import Closed
 from sender import CREATE_PD
@@ -137,6 +137,21 @@ def test_byte_by_byte(daemon, agreed, command, body, reply):
         assert replied == command and data.startswith(reply)
 
 
+@pytest.mark.parametrize("before", [0, 1, 16, 20, 31])
+def test_urgent_data_in_a_message(daemon, client, always_with_a_neighbour, before):
+    """MSG_PEEK ends at such a byte. The worker neither spins nor executes what it has not seen."""
+    message = client.message(v.GET_IRQ_INFO, struct.pack("<IIII", 16, 0, v.MSIX, 0))
+    with contextlib.suppress(Closed):
+        client.send_raw(message[:before])
+        client.sock.send(b"\0", socket.MSG_OOB)
+        client.send_raw(message[before:] + bytes(64))
+    if before >= 16 or not before:
+        assert client.ends()
+        daemon.wait_for_log("is disconnected: urgent data in a message" if before else "is disconnected: message")
+    always_with_a_neighbour.rest()
+    wait_quiet(lambda: cpu(daemon), 0.5, "CPU ticks: the daemon waits without polling")
+
+
 def test_leaves_in_the_middle_of_a_message(daemon, client):
     client.send_raw(client.message(v.GET_INFO, bytes(16))[:20])
     client.close()
@@ -225,6 +240,21 @@ def test_overlapping_regions(daemon, client):
         refused(errno.EEXIST, client.map, address, size)
     os.close(fd)
     wait_until(lambda: (daemon.open_files(), daemon.mappings()) == (files, maps), "descriptors closed")
+
+
+@pytest.mark.parametrize("command, body", [
+    (v.DMA_UNMAP, struct.pack("<IIQQ", 24, 2, 0, 0)),
+    (v.DEVICE_FEATURE, struct.pack("<IIIi", 16, v.SET | v.STATE, v.STOP, -1))], ids=["unmap", "state"])
+@pytest.mark.parametrize("split", [16, 20])
+def test_message_that_takes_long_is_split_by_a_descriptor(daemon, client, command, body, split):
+    """The daemon prepares its execution in steps before it receives the message, so it must see all of it."""
+    client.map(0, 1 << 20, [v.memfd(1 << 20)])
+    message = client.message(command, body)
+    with stopped(daemon):
+        client.send_raw(message[:split], [v.memfd(4096)])
+        client.send_raw(message[split:])
+    assert client.ends()
+    daemon.wait_for_log("is disconnected: descriptors in the middle of a message")
 
 
 def test_unmap_what_is_not_mapped(client):

@@ -1,30 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Descriptors in the queue of a client behind messages without any, as two vCPUs of a QEMU send them."""
 
-import contextlib
 import errno
 import os
-import signal
 import struct
 
 import pytest
 
 import vfio_user as v
-from daemon_process import wait_until
+from daemon_process import stopped, wait_until
 from vfio_user import Refused, attach
 
 VECTORS = 64
 DOORBELL = struct.pack("<QIII", 0, v.BAR_UAR, 4, 0)
-
-
-@contextlib.contextmanager
-def stopped(daemon):
-    """All that is sent meanwhile is queued when the daemon continues."""
-    daemon.child.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        daemon.child.send_signal(signal.SIGCONT)
 
 
 def eventfds(client, number=1):

@@ -41,6 +41,16 @@ def run_pvrdmad(*args, env=None, prefix=()):
                           stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}, check=False)
 
 
+@contextlib.contextmanager
+def stopped(daemon):
+    """All that is sent meanwhile is queued when the daemon continues."""
+    daemon.child.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        daemon.child.send_signal(signal.SIGCONT)
+
+
 class Successor:
     """The process that has replaced a child of this one: as a Popen, but it is not our child."""
 
