@@ -219,6 +219,14 @@ static void etcd_own_changed(struct pvr_directory *directory)
 	pvr_etcd_publish_step(pvr_etcd_of(directory));
 }
 
+/* The files of keys are read for each connection, and that of the password for each login. */
+static bool etcd_reload(struct pvr_directory *directory, struct pvr_directory_files *files,
+			struct pvr_error *err)
+{
+	pvr_etcd_client_retry(&pvr_etcd_of(directory)->client);
+	return true;
+}
+
 static void etcd_leave(struct pvr_directory *directory)
 {
 	pvr_etcd_lease_revoke(pvr_etcd_of(directory));
@@ -295,6 +303,7 @@ const struct pvr_directory_ops pvr_directory_etcd = {
 	.host_gone = etcd_host_gone,
 	.own_changed = etcd_own_changed,
 	.claims_changed = pvr_etcd_claims_changed,
+	.reload = etcd_reload,
 	.leave = etcd_leave,
 	.stats = etcd_stats,
 };

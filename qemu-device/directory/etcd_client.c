@@ -5,18 +5,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "directory/etcd_client.h"
 #include "directory/key.h"
 
 #define PAUSE_MIN (100 * PVR_MSEC)
 #define PAUSE_MAX (5 * PVR_SEC)
+#define LOGIN_PAUSE_MIN (2 * PVR_SEC)
+#define LOGIN_PAUSE_MAX (120 * PVR_SEC)
+#define LOGIN_MS 30000l
+#define LOGIN_USUAL PVR_SEC /* one that fails sooner has not loaded etcd */
 #define LAST_CALL_MS 500l
 
 struct etcd_call {
 	struct pvr_etcd_client *client;
 	size_t url;
 	unsigned int login; /* number of its token */
+	uint64_t begun;
 	pvr_etcd_done done;
 	void *opaque;
 };
@@ -36,15 +42,27 @@ static void set_connected(struct pvr_etcd_client *client, bool connected, const 
 	client->changed(client->opaque, connected, why);
 }
 
-static uint64_t pause_after(const struct pvr_etcd_client *client)
+/* Return: @first, doubled @times and up to @max, or up to half less. */
+static uint64_t pause_of(struct pvr_etcd_client *client, uint64_t first, uint64_t max,
+			 unsigned int times)
 {
-	unsigned int rounds = client->failures / (unsigned int)client->settings.num_urls;
-	uint64_t pause;
+	uint64_t pause = times > 6 ? max : first << times;
 
+	if (pause > max)
+		pause = max;
+	client->random = client->random * 6364136223846793005ull + 1442695040888963407ull;
+	return pause / 2 + (client->random >> 33) % (pause / 2);
+}
+
+static uint64_t pause_after(struct pvr_etcd_client *client)
+{
+	if (client->login_failures)
+		return pause_of(client, LOGIN_PAUSE_MIN, LOGIN_PAUSE_MAX,
+				client->login_failures - 1);
 	if (client->failures % client->settings.num_urls)
 		return 0; /* the next URL is tried */
-	pause = rounds > 6 ? PAUSE_MAX : PAUSE_MIN << rounds;
-	return pause > PAUSE_MAX ? PAUSE_MAX : pause;
+	return pause_of(client, PAUSE_MIN, PAUSE_MAX,
+			client->failures / (unsigned int)client->settings.num_urls);
 }
 
 static void note_failure(struct pvr_etcd_client *client, size_t url, const char *why)
@@ -57,7 +75,6 @@ static void note_failure(struct pvr_etcd_client *client, size_t url, const char 
 	set_connected(client, false, why);
 	client->failures++;
 	client->current = (client->current + 1) % client->settings.num_urls;
-	client->token[0] = '\0';
 	client->retry_at = now + pause_after(client);
 	pvr_loop_timer_arm(client->loop, &client->timer, client->retry_at - now);
 }
@@ -97,6 +114,28 @@ static void describe(char *text, size_t size, const struct pvr_http_reply *reply
 		snprintf(text, size, "HTTP status %ld", reply->status);
 }
 
+/* A token with an earlier state of etcd's users and roles has its own status. */
+static bool refuses_token(const struct pvr_http_reply *reply, struct json_object *object)
+{
+	const char *error = pvr_json_text(object, "error");
+
+	return reply->status == 401 ||
+	       (reply->status == 400 && error && strstr(error, "revision of auth store is old"));
+}
+
+static void authenticated(void *opaque, enum pvr_etcd_result result, struct json_object *reply);
+
+static void note_login(struct pvr_etcd_client *client, const struct etcd_call *call,
+		       enum pvr_etcd_result result)
+{
+	if (call->done != authenticated)
+		return;
+	if (result == PVR_ETCD_OK)
+		client->login_failures = 0;
+	else if (result == PVR_ETCD_REFUSED || pvr_loop_now() - call->begun > LOGIN_USUAL)
+		client->login_failures++;
+}
+
 /* Return: whether the call need only be repeated with a new token. */
 static bool token_expired(struct pvr_etcd_client *client, const struct etcd_call *call)
 {
@@ -114,7 +153,8 @@ static void call_done(void *opaque, const struct pvr_http_reply *reply)
 	char why[200];
 
 	describe(why, sizeof(why), reply);
-	if (reply->status == 401 && token_expired(client, call))
+	note_login(client, call, result);
+	if (refuses_token(reply, object) && token_expired(client, call))
 		result = PVR_ETCD_FAILED;
 	else if (!client->ending && result == PVR_ETCD_FAILED)
 		note_failure(client, call->url, why);
@@ -137,6 +177,7 @@ static void make_url(const struct pvr_etcd_client *client, const char *path, cha
 static bool post(struct pvr_etcd_client *client, const char *path, const struct pvr_text *body,
 		 pvr_etcd_done done, void *opaque)
 {
+	long timeout_ms = done == authenticated ? LOGIN_MS : PVR_HTTP_TIMEOUT_MS;
 	struct etcd_call *call = malloc(sizeof(*call));
 	char url[320];
 
@@ -146,11 +187,13 @@ static bool post(struct pvr_etcd_client *client, const char *path, const struct 
 		.client = client,
 		.url = client->current,
 		.login = client->logins,
+		.begun = pvr_loop_now(),
 		.done = done,
 		.opaque = opaque,
 	};
 	make_url(client, path, url);
-	if (pvr_http_post(client->http, url, client->token, body->data, body->len, call_done, call))
+	if (pvr_http_post(client->http, url, client->token, body->data, body->len, timeout_ms,
+			  call_done, call))
 		return true;
 	free(call);
 	return false;
@@ -177,7 +220,8 @@ struct pvr_http_call *pvr_etcd_stream(struct pvr_etcd_client *client, const char
 
 void pvr_etcd_stream_ended(struct pvr_etcd_client *client, long status, const char *why)
 {
-	if (status == 401)
+	/* Versions of etcd differ in the status of a token that they refuse. */
+	if (status >= 400 && status < 500)
 		client->token[0] = '\0';
 	note_failure(client, client->current, why);
 }
@@ -213,17 +257,51 @@ static void authenticated(void *opaque, enum pvr_etcd_result result, struct json
 		note_failure(client, client->current, "it does not accept user or password");
 }
 
+/* On failure the earlier one stays. */
+static bool read_password(struct pvr_etcd_client *client, struct pvr_error *err)
+{
+	const char *path = client->settings.password_file;
+	char password[sizeof(client->password)] = "";
+	FILE *file;
+
+	if (!*path)
+		return true;
+	file = fopen(path, "re");
+	if (!file)
+		return pvr_fail(err, "cannot read etcd-password-file %s: %s", path,
+				strerror(errno));
+	if (!fgets(password, sizeof(password), file))
+		password[0] = '\0';
+	fclose(file);
+	password[strcspn(password, "\r\n")] = '\0';
+	if (!password[0])
+		return pvr_fail(err, "etcd-password-file %s is empty", path);
+	strcpy(client->password, password);
+	return true;
+}
+
 static void authenticate(struct pvr_etcd_client *client)
 {
 	struct json_object *object = json_object_new_object();
 	struct pvr_text body = { .len = 0 };
+	struct pvr_error why;
 
+	/* The operator may have replaced it. Without a file etcd tells whether the last one is good. */
+	(void)read_password(client, &why);
 	json_object_object_add(object, "name", json_object_new_string(client->settings.user));
 	json_object_object_add(object, "password", json_object_new_string(client->password));
 	pvr_text_add(&body, "%s", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
 	json_object_put(object);
 	client->authenticating =
 		pvr_etcd_call(client, "/v3/auth/authenticate", &body, authenticated, client);
+}
+
+void pvr_etcd_client_retry(struct pvr_etcd_client *client)
+{
+	client->failures = client->login_failures = 0;
+	client->retry_at = 0;
+	pvr_loop_timer_disarm(&client->timer);
+	client->ready(client->opaque);
 }
 
 bool pvr_etcd_client_usable(struct pvr_etcd_client *client)
@@ -239,24 +317,6 @@ bool pvr_etcd_client_usable(struct pvr_etcd_client *client)
 
 /* ---------------------------------------------------------------------- life cycle */
 
-static bool read_password(struct pvr_etcd_client *client, struct pvr_error *err)
-{
-	const char *path = client->settings.password_file;
-	FILE *file;
-
-	if (!*path)
-		return true;
-	file = fopen(path, "re");
-	if (!file)
-		return pvr_fail(err, "cannot read etcd-password-file %s: %s", path,
-				strerror(errno));
-	if (!fgets(client->password, sizeof(client->password), file))
-		client->password[0] = '\0';
-	fclose(file);
-	client->password[strcspn(client->password, "\r\n")] = '\0';
-	return client->password[0] || pvr_fail(err, "etcd-password-file %s is empty", path);
-}
-
 bool pvr_etcd_client_init(struct pvr_etcd_client *client, struct pvr_loop *loop,
 			  const struct pvr_etcd_settings *settings, struct pvr_error *err)
 {
@@ -267,6 +327,8 @@ bool pvr_etcd_client_init(struct pvr_etcd_client *client, struct pvr_loop *loop,
 	client->timer.expired = retry;
 	tls = (struct pvr_http_tls){ client->settings.ca, client->settings.cert,
 				     client->settings.key };
+	if (getrandom(&client->random, sizeof(client->random), GRND_NONBLOCK) < 0)
+		client->random = pvr_loop_now();
 	if (!read_password(client, err))
 		return false;
 	client->http = pvr_http_create(loop, &tls, err);

@@ -2,7 +2,10 @@
 /*
  * Calls to etcd through its JSON gateway, by one of several URLs and with authentication.
  *
- * After a failure the next URL is tried; after all have failed, with pauses of up to 5 s.
+ * After a failure the next URL is tried; after all have failed, with pauses of up to 5 s. A login
+ * costs etcd as much as thousands of other calls. So the client keeps its token until etcd refuses
+ * it, waits longer for a login, and pauses for up to 2 minutes after one that has failed. All
+ * pauses are random: many hosts that lose etcd together return one by one.
  * The user starts its calls in ready() while pvr_etcd_client_usable() is true, and
  * repeats failed calls itself: the client repeats none.
  */
@@ -25,10 +28,13 @@ struct pvr_etcd_client {
 	struct pvr_loop *loop;
 	struct pvr_http *http;
 	struct pvr_etcd_settings settings;
-	char password[256], token[512];
+	char password[256], token[PVR_HTTP_TOKEN_MAX];
 	unsigned int logins, worked; /* number of the token; of the last one that was accepted */
 	size_t current; /* index of the URL */
 	unsigned int failures; /* consecutive */
+	unsigned int
+		login_failures; /* consecutive, of logins that etcd has refused or not done in time */
+	uint64_t random;
 	bool connected, authenticating, ending;
 	uint64_t retry_at; /* earliest time of the next attempt; 0: now */
 	struct pvr_loop_timer timer;
@@ -59,6 +65,8 @@ struct pvr_http_call *pvr_etcd_stream(struct pvr_etcd_client *client, const char
 void pvr_etcd_stream_ended(struct pvr_etcd_client *client, long status, const char *why);
 /* The token is not accepted any more: the next pvr_etcd_client_usable() logs in again. */
 void pvr_etcd_client_log_out(struct pvr_etcd_client *client);
+/* Ends a pause: the operator may have corrected something. */
+void pvr_etcd_client_retry(struct pvr_etcd_client *client);
 /* Blocks; for the end of the daemon. */
 void pvr_etcd_call_now(struct pvr_etcd_client *client, const char *path, const char *body);
 

@@ -375,7 +375,7 @@ static bool add_header(struct pvr_http_call *call, const char *text)
 
 static bool set_headers(struct pvr_http_call *call, const char *token)
 {
-	char line[600];
+	char line[PVR_HTTP_TOKEN_MAX + 32];
 
 	/*
 	 * A server that keeps the connection would read the whole request before it
@@ -396,6 +396,10 @@ static void set_tls(CURL *easy, const struct pvr_http_tls *tls)
 {
 	if (*tls->ca)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, tls->ca);
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Otherwise curl keeps the authorities that it has read for a day. */
+	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0l);
+#endif
 	if (*tls->cert)
 		curl_easy_setopt(easy, CURLOPT_SSLCERT, tls->cert);
 	if (*tls->key)
@@ -466,7 +470,7 @@ static struct pvr_http_call *begin(struct pvr_http_call *call)
 }
 
 struct pvr_http_call *pvr_http_post(struct pvr_http *http, const char *url, const char *token,
-				    const char *body, size_t len,
+				    const char *body, size_t len, long timeout_ms,
 				    void (*done)(void *opaque, const struct pvr_http_reply *reply),
 				    void *opaque)
 {
@@ -476,6 +480,7 @@ struct pvr_http_call *pvr_http_post(struct pvr_http *http, const char *url, cons
 		return NULL;
 	call->done = done;
 	call->opaque = opaque;
+	curl_easy_setopt(call->easy, CURLOPT_TIMEOUT_MS, timeout_ms);
 	curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE, (long)len);
 	curl_easy_setopt(call->easy, CURLOPT_COPYPOSTFIELDS, body);
 	http->counters.tx_bytes += len;

@@ -18,7 +18,8 @@
 
 #define PVR_HTTP_REPLY_MAX (1u << 20)
 #define PVR_HTTP_LINE_MAX (1u << 20)
-#define PVR_HTTP_TIMEOUT_MS 5000l
+#define PVR_HTTP_TIMEOUT_MS 5000l /* usual */
+#define PVR_HTTP_TOKEN_MAX 4096
 #define PVR_HTTP_CONNECT_MS 3000l
 
 struct pvr_http;
@@ -56,11 +57,11 @@ struct pvr_http *pvr_http_create(struct pvr_loop *loop, const struct pvr_http_tl
 void pvr_http_destroy(struct pvr_http *http);
 
 /*
- * @token: for the Authorization header, or "". done() is called once. Return: NULL
+ * @token: for the Authorization header, or "", below PVR_HTTP_TOKEN_MAX. done() is called once. Return: NULL
  * without memory; done() is not called then.
  */
 struct pvr_http_call *pvr_http_post(struct pvr_http *http, const char *url, const char *token,
-				    const char *body, size_t len,
+				    const char *body, size_t len, long timeout_ms,
 				    void (*done)(void *opaque, const struct pvr_http_reply *reply),
 				    void *opaque);
 struct pvr_http_call *pvr_http_stream(struct pvr_http *http, const char *url, const char *token,

@@ -159,7 +159,9 @@ class FaultyProxy:
     def forward(self, handler):
         if handler.headers.get("Transfer-Encoding"):
             return self.forward_stream(handler)
-        request = urllib.request.Request(self.etcd.url + handler.path, self.body(handler))
+        token = handler.headers.get("Authorization")
+        request = urllib.request.Request(self.etcd.url + handler.path, self.body(handler),
+                                         {"Authorization": token} if token else {})
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return self.reply(handler, answer.status, answer.read())
@@ -171,8 +173,9 @@ class FaultyProxy:
         mode = self.mode
         host, port = self.etcd.url.split("//")[1].split(":")
         with socket.create_connection((host, int(port))) as other:
-            head = f"POST {handler.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-            other.sendall(head.encode())
+            head = f"POST {handler.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"
+            token = handler.headers.get("Authorization")
+            other.sendall((head + (f"Authorization: {token}\r\n" if token else "") + "\r\n").encode())
             here = handler.connection
             while self.mode is mode and not self.ending:
                 for sock in select.select([here, other], [], [], 0.1)[0]:

@@ -19,7 +19,7 @@ from daemon_net import address as own_address
 from daemon_process import PATIENCE, wait_until
 from etcd import ETCD_HOST, Etcd, FaultyProxy, Host, encode
 from etcd_server import EtcdServer
-from keys import Authority
+from keys import Authority, openssl
 
 LEASE = 2
 G1, G2, G3 = "fd00::1", "fd00::2", "fd00::3"
@@ -64,10 +64,10 @@ def news(lines, gid=G1):
     return [line for line in lines if line.startswith(f"set red {gid} ")]
 
 
-def assert_withdrawal_arrives(a, b):
+def assert_withdrawal_arrives(a, b, gid=G1):
     since = b.mark()
-    a.announce("red", G1, present=False)
-    b.wait(f"set red {G1} nowhere", since)
+    a.announce("red", gid, present=False)
+    b.wait(f"set red {gid} nowhere", since)
 
 
 def claim(etcd, host, gid, index=True, value=V2):
@@ -732,6 +732,90 @@ def test_watches_after_the_token_has_expired(tmp_path, start):
         b.end()
     finally:
         etcd.stop()
+
+
+def as_root(etcd, *words, text=None):
+    """Repeated while etcd has no leader, as on a busy machine."""
+    argv = ["etcdctl", "--endpoints", etcd.url, "--user", "root:r", "--command-timeout", f"{PATIENCE}s", *words]
+    wait_until(lambda: subprocess.run(argv, check=False, input=text, text=True, stdout=subprocess.PIPE,
+                                      env={**os.environ, "ETCDCTL_API": "3"}).returncode == 0, " ".join(words))
+
+
+def is_found(a, b, gid):
+    """After a change of rights."""
+    a.announce("red", gid)
+    b.resolve("red", gid, "remote 2 a")
+    assert_withdrawal_arrives(a, b, gid)
+
+
+@pytest.mark.parametrize("bits", [2048, 4096])
+def test_rights_that_change(tmp_path, start, bits):
+    """A token with a signature has the revision of the rights, and etcd refuses it after any change of them."""
+    openssl("genrsa", "-out", tmp_path / "jwt.key", bits)
+    openssl("rsa", "-in", tmp_path / "jwt.key", "-pubout", "-out", tmp_path / "jwt.pub")
+    etcd = Etcd(tmp_path, ["--auth-token", f"jwt,pub-key={tmp_path}/jwt.pub,priv-key={tmp_path}/jwt.key,"
+                                           "sign-method=RS256,ttl=1h"])
+    try:
+        user = enable_users(etcd, tmp_path, {"pvrdma": ["hosts"]}, {"hosts": (["pvrdma/"], [])})["pvrdma"]
+        a, b = (start(name, etcd.url, *user, lease=10) for name in "ab")
+        is_found(a, b, G1)
+        as_root(etcd, "role", "grant-permission", "hosts", "read", "other")
+        is_found(a, b, G2)
+        a.end()
+        b.end()
+    finally:
+        etcd.stop()
+
+
+def test_password_that_changes(tmp_path, etcd, start):
+    user = enable_users(etcd, tmp_path, {"pvrdma": ["hosts"]}, {"hosts": (["pvrdma/"], [])})["pvrdma"]
+    a, b = (start(name, etcd.url, *user) for name in "ab")
+    is_found(a, b, G1)
+    (tmp_path / "pvrdma").write_text("another\n")
+    as_root(etcd, "user", "passwd", "pvrdma", "--interactive=false", text="another\n")
+    is_found(a, b, G2)
+
+
+def test_outage_needs_no_new_login(tmp_path, etcd, start):
+    """A login costs etcd much: many hosts that log in after each outage keep it busy."""
+    user = enable_users(etcd, tmp_path, {"pvrdma": ["hosts"]}, {"hosts": (["pvrdma/"], [])})["pvrdma"]
+    proxy, logins, outage = FaultyProxy(etcd), [], []
+
+    def mode(handler):
+        if handler.path == "/v3/auth/authenticate":
+            logins.append(time.monotonic())
+        if not outage:
+            return proxy.FORWARD
+        outage.append(handler.path)
+        return proxy.reply(handler, 503, b"{}")
+
+    proxy.mode = mode
+    a = start("a", proxy.url, *user)
+    a.announce("red", G1)
+    a.wait("log 2 directory: announced as a")
+    outage.append("begin")
+    wait_until(lambda: (a.read(), len(outage) > 4)[1], "some calls have failed")
+    since = a.mark()
+    outage.clear()
+    a.wait(f"log 2 directory: etcd at {proxy.url} responds", since)
+    assert len(logins) == 1
+    proxy.close()
+
+
+def test_slow_login_is_waited_for(tmp_path, etcd, start):
+    """As that of a thousand hosts at once. A login that is given up and repeated would take as long again."""
+    user = enable_users(etcd, tmp_path, {"pvrdma": ["hosts"]}, {"hosts": (["pvrdma/"], [])})["pvrdma"]
+    proxy = FaultyProxy(etcd)
+
+    def mode(handler):
+        if handler.path == "/v3/auth/authenticate":
+            time.sleep(7)
+        return proxy.FORWARD
+
+    proxy.mode = mode
+    a = start("a", proxy.url, *user)
+    a.wait("log 2 directory: announced as a")
+    proxy.close()
 
 
 def test_tls(tmp_path, start):

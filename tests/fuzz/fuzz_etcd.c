@@ -128,7 +128,7 @@ void pvr_http_destroy(struct pvr_http *self)
 }
 
 struct pvr_http_call *pvr_http_post(struct pvr_http *self, const char *url, const char *token,
-				    const char *body, size_t len,
+				    const char *body, size_t len, long timeout_ms,
 				    void (*done)(void *opaque, const struct pvr_http_reply *reply),
 				    void *opaque)
 {
@@ -136,6 +136,7 @@ struct pvr_http_call *pvr_http_post(struct pvr_http *self, const char *url, cons
 	struct pvr_http_call *call = make_call(opaque);
 
 	(void)self;
+	(void)timeout_ms;
 	if (!object || strncmp(url, "http://", 7) || strpbrk(token, "\r\n"))
 		die("a malformed request");
 	json_object_put(object);

@@ -119,7 +119,7 @@ static void post(const char *body, size_t len)
 		return;
 	w.calls++;
 	*waits = true;
-	if (!pvr_http_post(w.http, w.url, "token", body, len, done, waits))
+	if (!pvr_http_post(w.http, w.url, "token", body, len, PVR_HTTP_TIMEOUT_MS, done, waits))
 		die("no memory");
 }
 
