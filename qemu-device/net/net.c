@@ -70,36 +70,87 @@ void pvr_net_log_host(struct pvr_net *net, struct pvr_ratelimit *ratelimit, cons
 
 /* --------------------------------------------------------------- dial requests */
 
+static bool take_dial_request(struct pvr_dial_requests *requests, struct pvr_dial_request *taken)
+{
+	struct pvr_dial_request *first;
+
+	pthread_mutex_lock(&requests->lock);
+	first = TAILQ_FIRST(&requests->pending);
+	if (first) {
+		*taken = *first;
+		first->dscps = 0;
+		TAILQ_REMOVE(&requests->pending, first, link);
+	}
+	pthread_mutex_unlock(&requests->lock);
+	return first;
+}
+
+/* Each host is in the list once. */
 static void run_dial_requests(struct pvr_work *work)
 {
 	struct pvr_dial_requests *requests = (struct pvr_dial_requests *)work;
 	struct pvr_net *net =
 		(struct pvr_net *)((char *)requests - offsetof(struct pvr_net, dial_requests));
-	struct pvr_dial_request list[PVR_DIAL_REQUESTS_MAX];
-	unsigned int num, i;
+	struct pvr_dial_request request;
+	uint8_t dscp;
 
 	pthread_mutex_lock(&requests->lock);
-	num = requests->num;
-	memcpy(list, requests->list, num * sizeof(list[0]));
-	requests->num = 0;
+	requests->queued = false;
 	pthread_mutex_unlock(&requests->lock);
-	for (i = 0; i < num; i++)
-		pvr_peers_dial_class(net->peers, pvr_host_name(list[i].host), list[i].dscp);
+	while (take_dial_request(requests, &request)) {
+		for (dscp = 0; dscp <= PVR_DSCP_MAX; dscp++) {
+			if (request.dscps >> dscp & 1)
+				pvr_peers_dial_class(net->peers, pvr_host_name(request.host), dscp);
+		}
+	}
 }
 
+static struct pvr_dial_request *get_dial_request(struct pvr_dial_requests *requests,
+						 struct pvr_host *host)
+{
+	size_t bucket = (uintptr_t)host / 64 % PVR_DIAL_BUCKETS;
+	struct pvr_dial_request *request;
+
+	LIST_FOREACH(request, &requests->hosts[bucket], by_host) {
+		if (request->host == host)
+			return request;
+	}
+	request = calloc(1, sizeof(*request));
+	if (!request)
+		return NULL;
+	request->host = host;
+	LIST_INSERT_HEAD(&requests->hosts[bucket], request, by_host);
+	return request;
+}
+
+/* Return: whether the work item has to be queued. */
 static bool add_dial_request(struct pvr_dial_requests *requests, struct pvr_host *host,
 			     uint8_t dscp)
 {
-	unsigned int i;
+	struct pvr_dial_request *request = get_dial_request(requests, host);
+	bool queued = requests->queued;
 
-	for (i = 0; i < requests->num; i++) {
-		if (requests->list[i].host == host && requests->list[i].dscp == dscp)
-			return false;
-	}
-	if (requests->num == PVR_DIAL_REQUESTS_MAX)
+	if (!request)
 		return false;
-	requests->list[requests->num++] = (struct pvr_dial_request){ .host = host, .dscp = dscp };
-	return requests->num == 1;
+	if (!request->dscps)
+		TAILQ_INSERT_TAIL(&requests->pending, request, link);
+	request->dscps |= 1ull << dscp;
+	requests->queued = true;
+	return !queued;
+}
+
+static void exit_dial_requests(struct pvr_dial_requests *requests)
+{
+	struct pvr_dial_request *request;
+	size_t i;
+
+	for (i = 0; i < PVR_DIAL_BUCKETS; i++) {
+		while ((request = LIST_FIRST(&requests->hosts[i]))) {
+			LIST_REMOVE(request, by_host);
+			free(request);
+		}
+	}
+	pthread_mutex_destroy(&requests->lock);
 }
 
 void pvr_net_request_dial(struct pvr_net *net, struct pvr_host *host, uint8_t dscp)
@@ -268,6 +319,7 @@ struct pvr_net *pvr_net_create(const struct pvr_net_env *env,
 	net->workq.source.fd = -1;
 	net->dial_requests.work.run = run_dial_requests;
 	pthread_mutex_init(&net->dial_requests.lock, NULL);
+	TAILQ_INIT(&net->dial_requests.pending);
 	LIST_INIT(&net->handshakes);
 	if (init(net, settings, err))
 		return net;
@@ -319,6 +371,6 @@ void pvr_net_destroy(struct pvr_net *net)
 		exit_traffic(net);
 	pvr_workq_exit(&net->workq);
 	pvr_tls_context_put(net->tls);
-	pthread_mutex_destroy(&net->dial_requests.lock);
+	exit_dial_requests(&net->dial_requests);
 	free(net);
 }

@@ -9,6 +9,8 @@
  * failure the next attempt waits for 50 ms, doubled each time up to 1 s. A connection
  * that lasted resets it.
  *
+ * Attempts to all hosts together have a rate.
+ *
  * DOC: traffic classes
  *
  * The first slots are for traffic without a class. A queue pair with a DSCP requests a
@@ -22,6 +24,8 @@
 
 #define BACKOFF_FIRST (50 * PVR_MSEC)
 #define BACKOFF_MAX PVR_SEC
+#define DIAL_PERIOD (50 * PVR_MSEC)
+#define DIALS_PER_PERIOD 32
 /* A connection that was up for longer resets the backoff. */
 #define GOOD_NS (PVR_SEC / 2)
 #define NO_HOST "out of memory, or too many host names since the start of the daemon"
@@ -175,6 +179,54 @@ static bool is_forgotten(const struct pvr_peer *peer)
 	return !peer->up && pvr_loop_now() - peer->dial_requested_at > limit;
 }
 
+/*
+ * A TLS handshake takes about a millisecond of the first thread: a host that comes back with
+ * connections to a thousand others must not begin them all at once.
+ */
+static bool may_dial(struct pvr_peers *peers)
+{
+	uint64_t now = pvr_loop_now();
+
+	if (now - peers->period >= DIAL_PERIOD) {
+		peers->period = now;
+		peers->attempts = 0;
+	}
+	return peers->attempts++ < DIALS_PER_PERIOD;
+}
+
+static void wait_turn(struct pvr_peer *peer)
+{
+	struct pvr_peers *peers = peer->peers;
+
+	peer->waits = true;
+	TAILQ_INSERT_TAIL(&peers->waiting, peer, turn_link);
+	if (!peers->turn.loop)
+		pvr_loop_timer_arm(peers->net->env.loop, &peers->turn, DIAL_PERIOD);
+}
+
+static void end_wait(struct pvr_peer *peer)
+{
+	if (!peer->waits)
+		return;
+	peer->waits = false;
+	TAILQ_REMOVE(&peer->peers->waiting, peer, turn_link);
+}
+
+void pvr_peers_turn(struct pvr_loop_timer *timer)
+{
+	struct pvr_peers *peers =
+		(struct pvr_peers *)((char *)timer - offsetof(struct pvr_peers, turn));
+	struct pvr_peer *peer;
+	unsigned int i;
+
+	for (i = 0; i < DIALS_PER_PERIOD && (peer = TAILQ_FIRST(&peers->waiting)); i++) {
+		end_wait(peer);
+		pvr_peer_dial(peer);
+	}
+	if (!TAILQ_EMPTY(&peers->waiting) && !peers->turn.loop)
+		pvr_loop_timer_arm(peers->net->env.loop, &peers->turn, DIAL_PERIOD);
+}
+
 void pvr_peer_dial(struct pvr_peer *peer)
 {
 	unsigned int num = pvr_peer_slots(peer), slot;
@@ -182,7 +234,7 @@ void pvr_peer_dial(struct pvr_peer *peer)
 
 	if (is_forgotten(peer))
 		peer->dial_requested = false;
-	if (!peer->dial_requested || !peer->has_address || peer->retry.loop ||
+	if (!peer->dial_requested || !peer->has_address || peer->retry.loop || peer->waits ||
 	    peer->peers->net->ending)
 		return;
 	for (slot = 0; slot < num; slot++) {
@@ -190,6 +242,10 @@ void pvr_peer_dial(struct pvr_peer *peer)
 			continue;
 		if (!peer->up && peer->dialling)
 			break;
+		if (!may_dial(peer->peers)) {
+			wait_turn(peer);
+			break;
+		}
 		if (!dial_slot(peer, slot, &why)) {
 			attempt_failed(peer, why.text);
 			break;
@@ -440,6 +496,7 @@ void pvr_peer_stop_dialling(struct pvr_peer *peer)
 	unsigned int slot;
 
 	pvr_loop_timer_disarm(&peer->retry);
+	end_wait(peer);
 	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
 		struct pvr_conn *conn = peer->slots[slot];
 

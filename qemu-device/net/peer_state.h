@@ -25,6 +25,8 @@ struct pvr_peer {
 	unsigned int up, dialling;
 	uint64_t backoff;
 	struct pvr_loop_timer retry;
+	bool waits; /* for its turn */
+	TAILQ_ENTRY(pvr_peer) turn_link;
 	uint64_t connects, failures;
 	bool failing; /* no attempt has succeeded since the last connection */
 	char tls[PVR_PEER_TEXT];
@@ -49,6 +51,11 @@ struct pvr_peers {
 	} listeners[PVR_PEER_LISTENERS];
 	size_t num_listeners;
 	uint64_t random;
+	/* The rate of attempts, see may_dial(). */
+	unsigned int attempts; /* of this period */
+	uint64_t period; /* its begin */
+	TAILQ_HEAD(, pvr_peer) waiting; /* for the next period */
+	struct pvr_loop_timer turn; /* armed while there are any */
 };
 
 /* ------------------------------------------------------------------------ peers.c */
@@ -72,6 +79,7 @@ void pvr_peer_add_class(struct pvr_peer *peer, uint8_t dscp);
  */
 void pvr_peer_dial(struct pvr_peer *peer);
 void pvr_peer_retry(struct pvr_loop_timer *timer);
+void pvr_peers_turn(struct pvr_loop_timer *timer);
 /* Destroys connections whose handshake is not done. */
 void pvr_peer_stop_dialling(struct pvr_peer *peer);
 /* Closes all outgoing connections. */

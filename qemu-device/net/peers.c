@@ -416,6 +416,8 @@ struct pvr_peers *pvr_peers_create(struct pvr_net *net)
 		return NULL;
 	peers->net = net;
 	peers->random = net->instance;
+	peers->turn.expired = pvr_peers_turn;
+	TAILQ_INIT(&peers->waiting);
 	for (i = 0; i < PVR_PEER_BUCKETS; i++)
 		LIST_INIT(&peers->buckets[i]);
 	return peers;
@@ -432,6 +434,8 @@ static void destroy_peer(struct pvr_peer *peer)
 	}
 	pvr_verbs_peer_forget(&peer->verbs);
 	pvr_loop_timer_disarm(&peer->retry);
+	if (peer->waits)
+		TAILQ_REMOVE(&peer->peers->waiting, peer, turn_link);
 	LIST_REMOVE(peer, link);
 	peer->peers->num--;
 	free(peer);
@@ -448,5 +452,6 @@ void pvr_peers_destroy(struct pvr_peers *peers)
 		while ((peer = LIST_FIRST(&peers->buckets[i])))
 			destroy_peer(peer);
 	}
+	pvr_loop_timer_disarm(&peers->turn);
 	free(peers);
 }

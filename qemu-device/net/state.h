@@ -11,19 +11,22 @@
 #include "net/traffic.h"
 #include "net/verbs.h"
 
-/* Requests beyond this number are dropped: queue pairs repeat them. */
-#define PVR_DIAL_REQUESTS_MAX 64
+#define PVR_DIAL_BUCKETS 1024
 
+/* None is lost, because a queue pair without a timeout does not repeat it. */
 struct pvr_dial_request {
-	struct pvr_host *host;
-	uint8_t dscp;
+	struct pvr_host *host; /* lives as long as the engine, and so does this */
+	uint64_t dscps; /* bitmap; 0: nothing is requested */
+	LIST_ENTRY(pvr_dial_request) by_host;
+	TAILQ_ENTRY(pvr_dial_request) link;
 };
 
 struct pvr_dial_requests {
 	struct pvr_work work;
 	pthread_mutex_t lock; /* protects the members below */
-	struct pvr_dial_request list[PVR_DIAL_REQUESTS_MAX];
-	unsigned int num;
+	bool queued; /* the work item */
+	LIST_HEAD(, pvr_dial_request) hosts[PVR_DIAL_BUCKETS];
+	TAILQ_HEAD(, pvr_dial_request) pending;
 };
 
 /*

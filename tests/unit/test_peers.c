@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The table of peers: its limit, and peers without address and connections. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,10 +9,24 @@
 #include "test.h"
 
 struct env {
+	struct pvr_engine *engine;
 	struct pvr_loop *loop, *worker;
 	struct pvr_net *net;
 	struct pvr_peers *peers;
 };
+
+static uint64_t now(void *opaque)
+{
+	return 1;
+}
+
+static void say(void *opaque, enum pvr_log_level level, const char *adapter, const char *message)
+{
+}
+
+static const struct pvr_engine_ops engine_ops = { .now = now, .log = say };
+static const struct pvr_gid_ops gid_ops = { 0 };
+static const struct pvr_host_ops host_ops = { 0 };
 
 static void log_nothing(enum pvr_log_level level, const char *host, const char *line)
 {
@@ -26,6 +41,8 @@ static int setup(void **state)
 
 	strcpy(settings.rdma_device, "none");
 	assert_true(pvr_net_settings_check(&settings, &err));
+	net_env.engine = env->engine = pvr_engine_create(&engine_ops, env, 1);
+	pvr_engine_set_pipe(env->engine, &gid_ops, &host_ops, env);
 	net_env.loop = env->loop = pvr_loop_create();
 	env->worker = pvr_loop_create();
 	net_env.worker_loops = &env->worker;
@@ -44,6 +61,7 @@ static int teardown(void **state)
 	pvr_net_destroy(env->net);
 	pvr_loop_destroy(env->worker);
 	pvr_loop_destroy(env->loop);
+	pvr_engine_destroy(env->engine);
 	test_free(env);
 	return 0;
 }
@@ -156,4 +174,60 @@ TEST_PEERS(test_peers_that_are_added_between_pages_repeat_none)
 	read_pages(env, PAGED / 4 + 1, seen, add_more);
 	for (unsigned int i = 0; i < PAGED; i++)
 		assert_in_range(seen[i], i < PAGED / 2, 1);
+}
+
+/* ------------------------------------------------------------------------ dialling */
+
+#define MANY 1000
+
+static void count_requested(void *opaque, const struct pvr_peer_info *info)
+{
+	*(unsigned int *)opaque += info->state != PVR_PEER_IDLE;
+}
+
+/* Each queue pair without a timeout asks once: a request that is lost is not repeated. */
+TEST_PEERS(test_no_dial_request_is_lost)
+{
+	struct pvr_error err = { "" };
+	unsigned int requested = 0;
+	char name[32];
+
+	for (unsigned int i = 0; i < MANY; i++) {
+		assert_true(set(env, i, &err));
+		snprintf(name, sizeof(name), "host%u", i);
+		pvr_net_request_dial(env->net, pvr_peers_host_of(env->peers, name), 0);
+		pvr_net_request_dial(env->net, pvr_peers_host_of(env->peers, name), 5);
+	}
+	pvr_loop_wait(env->loop, pvr_loop_now());
+	pvr_loop_dispatch(env->loop);
+	pvr_peers_for_each(env->peers, count_requested, &requested);
+	assert_int_equal(requested, MANY);
+}
+
+static unsigned int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int num = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		num++;
+	closedir(dir);
+	return num;
+}
+
+/* Each handshake costs the first thread about a millisecond. */
+TEST_PEERS(test_many_hosts_are_dialled_one_after_another)
+{
+	unsigned int before = count_fds();
+	struct pvr_error err = { "" };
+	char name[32];
+
+	for (unsigned int i = 0; i < MANY; i++) {
+		assert_true(set(env, i, &err));
+		snprintf(name, sizeof(name), "host%u", i);
+		assert_true(pvr_peers_dial(env->peers, name));
+	}
+	/* A slow machine needs several of the periods. */
+	assert_in_range(count_fds() - before, 1, MANY / 2);
 }
