@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The service's list of system calls, which depends on systemd's version, against that of pvrdmad."""
+"""The service's order, and its list of system calls, which depends on systemd's version, against that of pvrdmad."""
 
 import re
 import subprocess
@@ -13,6 +13,16 @@ SET_UP = {"seccomp", "setrlimit"}  # before the list is in force
 
 def names_in(pattern):
     return set(re.findall(r'"(\w+)"', re.search(pattern, CONFINE, re.S)[1]))
+
+
+def test_unit_is_ordered_and_tries_again():
+    """Between the network and libvirt: at shutdown the order is the reverse. An address that comes late is no end."""
+    lines = (ROOT / "packaging/systemd/pvrdmad.service").read_text(encoding="utf-8").splitlines()
+    unit, service = lines[lines.index("[Unit]"):lines.index("[Service]")], lines[lines.index("[Service]"):]
+    assert {"Wants=network-online.target", "After=network-online.target", "StartLimitIntervalSec=0"} <= set(unit)
+    before = next(line for line in unit if line.startswith("Before="))
+    assert {"libvirtd.service", "virtqemud.service", "libvirt-guests.service"} == set(before.removeprefix("Before=").split())
+    assert {"Restart=on-failure", "RestartSec=1"} <= set(service)
 
 
 @pytest.mark.parametrize("suite", SUITES)
