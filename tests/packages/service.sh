@@ -212,4 +212,19 @@ rule "systemd starts the service again if the running process is killed"
 systemctl stop pvrdmad
 [ "$(property Result) $(property ActiveState)" = "success inactive" ] || fail "stop"
 rule "the service stops"
+
+# More attempts than systemd allows a service by default.
+has_tried()
+{
+	[ "$(property NRestarts)" -ge 7 ]
+}
+
+printf 'name = h1\nlisten = 192.0.2.77\ninsecure = on\n' | cat - /etc/pvrdma/pvrdmad.conf >/tmp/conf
+cat /tmp/conf >/etc/pvrdma/pvrdmad.conf
+systemctl start --no-block pvrdmad
+until_true 60 has_tried
+ip address add 192.0.2.77/24 dev lo
+until_true 60 systemctl --quiet is-active pvrdmad
+rule "the service starts when its address has come"
+systemctl stop pvrdmad
 journalctl --unit pvrdmad --no-pager

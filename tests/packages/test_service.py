@@ -14,6 +14,7 @@ RULES = {
     "the running process goes on if the new one is killed", "no message is lost or comes twice",
     "VMs outlive the running process if it is killed in an upgrade",
     "systemd starts the service again if the running process is killed", "the service stops",
+    "the service starts when its address has come",
 }
 
 
