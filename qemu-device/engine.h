@@ -763,12 +763,15 @@ struct pvr_state_claim {
 	uint8_t token[PVR_TOKEN_BYTES]; /* not to be published */
 	uint32_t life; /* seconds: after this the claim has no effect */
 	bool waits; /* the adapter waits for the result; else it runs, and fails if it has lost */
+	bool runs_on; /* of the source, whose VM runs on: the result is ignored */
+	uint64_t load; /* number of the load of the state; 0: no random bytes */
 };
 
 enum pvr_claim {
 	PVR_CLAIM_NONE,
 	PVR_CLAIM_ASKED, /* the result follows */
-	PVR_CLAIM_WON, /* also if this host has won before */
+	PVR_CLAIM_WON, /* also if this load has won before */
+	PVR_CLAIM_STALE, /* an earlier load at this host has won: connections end */
 	PVR_CLAIM_LOST, /* another host has won */
 	PVR_CLAIM_FAILED, /* the winner is unknown */
 };
@@ -824,7 +827,7 @@ int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint
 		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host);
 
 /*
- * Report the result of a claim: WON, LOST to the host @detail, or FAILED because of @detail. It is
+ * Report the result of a claim: WON, STALE, LOST to the host @detail, or FAILED because of @detail. It is
  * ignored if the adapter does not have this state any more. Any thread, without locks.
  */
 void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_claim *claim,

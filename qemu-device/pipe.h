@@ -188,6 +188,7 @@ struct pvr_stream_limits {
 	bool page; /* the requester accepts that a page of the responder is absent */
 	bool fault; /* FAULT frames are negotiated */
 	bool move; /* the requester accepts that the responder's adapter is stopped */
+	bool load; /* numbers of loads behind TAKE are negotiated */
 	bool tail; /* the responder executes the tail of a fragment that it has executed in part */
 };
 

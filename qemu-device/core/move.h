@@ -29,6 +29,17 @@
  *   would prolong the pause; if it turns out to have lost, the adapter fails.
  * - Where the directory has no claims, destinations without their source ask each other. One that
  *   runs refuses the others; of two that wait, the host whose name is first starts.
+ *
+ * DOC: a state that is loaded twice
+ *
+ * - A state in a file can be loaded again at the host that has started it. Its peers have gone on
+ *   since, so connections end then.
+ * - Each load has a number, which TAKE and claims carry. The source gives a state to one load only,
+ *   and a claim is won by one load only. Others of the same host get STALE.
+ * - An adapter has the tokens of the last states that it has started, for sources that are silent,
+ *   or too old for these numbers.
+ * - A source whose VM runs on claims its own state, where the directory has claims: a destination
+ *   of this state loses, also if the source has died meanwhile.
  */
 #ifndef PVR_MOVE_H
 #define PVR_MOVE_H
@@ -40,6 +51,7 @@
 #include "engine.h"
 
 #define PVR_MOVE_NAME_MAX 64 /* of a host, with its NUL */
+#define PVR_MOVE_STARTED 4u /* states whose tokens an adapter keeps */
 
 struct pvr_adapter;
 struct pvr_engine;
@@ -58,6 +70,10 @@ struct pvr_move {
 	uint8_t token[PVR_TOKEN_BYTES]; /* of the last state that was read here; zero: none */
 	bool ran; /* the adapter was started after that, or its life has ended */
 	uint8_t loaded[PVR_TOKEN_BYTES]; /* of the state that was loaded; zero: none */
+	uint64_t load; /* the number of this load, random; 0: no random bytes */
+	uint8_t started[PVR_MOVE_STARTED][PVR_TOKEN_BYTES]; /* of loaded states: a ring */
+	uint32_t num_started;
+	bool was_read; /* the state of @token was read since pvrdmad was started */
 	char source[PVR_MOVE_NAME_MAX]; /* host of that state; "": unknown */
 	uint64_t saved_at; /* when it was read there: ns since 1970 by that host; 0: unknown */
 	bool bound; /* LOADED: its GIDs are bound */
@@ -74,6 +90,8 @@ struct pvr_move {
 	struct pvr_timer lone;
 	struct pvr_host *to; /* the host that the state was given to; NULL: none */
 	char to_name[PVR_MOVE_NAME_MAX];
+	uint64_t to_load; /* the load that it was given to; 0: unknown */
+	bool done; /* that host has bound its GIDs */
 	bool released; /* MOVED: its GIDs are bound there, and not here */
 };
 
@@ -95,6 +113,7 @@ struct pvr_taker {
 	struct pvr_host *host;
 	const char *name; /* of the host */
 	bool bound; /* it has bound the GIDs */
+	uint64_t load; /* number of its load; 0: its pvrdmad is too old */
 };
 
 /* What path/pipe and ctrl/move.c call of each other. engine.c has the table. */

@@ -114,6 +114,15 @@ struct pvr_codec;
 void pvr_move_state(struct pvr_codec *codec);
 /* Ask the source of the state for the LOADED adapter. Return: 0, -EINPROGRESS or -EPERM. */
 int pvr_move_take(struct pvr_adapter *adapter);
+/*
+ * The adapter starts with the loaded state. Return: whether its connections end, because its peers
+ * have gone on without it.
+ */
+bool pvr_move_note_start(struct pvr_adapter *adapter);
+/* A new load begins. */
+void pvr_move_new_load(struct pvr_adapter *adapter);
+/* The adapter runs on: no other host may start the state that was read last. */
+void pvr_move_void_token(struct pvr_adapter *adapter);
 /* The source has refused, or another host has the adapter: fail it. */
 void pvr_move_refused(struct pvr_adapter *adapter);
 /* The adapter has started with a state older than those of its peers. */

@@ -493,6 +493,7 @@ static int push(struct pvr_adapter *adapter, const void *data, size_t size)
 		adapter->load = calloc(1, sizeof(*adapter->load));
 		if (!adapter->load)
 			return -ENOMEM;
+		pvr_move_new_load(adapter);
 	}
 	pvr_adapter_set_run_state(adapter, PVR_RUN_LOADING);
 	load = adapter->load;

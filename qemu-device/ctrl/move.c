@@ -52,6 +52,13 @@ static bool has_last_state(const struct pvr_adapter *adapter)
 	       is_same_token(move->loaded, move->token) && !move->ran;
 }
 
+static void forget_taker(struct pvr_move *move)
+{
+	move->to = NULL;
+	move->to_load = 0;
+	move->done = false;
+}
+
 /* Without random bytes there is no token, and the state can be used only once its source is gone. */
 void pvr_move_new_token(struct pvr_adapter *adapter)
 {
@@ -62,7 +69,8 @@ void pvr_move_new_token(struct pvr_adapter *adapter)
 	if (is_last && move->to)
 		return;
 	move->ran = false;
-	move->to = NULL;
+	move->was_read = true;
+	forget_taker(move);
 	if (getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
 		memset(move->token, 0, sizeof(move->token));
 	if (is_last)
@@ -76,6 +84,14 @@ void pvr_move_keep_token(struct pvr_adapter *adapter)
 	if (adapter->run_state != PVR_RUN_STOPPED || move->ran || move->to ||
 	    !is_token(move->token))
 		pvr_move_new_token(adapter);
+}
+
+void pvr_move_new_load(struct pvr_adapter *adapter)
+{
+	uint64_t *load = &adapter->move.load;
+
+	if (getrandom(load, sizeof(*load), GRND_NONBLOCK) != sizeof(*load))
+		*load = 0;
 }
 
 /* ':' is in no name of a host. Without random bytes all such hosts are the same one. */
@@ -140,6 +156,7 @@ void pvr_adapter_load_is_last(struct pvr_adapter *adapter)
 	pvr_move_need_source(adapter, false);
 	memcpy(move->token, move->loaded, sizeof(move->token));
 	move->ran = false;
+	move->was_read = false;
 	if (move->source[0] == ':')
 		strcpy(adapter->engine->origin, move->source);
 	/* Its name can be another one than that of the process before. */
@@ -168,18 +185,38 @@ static uint32_t claim_life(const struct pvr_engine *engine)
 	return (uint32_t)(2 * engine->hold_ns / 1000000000u) + 60;
 }
 
-static void claim(struct pvr_adapter *adapter, bool waits)
+static enum pvr_claim claim_token(const struct pvr_adapter *adapter,
+				  const uint8_t token[PVR_TOKEN_BYTES],
+				  struct pvr_state_claim *what)
 {
 	const struct pvr_fabrics *fabrics = adapter->engine->fabrics;
-	struct pvr_move *move = &adapter->move;
-	struct pvr_state_claim what = { .life = claim_life(adapter->engine), .waits = waits };
-	enum pvr_claim result = PVR_CLAIM_NONE;
 
-	snprintf(what.fabric, sizeof(what.fabric), "%s", adapter->fabric->name);
-	memcpy(what.mac, adapter->mac, sizeof(what.mac));
-	memcpy(what.token, move->loaded, sizeof(what.token));
-	if (fabrics->gid_ops->claim_state)
-		result = fabrics->gid_ops->claim_state(fabrics->gid_opaque, &what);
+	what->life = claim_life(adapter->engine);
+	snprintf(what->fabric, sizeof(what->fabric), "%s", adapter->fabric->name);
+	memcpy(what->mac, adapter->mac, sizeof(what->mac));
+	memcpy(what->token, token, sizeof(what->token));
+	if (!fabrics->gid_ops || !fabrics->gid_ops->claim_state)
+		return PVR_CLAIM_NONE;
+	return fabrics->gid_ops->claim_state(fabrics->gid_opaque, what);
+}
+
+/* The result does not matter: a destination that has won before has found this host silent. */
+void pvr_move_void_token(struct pvr_adapter *adapter)
+{
+	struct pvr_state_claim what = { .runs_on = true };
+	struct pvr_move *move = &adapter->move;
+
+	if (!is_token(move->token) || !move->was_read || move->ran || move->to)
+		return;
+	claim_token(adapter, move->token, &what);
+}
+
+static void claim(struct pvr_adapter *adapter, bool waits)
+{
+	struct pvr_move *move = &adapter->move;
+	struct pvr_state_claim what = { .waits = waits, .load = move->load };
+	enum pvr_claim result = claim_token(adapter, move->loaded, &what);
+
 	move->claim = result == PVR_CLAIM_NONE ? PVR_CLAIM_WON : result;
 	snprintf(move->claim_detail, sizeof(move->claim_detail), "out of memory");
 }
@@ -206,7 +243,7 @@ static int start_alone(struct pvr_adapter *adapter)
 		return -EPERM;
 	if (move->claim == PVR_CLAIM_NONE)
 		claim(adapter, true);
-	if (move->claim != PVR_CLAIM_WON)
+	if (move->claim != PVR_CLAIM_WON && move->claim != PVR_CLAIM_STALE)
 		return move->claim == PVR_CLAIM_ASKED ? -EINPROGRESS : -EPERM;
 	move->is_lone = true;
 	if (is_older_than_hold(adapter))
@@ -360,9 +397,12 @@ static void claimed(struct pvr_adapter *adapter, enum pvr_claim result, const ch
 
 	move->claim = result;
 	snprintf(move->claim_detail, sizeof(move->claim_detail), "%s", detail);
-	if (result == PVR_CLAIM_LOST &&
-	    (adapter->run_state == PVR_RUN_RUNNING || adapter->run_state == PVR_RUN_STOPPED))
+	if (adapter->run_state != PVR_RUN_RUNNING && adapter->run_state != PVR_RUN_STOPPED)
+		return;
+	if (result == PVR_CLAIM_LOST)
 		pvr_move_refused(adapter);
+	else if (result == PVR_CLAIM_STALE)
+		pvr_move_end_connections(adapter);
 }
 
 void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_claim *claim,
@@ -373,10 +413,34 @@ void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);
-	if (adapter->move.claim == PVR_CLAIM_ASKED &&
-	    is_same_token(adapter->move.loaded, claim->token))
+	if (adapter->move.claim == PVR_CLAIM_ASKED && !claim->runs_on &&
+	    adapter->move.load == claim->load && is_same_token(adapter->move.loaded, claim->token))
 		claimed(adapter, result, detail);
 	pvr_adapter_unlock(adapter);
+}
+
+static bool was_started(const struct pvr_move *move)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_MOVE_STARTED && i < move->num_started; i++)
+		if (is_same_token(move->started[i], move->loaded))
+			return true;
+	return false;
+}
+
+bool pvr_move_note_start(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+	bool again;
+
+	if (!is_token(move->loaded))
+		return false;
+	again = was_started(move);
+	if (!again)
+		memcpy(move->started[move->num_started++ % PVR_MOVE_STARTED], move->loaded,
+		       sizeof(move->loaded));
+	return again || move->answer == PVR_TAKE_STALE || move->claim == PVR_CLAIM_STALE;
 }
 
 static bool is_at_work(const struct pvr_qp *qp)
@@ -454,6 +518,8 @@ static void release(struct pvr_adapter *adapter)
 static void note_taker(struct pvr_move *move, const struct pvr_taker *taker)
 {
 	move->to = taker->host;
+	move->to_load = taker->load;
+	move->done = taker->bound;
 	snprintf(move->to_name, sizeof(move->to_name), "%s", taker->name);
 }
 
@@ -473,15 +539,41 @@ static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_tak
 	return PVR_TAKE_YES;
 }
 
+/*
+ * Return: whether the load that the state was given to asks again. An old pvrdmad has no numbers of
+ * loads: when it has bound the GIDs, it asks for nothing but the response to that.
+ */
+static bool is_same_load(const struct pvr_move *move, const struct pvr_taker *taker)
+{
+	if (move->to != taker->host || move->to_load != taker->load)
+		return false;
+	return taker->load || taker->bound || !move->done;
+}
+
+/* It was given to this host before. A load that is not that one has a state which was started. */
+static enum pvr_take give_again(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+{
+	struct pvr_move *move = &adapter->move;
+
+	if (!is_same_load(move, taker))
+		return PVR_TAKE_STALE;
+	if (!taker->bound)
+		return PVR_TAKE_YES;
+	move->done = true;
+	if (adapter->run_state == PVR_RUN_MOVED)
+		release(adapter);
+	return PVR_TAKE_DONE;
+}
+
 /* Its client has left after it had read the state. */
 static enum pvr_take give_dropped(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (move->to && move->to != taker->host)
-		return PVR_TAKE_NO;
+	if (move->to)
+		return move->to == taker->host ? give_again(adapter, taker) : PVR_TAKE_NO;
 	/* The VM has run since, or another one. */
-	if (!move->to && move->ran)
+	if (move->ran)
 		return PVR_TAKE_STALE;
 	note_taker(move, taker);
 	return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
@@ -495,11 +587,8 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 		return is_same_token(taker->token, move->loaded)
 			       ? pvr_rivals_answer(adapter, taker->name)
 			       : PVR_TAKE_STALE;
-	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host) {
-		if (taker->bound)
-			release(adapter);
-		return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
-	}
+	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host)
+		return give_again(adapter, taker);
 	if (adapter->run_state == PVR_RUN_RUNNING && adapter->state == PVR_ADAPTER_IDLE)
 		return give_dropped(adapter, taker);
 	if (adapter->run_state != PVR_RUN_STOPPED || move->ran)
@@ -530,7 +619,7 @@ int pvr_move_reclaim(struct pvr_adapter *adapter)
 		return -EINVAL;
 	if (adapter->run_state != PVR_RUN_MOVED) {
 		/* Its client has left, but may load the state again. */
-		adapter->move.to = NULL;
+		forget_taker(&adapter->move);
 		return 0;
 	}
 	adapter->move.bound = !adapter->move.released;
@@ -539,7 +628,7 @@ int pvr_move_reclaim(struct pvr_adapter *adapter)
 		leave_fabric(adapter);
 		return err;
 	}
-	adapter->move.to = NULL;
+	forget_taker(&adapter->move);
 	memset(adapter->move.token, 0, sizeof(adapter->move.token));
 	adapter->stops++;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_STOPPED);

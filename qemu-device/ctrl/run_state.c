@@ -115,6 +115,7 @@ static void go_on(struct pvr_adapter *adapter)
 
 	pvr_timers_shift(&adapter->timers, pause);
 	adapter->stops++;
+	pvr_move_void_token(adapter);
 	adapter->move.ran = true;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
 	start_objects(adapter, pause);
@@ -144,7 +145,7 @@ static int start_loaded(struct pvr_adapter *adapter)
 		pvr_move_refused(adapter);
 	else if (err)
 		pvr_adapter_do_fail(adapter, adapter->load_why);
-	else if (adapter->move.answer == PVR_TAKE_STALE)
+	else if (pvr_move_note_start(adapter))
 		pvr_move_end_connections(adapter);
 	if (err)
 		pvr_lone_start_end(adapter);

@@ -8,7 +8,7 @@
  *	PREFIX hosts/NAME/gids/FABRIC/GID	{"type":"v2"}	the claim of host NAME
  *	PREFIX gids/FABRIC/GID/NAME		{"type":"v2"}	index: NAME may have a claim
  *	PREFIX mcast/FABRIC/GID/NAME		{"type":"v2"}	a member of a group
- *	PREFIX moves/FABRIC/HASH		{"host":"NAME"}	NAME has started a state
+ *	PREFIX moves/FABRIC/HASH		{"host":"NAME","load":"N"}	NAME has started a state
  *
  * GIDs are 32 hexadecimal digits. All keys of a host but the last kind are attached to its lease
  * and disappear when the lease expires.
@@ -16,7 +16,8 @@
  * DOC: claims of states
  *
  * A host that starts an adapter with the state of another host puts a key unless it exists. The
- * host in its value has won. HASH is the SHA-256 of the state's token, 64 hexadecimal digits: the
+ * host in its value has won, with the load of this number: another load of the same host comes after
+ * the adapter has run. A source whose VM runs on puts the key, too. HASH is the SHA-256 of the state's token, 64 hexadecimal digits: the
  * key does not disclose the token, and no one without it can put the key before. Each key has a
  * lease of its own, which no one renews. It must outlive the host: a second host that starts the
  * state of a source and of a destination which both are dead would repeat what the destination has

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Claims of states of other hosts, see "claims of states" in etcd.h. */
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,27 @@ static void refused(struct pvr_etcd_claim *claim, struct json_object *reply)
 	end(claim, PVR_CLAIM_FAILED, "etcd refuses the claim");
 }
 
+/* Bytes of a number of a load in a value: hexadecimal digits, with the NUL. */
+#define LOAD_TEXT 17
+
+/* Return: "" without random bytes; no value has that. */
+static void format_load(const struct pvr_etcd_claim *claim, char text[LOAD_TEXT])
+{
+	text[0] = '\0';
+	if (claim->claim.load)
+		snprintf(text, LOAD_TEXT, "%016" PRIx64, claim->claim.load);
+}
+
+/* Return: whether the value is of this load: a repeated call finds it. */
+static bool is_of_this_load(const struct pvr_etcd_claim *claim, struct json_object *value)
+{
+	const char *found = pvr_json_text(value, "load");
+	char load[LOAD_TEXT];
+
+	format_load(claim, load);
+	return load[0] && found && !strcmp(found, load);
+}
+
 /* The key exists. A repeated call, or a second start here, finds this host in it. */
 static void name_winner(struct pvr_etcd_claim *claim, struct json_object *reply)
 {
@@ -101,6 +123,7 @@ static void name_winner(struct pvr_etcd_claim *claim, struct json_object *reply)
 	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL, *value = NULL;
 	char text[PVR_ETCD_VALUE_MAX], winner[PVR_HOST_NAME_MAX];
 	const char *name;
+	bool is_own;
 	long len = kv ? pvr_json_base64(kv, "value", text, sizeof(text)) : -1;
 
 	if (len >= 0)
@@ -109,11 +132,12 @@ static void name_winner(struct pvr_etcd_claim *claim, struct json_object *reply)
 	if (!name || !pvr_dir_host_name_ok(name))
 		name = "?";
 	snprintf(winner, sizeof(winner), "%s", name);
+	is_own = is_of_this_load(claim, value);
 	json_object_put(value);
-	if (!strcmp(winner, pvr_directory_own_name(claim->etcd->directory)))
-		end(claim, PVR_CLAIM_WON, "");
-	else
+	if (strcmp(winner, pvr_directory_own_name(claim->etcd->directory)))
 		end(claim, PVR_CLAIM_LOST, winner);
+	else
+		end(claim, is_own ? PVR_CLAIM_WON : PVR_CLAIM_STALE, "");
 }
 
 static void put_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
@@ -148,13 +172,14 @@ static bool format_key(const struct pvr_etcd_claim *claim, char key[PVR_ETCD_KEY
 
 static bool put(struct pvr_etcd_claim *claim)
 {
-	char key[PVR_ETCD_KEY_MAX], value[PVR_ETCD_VALUE_MAX];
+	char key[PVR_ETCD_KEY_MAX], value[PVR_ETCD_VALUE_MAX], load[LOAD_TEXT];
 	struct pvr_text body = { .len = 0 };
 
 	if (!format_key(claim, key))
 		return false;
-	snprintf(value, sizeof(value), "{\"host\":\"%s\"}",
-		 pvr_directory_own_name(claim->etcd->directory));
+	format_load(claim, load);
+	snprintf(value, sizeof(value), "{\"host\":\"%s\",\"load\":\"%s\"}",
+		 pvr_directory_own_name(claim->etcd->directory), load);
 	pvr_text_add(&body, "{\"compare\":[{");
 	pvr_etcd_add_range(&body, key);
 	pvr_text_add(&body,

@@ -205,7 +205,8 @@ void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind
 
 bool pvr_is_same_claimant(const struct pvr_state_claim *a, const struct pvr_state_claim *b)
 {
-	return !memcmp(a->mac, b->mac, sizeof(a->mac)) && !strcmp(a->fabric, b->fabric);
+	return !memcmp(a->mac, b->mac, sizeof(a->mac)) && !strcmp(a->fabric, b->fabric) &&
+	       a->runs_on == b->runs_on;
 }
 
 static bool add_claim_locked(struct pvr_dir_queue *queue, const struct pvr_state_claim *claim)

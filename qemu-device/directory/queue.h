@@ -85,7 +85,7 @@ void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind
 			    const struct pvr_key *key, uint8_t type);
 /* Return: false without memory. */
 bool pvr_dir_queue_add_claim(struct pvr_dir_queue *queue, const struct pvr_state_claim *claim);
-/* Return: whether both claims are of one adapter. */
+/* Return: whether both claims are of one adapter, and for the same reason. */
 bool pvr_is_same_claimant(const struct pvr_state_claim *a, const struct pvr_state_claim *b);
 void pvr_dir_queue_wake(struct pvr_dir_queue *queue);
 

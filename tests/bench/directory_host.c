@@ -11,7 +11,7 @@
  * 	located HOST FABRIC GID TYPE		log LEVEL TEXT
  * 	up HOST, down HOST, wanted HOST, reload, leave
  * 	stats					stats JSON
- * 	claim FABRIC MAC TOKEN LIFE 0|1		claimed MAC won|lost|failed DETAIL
+ * 	claim FABRIC MAC TOKEN LIFE 0|1 LOAD	claimed MAC won|stale|lost|failed DETAIL
  * 	many FABRIC FIRST COUNT			many JSON, when all have been found
  * 	spread FABRIC FIRST COUNT		the same, one after the other
  *
@@ -228,6 +228,7 @@ static void claimed(void *opaque, const struct pvr_state_claim *claim, enum pvr_
 {
 	static const char *const names[] = {
 		[PVR_CLAIM_WON] = "won",
+		[PVR_CLAIM_STALE] = "stale",
 		[PVR_CLAIM_LOST] = "lost",
 		[PVR_CLAIM_FAILED] = "failed",
 	};
@@ -313,7 +314,9 @@ static void from_hex(uint8_t *to, size_t size, const char *text)
 
 static void run_claim(char **args)
 {
-	struct pvr_state_claim claim = { .life = (uint32_t)atol(args[3]), .waits = atoi(args[4]) };
+	struct pvr_state_claim claim = { .life = (uint32_t)atol(args[3]),
+					 .waits = atoi(args[4]),
+					 .load = strtoull(args[5], NULL, 0) };
 
 	snprintf(claim.fabric, sizeof(claim.fabric), "%s", args[0]);
 	from_hex(claim.mac, sizeof(claim.mac), args[1]);
@@ -348,7 +351,7 @@ static void run_command(char *line)
 		pvr_directory_wanted(host.directory, args[0]);
 	else if (num == 1)
 		set_up(args[0], !strcmp(command, "up"));
-	else if (num == 5 && !strcmp(command, "claim"))
+	else if (num == 6 && !strcmp(command, "claim"))
 		run_claim(args);
 	else if (num == 3 && (!strcmp(command, "many") || !strcmp(command, "spread")))
 		run_many(args[0], (uint32_t)atol(args[1]), (uint32_t)atol(args[2]),

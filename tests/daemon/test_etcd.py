@@ -380,9 +380,13 @@ MOVE = f"pvrdma/moves/red/{hashlib.sha256(bytes.fromhex(TOKEN)).hexdigest()}"
 LIFE = 600
 
 
-def claim_state(host, number=1, token=TOKEN, waits=True, fabric="red", life=LIFE):
+def claim_state(host, number=1, token=TOKEN, waits=True, fabric="red", life=LIFE, load=1):
     """The answer is a line `claimed 02000000000N ...`."""
-    host.tell("claim", fabric, f"{number:012x}", token, life, int(waits))
+    host.tell("claim", fabric, f"{number:012x}", token, life, int(waits), load)
+
+
+def value_of(host, load=1):
+    return f'{{"host":"{host}","load":"{load:016x}"}}'
 
 
 def claims(host, answer, since=0, number=1):
@@ -393,7 +397,7 @@ def test_first_claim_of_a_state_wins(etcd, pair):
     a, b = pair
     claim_state(a)
     claims(a, "won")
-    assert etcd.keys()[MOVE] == '{"host":"a"}'
+    assert etcd.keys()[MOVE] == value_of("a")
     assert TOKEN not in str(etcd.keys())
     claim_state(b)
     claims(b, "lost a")
@@ -402,7 +406,17 @@ def test_first_claim_of_a_state_wins(etcd, pair):
     claims(a, "won", since)
     claim_state(b, token=TOKEN2)
     claims(b, "won")
-    assert etcd.keys()[MOVE] == '{"host":"a"}'
+    assert etcd.keys()[MOVE] == value_of("a")
+
+
+@pytest.mark.parametrize("value", [value_of("a", 1), '{"host":"a"}', '{"host":"a","load":7}', '{"host":"a","load":""}'])
+@pytest.mark.parametrize("load", [0, 2])
+def test_second_load_of_the_winner_is_stale(etcd, pair, value, load):
+    """The first one may have run. An older pvrdmad has put no number of its load."""
+    etcd.put(MOVE, value)
+    claim_state(pair[0], load=load)
+    claims(pair[0], "stale")
+    assert etcd.keys()[MOVE] == value
 
 
 def test_two_claims_at_once_have_one_winner(pair):
@@ -439,7 +453,7 @@ def test_claim_without_an_etcd(etcd, pair):
     etcd.kill()
     etcd.start()
     claims(a, "won")
-    assert etcd.keys()[MOVE] == '{"host":"a"}'
+    assert etcd.keys()[MOVE] == value_of("a")
 
 
 def test_claim_whose_answer_is_lost(etcd, start):

@@ -87,6 +87,7 @@ static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggy
 		.page = !link->env->old,
 		.move = !link->env->old,
 		.fault = !link->env->old,
+		.load = !link->env->old && !link->env->no_load,
 		.tail = !link->env->old,
 	};
 }

@@ -222,6 +222,8 @@ TEST_PLAIN(test_oversized_frames_are_refused)
 			max += CHUNK;
 		if (sample->type == PVR_FRAME_DATAGRAM)
 			max += PVR_FRAME_DATAGRAM_MAX;
+		if (sample->type == PVR_FRAME_TAKE)
+			max += sizeof(__le64);
 		REFUSED(sample->name, f.frame.size = max + 1, "too long");
 		REFUSED(sample->name, f.frame.size = UINT32_MAX, "too long");
 	}
@@ -534,6 +536,13 @@ TEST_PLAIN(test_fault_that_the_queue_pair_cannot_have_is_refused)
 		 f.frame.flags = PVR_REQUEST_F_XRC; f.request.srqn = 5);
 	ACCEPTED("fault", f.request.fault = PVR_FRAME_FAULT_INVALID_REQUEST;
 		 f.request.op = PVR_FRAME_OP_FLUSH);
+}
+
+TEST_PLAIN(test_number_of_a_load_has_8_bytes)
+{
+	for (uint32_t size = 1; size < sizeof(__le64); size++)
+		REFUSED("take", f.frame.size = htole32((uint32_t)sizeof(f.take) + size), "8 bytes");
+	ACCEPTED("take", f.frame.size = htole32((uint32_t)(sizeof(f.take) + sizeof(__le64))));
 }
 
 TEST_PLAIN(test_frames_of_a_move_with_a_wrong_field_are_refused)

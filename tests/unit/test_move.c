@@ -6,6 +6,8 @@
 
 #include "core/adapter.h"
 #include "core/objects.h"
+#include "fg_link.h"
+#include "fg_malformed.h"
 #include "fg_migrate.h"
 #include "gid/fabric.h"
 #include "path/pipe/move.h"
@@ -289,6 +291,7 @@ TEST(three, test_one_of_two_destinations_is_refused)
 	taker.bound = false;
 	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_NO);
 	taker.host = fg_wire_remote_host(env->wire, 1, 2);
+	taker.load = env->g[1]->adapter->move.load;
 	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_YES);
 	expect_connected(env);
 	pvr_adapter_destroy(source);
@@ -664,6 +667,178 @@ TEST(three, test_source_that_was_reset_has_no_such_state)
 	assert_int_equal(start(env, env->g[1]), 0);
 	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
 	pvr_adapter_destroy(source);
+}
+
+/* ------------------------------------------------------------- a state that is loaded twice */
+
+/* The state of b's adapter, which is stopped, in a file. Return: the adapter at the source. */
+static struct pvr_adapter *save_to_file(struct t_env *env, struct fg_state *state)
+{
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], state), 0);
+	return hosts_load_at(env, env->g[1], 2, state);
+}
+
+/* pvrdmad of the destination was killed: its adapter has a new life there, and the state again. */
+static void load_again(struct t_env *env, const struct fg_state *state)
+{
+	fg_guest_unplug(env->g[1]);
+	assert_true(fg_guest_plug(env->g[1]));
+	assert_int_equal(fg_state_load(env->g[1], state), 0);
+}
+
+static void expect_ended(struct t_env *env)
+{
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
+}
+
+static const struct source_case {
+	const char *label;
+	bool drops; /* its client leaves before the destination asks */
+	bool leaves; /* or after that */
+} sources[] = {
+	{ "whose client stays", false, false },
+	{ "whose client has left", true, false },
+	{ "whose client leaves then", false, true },
+};
+
+TEST_CASES(three, test_state_loaded_again_where_it_ran_ends_the_connections, sources)
+{
+	struct fg_state state;
+	struct pvr_adapter *source = save_to_file(env, &state);
+
+	if (row->drops)
+		assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(env->host);
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_connected(env);
+	if (row->leaves)
+		assert_int_equal(pvr_adapter_drop(source), 0);
+	load_again(env, &state);
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_ended(env);
+	fg_state_free(&state);
+	pvr_adapter_destroy(source);
+}
+
+/* No peer can tell it, and the state is young. */
+TEST(three, test_state_loaded_again_without_its_source_ends_the_connections)
+{
+	struct fg_state state;
+	struct pvr_adapter *source = save_to_file(env, &state);
+
+	assert_int_equal(start_without_source(env), 0);
+	expect_state(&env->b, PVR_QPS_RTS);
+	fg_stop(env->g[1]);
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	assert_int_equal(start_without_source(env), 0);
+	expect_ended(env);
+	fg_state_free(&state);
+	pvr_adapter_destroy(source);
+}
+
+/* As above, while the source says yes to each load, as pvrdmad did before it had their numbers. */
+TEST(three, test_state_loaded_again_with_an_old_source_ends_the_connections)
+{
+	struct fg_state state;
+	struct pvr_adapter *source = save_to_file(env, &state);
+
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_connected(env);
+	source->move.done = false;
+	fg_stop(env->g[1]);
+	fg_drop(env->g[1]);
+	assert_int_equal(fg_state_load(env->g[1], &state), 0);
+	source->move.to_load = env->g[1]->adapter->move.load;
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_ended(env);
+	fg_state_free(&state);
+	pvr_adapter_destroy(source);
+}
+
+static enum pvr_take ask_for(struct t_env *env, uint64_t load, bool bound)
+{
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct pvr_taker taker = second_taker(env, bound);
+
+	taker.load = load;
+	return engine->move_ops->give(engine, &taker);
+}
+
+TEST(three, test_source_gives_a_state_to_one_load_only)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(ask_for(env, 1, false), PVR_TAKE_YES);
+	assert_int_equal(ask_for(env, 2, false), PVR_TAKE_STALE);
+	assert_int_equal(ask_for(env, 2, true), PVR_TAKE_STALE);
+	assert_int_equal(ask_for(env, 0, false), PVR_TAKE_STALE);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(ask_for(env, 1, true), PVR_TAKE_DONE);
+	assert_int_equal(ask_for(env, 2, false), PVR_TAKE_STALE);
+	pvr_adapter_destroy(source);
+}
+
+static const struct t_case agreements[] = { T_CASE(true), T_CASE(false) };
+
+TEST(three, test_old_destination_gets_a_state_until_it_has_bound_the_gids)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(ask_for(env, 0, false), PVR_TAKE_YES);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(ask_for(env, 0, true), PVR_TAKE_DONE);
+	assert_int_equal(ask_for(env, 0, false), PVR_TAKE_STALE);
+	assert_int_equal(ask_for(env, 3, false), PVR_TAKE_STALE);
+	pvr_adapter_destroy(source);
+}
+
+/* Hosts that do not know numbers of loads. */
+TEST(three, test_adapter_moves_between_old_hosts)
+{
+	struct pvr_adapter *source;
+
+	for (unsigned int from = 0; from < 3; from++) {
+		for (unsigned int to = 0; to < 3; to++) {
+			if (from == to)
+				continue;
+			fg_wire_cut(env->wire, from, to, 0);
+			fg_wire_link_env(env->wire)->no_load = true;
+			fg_wire_mend(env->wire, from, to, 0);
+		}
+	}
+	source = hosts_send_state(env, env->g[1], 2);
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_connected(env);
+	assert_int_equal(source->move.to_load, 0);
+	assert_true(source->move.done);
+	pvr_adapter_destroy(source);
+}
+
+TEST_CASES(three, test_number_of_a_load_that_was_not_negotiated_ends_the_connection, agreements)
+{
+	struct {
+		struct pvr_frame_take take;
+		__le64 load;
+	} frame = {
+		.take.frame = FG_FRAME(PVR_FRAME_TAKE, sizeof(frame)),
+		.take.token = { 1 },
+		.load = htole64(7),
+	};
+	struct fg_malformed *peer;
+
+	fg_wire_link_env(env->wire)->no_load = !row->value;
+	peer = fg_malformed_create(env->wire, 1, 0);
+	fg_malformed_send_fabric(peer, "default");
+	fg_malformed_send(peer, &frame, sizeof(frame));
+	assert_int_equal(fg_malformed_is_closed(peer), !row->value);
+	if (!row->value)
+		assert_string_equal(fg_wire_why(env->wire),
+				    "number of a load, but that was not negotiated");
 }
 
 /* ----------------------------------------------------------------------------- MOVED */

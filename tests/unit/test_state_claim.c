@@ -111,6 +111,17 @@ TEST(moving, test_destination_that_loses_is_refused)
 	pvr_adapter_destroy(source);
 }
 
+/* An earlier load at this host has run. */
+TEST(moving, test_destination_that_has_won_before_starts_without_connections)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	assert_int_equal(start_without_source(env, PVR_CLAIM_STALE, ""), 0);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
+	pvr_adapter_destroy(source);
+}
+
 /* The directory is down. */
 TEST(moving, test_destination_that_does_not_know_the_winner_is_refused)
 {
@@ -235,6 +246,34 @@ TEST(moving, test_adapter_that_was_given_and_has_lost_does_not_start)
 
 /* ------------------------------------------------------------- results that are late */
 
+/* The source has said yes, as it does not know of the load that has won. */
+TEST(moving, test_running_adapter_that_has_won_before_loses_its_connections)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	assert_int_equal(start(env), 0);
+	expect_state(&env->b, PVR_QPS_RTS);
+	report(env, PVR_CLAIM_STALE, "");
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
+	pvr_adapter_destroy(source);
+}
+
+TEST(moving, test_each_load_has_its_number)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	uint64_t load;
+
+	assert_int_equal(start_without_source(env, PVR_CLAIM_WON, ""), 0);
+	load = claims.last.load;
+	assert_true(load);
+	assert_int_equal(load, env->g[1]->adapter->move.load);
+	fg_stop(env->g[1]);
+	fg_migrate(env->g[1]);
+	assert_true(env->g[1]->adapter->move.load != load);
+	pvr_adapter_destroy(source);
+}
+
 TEST(moving, test_result_after_a_reset_is_ignored)
 {
 	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
@@ -262,4 +301,34 @@ TEST(moving, test_result_for_another_state_or_adapter_is_ignored)
 	report(env, PVR_CLAIM_LOST, "host4");
 	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
 	pvr_adapter_destroy(source);
+}
+
+/* ------------------------------------------------------------- a source whose VM runs on */
+
+/* A state of a live VM: its source can die before another host starts with this state. */
+TEST(moving, test_source_that_runs_on_claims_its_state)
+{
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct fg_guest *guest = env->g[1];
+	struct fg_state state;
+
+	engine->fabrics->gid_ops = &claims.ops;
+	fg_stop(guest);
+	assert_int_equal(fg_start(guest), 0);
+	assert_int_equal(claims.num, 0);
+	fg_stop(guest);
+	assert_int_equal(fg_state_save(guest, &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(claims.num, 0);
+	assert_int_equal(fg_start(guest), 0);
+	assert_int_equal(claims.num, 1);
+	assert_true(claims.last.runs_on);
+	assert_false(claims.last.waits);
+	assert_memory_equal(claims.last.token, guest->adapter->move.token, PVR_TOKEN_BYTES);
+	/* A host that has won before has found this one silent: too late. */
+	pvr_engine_state_claimed(engine, &claims.last, PVR_CLAIM_LOST, "host4");
+	assert_int_equal(fg_stats(guest).state, PVR_ADAPTER_ACTIVE);
+	fg_stop(guest);
+	assert_int_equal(fg_start(guest), 0);
+	assert_int_equal(claims.num, 1);
 }

@@ -23,6 +23,7 @@
 /* Limit of a frame's payload. */
 enum payload {
 	PAYLOAD_NONE,
+	PAYLOAD_LOAD, /* the number of a load */
 	PAYLOAD_CHUNK, /* the limit that the receiver has declared */
 	PAYLOAD_DATAGRAM,
 };
@@ -380,7 +381,8 @@ static const char *check_moved(const union pvr_any_frame *any, size_t payload)
 
 static const char *check_take(const union pvr_any_frame *any, size_t payload)
 {
-	(void)payload;
+	if (payload && payload != sizeof(__le64))
+		return "number of a load does not have 8 bytes";
 	if (any->take.answer)
 		return "reserved fields are not zero";
 	return any->take.bound > 1 ? "bound is neither 0 nor 1" : NULL;
@@ -538,6 +540,7 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 			      .check = check_moved },
 	[PVR_FRAME_TAKE] = { .header = sizeof(struct pvr_frame_take),
 			     .receivers = BY_RESPONDER,
+			     .payload = PAYLOAD_LOAD,
 			     .has_fabric = true,
 			     .check = check_take },
 	[PVR_FRAME_TAKEN] = { .header = sizeof(struct pvr_frame_take),
@@ -568,6 +571,7 @@ static size_t payload_max(const struct frame_kind *kind, uint32_t chunk)
 {
 	const size_t max[] = {
 		[PAYLOAD_NONE] = 0,
+		[PAYLOAD_LOAD] = sizeof(__le64),
 		[PAYLOAD_CHUNK] = chunk,
 		[PAYLOAD_DATAGRAM] = PVR_FRAME_DATAGRAM_MAX,
 	};

@@ -87,6 +87,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_PAGE 0x80u /* accepts PVR_FRAME_SYN_PAGE */
 #define PVR_HELLO_F_FAULT 0x100u /* the operator allows faults: may send and accepts FAULT frames */
 #define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD, MOVED and TAKE */
+#define PVR_HELLO_F_LOAD 0x800u /* accepts the number of the load behind TAKE */
 #define PVR_HELLO_F_TAIL 0x400u /* executes the tail of a fragment that it has executed in part */
 
 /*
@@ -281,7 +282,8 @@ enum pvr_frame_take_answer {
 
 /*
  * TAKE: the sender has loaded the state with this token, of the adapter with this MAC, and asks for
- * the adapter. TAKEN: the response repeats it.
+ * the adapter. TAKEN: the response repeats it. With PVR_HELLO_F_LOAD a TAKE with a token can be
+ * followed by the number of the load, as a __le64.
  */
 struct pvr_frame_take {
 	struct pvr_frame frame;

@@ -49,6 +49,7 @@ struct pvr_route {
 	bool has_atomic_write; /* the responder accepts ATOMIC_WRITE and FLUSH */
 	bool has_xrc; /* it accepts XRC */
 	bool has_fault; /* it accepts FAULT frames */
+	bool has_load; /* it accepts the number of the load behind TAKE */
 	bool has_tail; /* it executes the tail of a fragment that it has executed in part */
 };
 

@@ -3,6 +3,7 @@
 #include "path/pipe/move.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 #include "core/adapter.h"
@@ -22,11 +23,21 @@ static_assert((int)PVR_TAKE_NO == PVR_FRAME_TAKE_NO && (int)PVR_TAKE_YES == PVR_
 
 /* ------------------------------------------------------------------------ TAKE, TAKEN */
 
+static bool is_token(const uint8_t token[PVR_TOKEN_BYTES])
+{
+	static const uint8_t none[PVR_TOKEN_BYTES];
+
+	return memcmp(token, none, sizeof(none)) != 0;
+}
+
 static void ask(struct pvr_adapter *adapter, struct pvr_host *host,
 		const uint8_t token[PVR_TOKEN_BYTES], bool bound)
 {
 	union pvr_any_frame any = { .take.frame.type = PVR_FRAME_TAKE };
+	__le64 load = htole64(adapter->move.load);
 	struct pvr_route route;
+	bool has_load;
+	struct pvr_sg sg;
 
 	/* Without a connection this requests one, for the next try. */
 	if (!pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
@@ -34,8 +45,10 @@ static void ask(struct pvr_adapter *adapter, struct pvr_host *host,
 	memcpy(any.take.token, token, sizeof(any.take.token));
 	memcpy(any.take.mac, adapter->mac, sizeof(any.take.mac));
 	any.take.bound = bound;
-	if (pvr_link_send(&route, adapter->fabric, &any, sizeof(any.take), NULL, NULL, 0, 0) ==
-	    PVR_SENT)
+	has_load = route.has_load && load && is_token(token);
+	pvr_sg_build_flat(&sg, adapter, (uint8_t *)&load, sizeof(load));
+	if (pvr_link_send(&route, adapter->fabric, &any, sizeof(any.take), NULL,
+			  has_load ? &sg : NULL, 0, has_load ? sizeof(load) : 0) == PVR_SENT)
 		pvr_link_flush(&route);
 }
 
@@ -82,7 +95,7 @@ void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *name,
 }
 
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
-			const struct pvr_frame_take *frame)
+			const struct pvr_frame_take *frame, uint64_t load)
 {
 	struct pvr_host *from = pvr_rsp_conn_host(in);
 	struct pvr_engine *engine = pvr_host_engine(from);
@@ -93,6 +106,7 @@ void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
 		.host = from,
 		.name = pvr_host_name(from),
 		.bound = frame->bound,
+		.load = load,
 	};
 	union pvr_any_frame any = { .take = *frame };
 

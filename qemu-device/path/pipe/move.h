@@ -18,8 +18,9 @@ void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *host,
 			 bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host));
 void pvr_pipe_tell_moved(struct pvr_adapter *adapter);
 
+/* @load: number of the load; 0: none */
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
-			const struct pvr_frame_take *frame);
+			const struct pvr_frame_take *frame, uint64_t load);
 void pvr_pipe_recv_taken(struct pvr_host *from, const char *fabric,
 			 const struct pvr_frame_take *frame);
 void pvr_pipe_recv_moved(struct pvr_rsp_conn *in, const char *fabric,

@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/adapter.h"
 #include "rdma/worker.h"
@@ -44,6 +45,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->page_agreed = limits->page;
 	in->fault_agreed = limits->fault;
 	in->move_agreed = limits->move;
+	in->load_agreed = limits->load;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -280,13 +282,21 @@ static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	return NULL;
 }
 
+/* @payload: of a TAKE that has one: the number of the load */
 static const char *recv_move(struct pvr_rsp_conn *in, const char *fabric,
-			     const union pvr_any_frame *any)
+			     const union pvr_any_frame *any, const uint8_t *payload)
 {
+	bool has_load = le32toh(any->frame.size) > sizeof(any->take);
+	__le64 load = 0;
+
 	if (!in->move_agreed)
 		return "MOVED or TAKE, but that was not negotiated";
+	if (any->frame.type == PVR_FRAME_TAKE && has_load && !in->load_agreed)
+		return "number of a load, but that was not negotiated";
+	if (any->frame.type == PVR_FRAME_TAKE && has_load)
+		memcpy(&load, payload, sizeof(load));
 	if (any->frame.type == PVR_FRAME_TAKE)
-		pvr_pipe_recv_take(in, fabric, &any->take);
+		pvr_pipe_recv_take(in, fabric, &any->take, le64toh(load));
 	else
 		pvr_pipe_recv_moved(in, fabric, &any->moved);
 	return NULL;
@@ -335,7 +345,7 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 		return PVR_HANDLED;
 	case PVR_FRAME_MOVED:
 	case PVR_FRAME_TAKE:
-		*why = recv_move(in, fabric, any);
+		*why = recv_move(in, fabric, any, payload);
 		return PVR_HANDLED;
 	case PVR_FRAME_FAULT:
 		return recv_fault(in, fabric, &any->request, why);
