@@ -424,6 +424,7 @@ struct pvr_adapter {
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* number of memory windows in mrs */
 	struct pvr_job job;
+	struct pvr_mr *replaced; /* what PVR_MR_FLAG_REPLACE leaves; freed in steps. NULL: none */
 	struct pvr_qp_sweep qp_sweep;
 	struct pvr_qp_error qp_errors[PVR_QP_ERRORS]; /* a ring */
 	uint32_t next_qp_error;

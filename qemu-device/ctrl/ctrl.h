@@ -232,6 +232,8 @@ bool pvr_mw_save_bind(struct pvr_codec *codec, const struct pvr_mr *mr);
 void pvr_mw_load_bind(struct pvr_codec *codec);
 /* ctrl/mr_cmd.c: the rights that a registration may request of this adapter */
 uint32_t pvr_mr_known_access(const struct pvr_adapter *adapter);
+/* Free adapter->replaced. Return: false if it needs more steps. */
+bool pvr_mr_free_replaced(struct pvr_adapter *adapter);
 
 /* ctrl/qp_cmd.c: the parts of CREATE_QP, for a queue pair that is loaded */
 int pvr_qp_check_create(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd);

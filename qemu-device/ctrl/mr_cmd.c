@@ -222,11 +222,15 @@ static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_creat
 	return LIST_EMPTY(&(*old)->windows) ? 0 : -EBUSY;
 }
 
-/* @old keeps its key, which peers use, and gets all else of @fresh, which is freed. */
+/*
+ * @old keeps its key, which peers use, and gets all else of @fresh. That gets the pages of @old,
+ * which can be many.
+ */
 static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_mr *fresh)
 {
+	struct pvr_pages pages = old->pages;
+
 	pvr_ext_dma_revoke_mr(old);
-	pvr_pages_unmap(adapter, &old->pages);
 	old->pd->users--;
 	fresh->pd->users++;
 	old->pd = fresh->pd;
@@ -235,7 +239,22 @@ static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_
 	old->length = fresh->length;
 	old->offset = fresh->offset;
 	old->pages = fresh->pages;
-	pvr_charge_free(adapter, fresh, sizeof(*fresh));
+	fresh->pages = pages;
+	adapter->replaced = fresh;
+}
+
+bool pvr_mr_free_replaced(struct pvr_adapter *adapter)
+{
+	struct pvr_mr *mr = adapter->replaced;
+
+	if (!mr)
+		return true;
+	if (!pvr_demand_clear_some(adapter, &mr->pages))
+		return false;
+	pvr_pages_unmap(adapter, &mr->pages);
+	pvr_charge_free(adapter, mr, sizeof(*mr));
+	adapter->replaced = NULL;
+	return true;
 }
 
 static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
@@ -248,6 +267,23 @@ static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	mr->pd->users++;
 	adapter->mws += pvr_mr_is_window(mr);
 	return 0;
+}
+
+static int fill_response(const struct pvr_mr *mr, union pvr_cmd_resp *resp)
+{
+	resp->create_mr.mr_handle = mr->handle;
+	resp->create_mr.lkey = mr->key;
+	resp->create_mr.rkey = mr->key;
+	return 0;
+}
+
+/* The region is replaced. A reset frees what remains if it ends the command. */
+static int replaced_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	if (!pvr_mr_free_replaced(adapter))
+		return -EINPROGRESS;
+	return fill_response(pvr_table_get(&adapter->mrs, adapter->job.req.create_mr.mr_handle),
+			     resp);
 }
 
 static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
@@ -265,17 +301,16 @@ static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 		return err;
 	if (old) {
 		replace(adapter, old, mr);
-		mr = old;
-	} else {
-		err = list_mr(adapter, mr);
+		adapter->job.mr = NULL;
+		adapter->job.cancel = NULL;
+		adapter->job.run = replaced_step;
+		return replaced_step(adapter, resp);
 	}
+	err = list_mr(adapter, mr);
 	if (err)
 		return err;
 	adapter->job.mr = NULL;
-	resp->create_mr.mr_handle = mr->handle;
-	resp->create_mr.lkey = mr->key;
-	resp->create_mr.rkey = mr->key;
-	return 0;
+	return fill_response(mr, resp);
 }
 
 static void create_cancel(struct pvr_adapter *adapter)
@@ -294,7 +329,7 @@ static int create_go_on(struct pvr_adapter *adapter, union pvr_cmd_resp *resp, i
 		return err;
 	if (!err)
 		err = create_end(adapter, resp);
-	if (err)
+	if (err && err != -EINPROGRESS)
 		create_cancel(adapter);
 	return err;
 }

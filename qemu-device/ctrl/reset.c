@@ -123,7 +123,7 @@ static bool has_objects(struct pvr_adapter *adapter)
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (table_of(adapter, &kinds[i])->used)
 			return true;
-	return adapter->gsi != NULL;
+	return adapter->gsi || adapter->replaced;
 }
 
 /* Return: whether all objects of this kind are visited. */
@@ -206,7 +206,7 @@ static void reset_step(struct pvr_adapter *adapter)
 		pvr_gid_unbind_all(adapter);
 		job->has_notified = true;
 	}
-	if (pvr_adapter_destroy_some(adapter, NULL))
+	if (pvr_mr_free_replaced(adapter) && pvr_adapter_destroy_some(adapter, NULL))
 		reset_end(adapter);
 }
 

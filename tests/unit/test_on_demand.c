@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_ON_DEMAND: regions whose pages are absent until a request touches them. */
 #include "core/adapter.h"
+#include "core/demand.h"
 
 #include "ends.h"
 #include "rdma/responder_state.h"
@@ -664,6 +665,62 @@ TEST_EVERYTHING(test_pages_beyond_the_limit_are_refused)
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_ok(fg_mr_destroy(&d->mr)); /* in steps */
 	assert_true(charged(d) < 4 << 20);
+}
+
+/* Pages in more nodes than a step frees. */
+static void enter_many(struct demand *d)
+{
+	uint64_t nodes = 2 * PVR_STEP_WORK / PVR_WORK_WINDOW;
+
+	for (uint64_t i = 0; i < nodes; i++)
+		expect_ok(enter_at(d, i * LEAF_PAGES, 0));
+}
+
+/* A region of four pages. */
+static struct pvr_cmd_create_mr smaller(struct demand *d)
+{
+	struct pvr_cmd_create_mr req;
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &d->g->ram, 4, FG_SCATTERED);
+	req = fg_layout_request(&d->end->pd, buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
+				4 * PVR_PAGE_SIZE);
+	req.flags |= PVR_MR_FLAG_REPLACE;
+	req.mr_handle = d->mr.handle;
+	return req;
+}
+
+TEST_EVERYTHING(test_replaced_region_is_freed_in_steps)
+{
+	struct pvr_cmd_create_mr req = smaller(d);
+	struct pvr_resp_create_mr resp;
+
+	enter_many(d);
+	d->g->adapter->job.longest = 0;
+	fg_cmd_begin(d->g, &req, sizeof(req));
+	assert_true(pvr_adapter_busy(d->g->adapter));
+	assert_true(charged(d) > 16 << 20);
+	expect_ok(fg_cmd_end(d->g, &req, &resp, sizeof(resp)));
+	assert_int_equal(resp.rkey, d->mr.rkey);
+	assert_in_range(d->g->adapter->job.longest, PVR_STEP_WORK,
+			PVR_STEP_WORK + PVR_DEMAND_NODE * PVR_WORK_WINDOW);
+	assert_true(charged(d) < 1 << 20);
+	t_write_to(env, d->mr.rkey, FG_USER_VA + 4 * PVR_PAGE_SIZE - 64, 64, PVRDMA_WC_SUCCESS);
+}
+
+TEST_EVERYTHING(test_reset_frees_the_rest_of_a_replaced_region)
+{
+	struct pvr_cmd_create_mr req = smaller(d);
+
+	enter_many(d);
+	fg_cmd_begin(d->g, &req, sizeof(req));
+	assert_true(pvr_adapter_busy(d->g->adapter));
+	assert_non_null(d->g->adapter->replaced);
+	pvr_adapter_reset(d->g->adapter);
+	while (pvr_adapter_busy(d->g->adapter))
+		pvr_engine_run(d->g->adapter->engine, 0);
+	assert_null(d->g->adapter->replaced);
+	assert_true(charged(d) == 0);
 }
 
 TEST_EVERYTHING(test_pages_of_removed_ram_are_found_anywhere)
