@@ -16,6 +16,7 @@
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
 #include "rdma/port_state.h"
+#include "rdma/qp_sweep.h"
 #include "core/ext_dma.h"
 #include "core/persist.h"
 #include "ctrl/ctrl.h"
@@ -256,9 +257,6 @@ void pvr_adapter_count_ram(struct pvr_adapter *adapter, uint64_t bytes)
 
 static void set_bus_master(struct pvr_adapter *adapter, bool on)
 {
-	struct pvr_qp *qp;
-	uint32_t i;
-
 	if (adapter->bus_master == on)
 		return;
 	/* Its command can neither read page directories any more nor be answered. */
@@ -274,8 +272,8 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 	pvr_debug(adapter, "bus master %s", on ? "on" : "off");
 	if (!on)
 		return;
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		pvr_sched_kick(qp);
+	/* Doorbells and responses had no effect meanwhile. */
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_KICK);
 	pvr_peer_gone_check_later(adapter);
 }
 

@@ -5,6 +5,7 @@
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
 #include "rdma/qp.h"
+#include "rdma/sched.h"
 #include "rdma/worker.h"
 
 /* Work of a visit: the queue pair and its CQs are not in the cache. */
@@ -60,6 +61,10 @@ static uint32_t visit(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 		work += PVR_WORK_QP;
 	if (reasons & PVR_SWEEP_PEERS && pvr_peer_gone_check(qp, living))
 		work += PVR_WORK_QP;
+	if (reasons & PVR_SWEEP_KICK) {
+		work += WORK_VISIT;
+		pvr_sched_kick(qp);
+	}
 	return work;
 }
 

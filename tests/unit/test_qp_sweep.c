@@ -6,6 +6,7 @@
 #include "core/objects.h"
 #include "ends.h"
 #include "rdma/cq.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/worker.h"
 
 #define MANY 700u /* queue pairs: four steps */
@@ -222,4 +223,15 @@ TEST_MANY(test_queue_pair_that_uses_a_failed_cq_again)
 	fg_run(env->host);
 	assert_int_equal(fg_qp_state(&m->first), PVR_QPS_ERR);
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, m->first.handle);
+}
+
+TEST_MANY(test_bus_mastering_lets_the_worker_kick_queue_pairs)
+{
+	add_qps(m, (struct fg_qp_spec){ .type = PVR_QPT_RC });
+	pvr_adapter_set_bus_master(m->adapter, false);
+	pvr_adapter_set_bus_master(m->adapter, true);
+	assert_int_equal(m->adapter->qp_sweep.reasons, PVR_SWEEP_KICK);
+	fg_settle(env->host, SOON);
+	assert_int_equal(m->adapter->qp_sweep.reasons, 0);
+	t_ping_pong(env->host, &env->a, &env->b);
 }
