@@ -187,6 +187,9 @@ static inline void mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
  * these rights. The device has rights of a region only, so it must not get such a page: it may
  * belong to a file or to other processes.
  *
+ * pvr_odp_has_pages(): whether the device may have pages of these addresses. umem_mutex is held,
+ * or no page is added.
+ *
  * Since 6.16 the driver maps resident pages for DMA. Before, ib_uverbs does it.
  */
 #ifdef PVR_HAVE_HMM_DMA_MAP
@@ -210,6 +213,22 @@ static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
 	odp->npages += is_new && dma != DMA_MAPPING_ERROR;
 	return dma;
 }
+
+/*
+ * By the flags of the pages: npages is too low if hmm_range_fault(), which has no umem_mutex,
+ * stores a flag again that an invalidation has cleared meanwhile.
+ */
+static inline bool pvr_odp_has_pages(struct ib_umem_odp *odp, u64 start,
+				     u64 end)
+{
+	u64 page = (start - ib_umem_start(odp)) >> PAGE_SHIFT;
+	u64 last = (end - ib_umem_start(odp) + PAGE_SIZE - 1) >> PAGE_SHIFT;
+
+	for (; page < last; page++)
+		if (READ_ONCE(odp->map.pfn_list[page]) & HMM_PFN_DMA_MAPPED)
+			return true;
+	return false;
+}
 #else
 static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
 {
@@ -225,6 +244,12 @@ static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
 
 	return (dma & needed) == needed ? dma & ODP_DMA_ADDR_MASK
 					: DMA_MAPPING_ERROR;
+}
+
+static inline bool pvr_odp_has_pages(struct ib_umem_odp *odp, u64 start,
+				     u64 end)
+{
+	return READ_ONCE(odp->npages);
 }
 #endif
 

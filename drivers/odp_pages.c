@@ -87,7 +87,7 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 	mutex_lock(&umem->umem_mutex);
 	mmu_interval_set_seq(notifier, seq);
 	mr = umem->private; /* NULL: the device has no pages of it */
-	if (mr && umem->npages) {
+	if (mr && start < end && pvr_odp_has_pages(umem, start, end)) {
 		remove_pages(mr, (start - base_of(mr)) >> PAGE_SHIFT,
 			     (end - start) >> PAGE_SHIFT);
 		ib_umem_odp_unmap_dma_pages(umem, start, end);
@@ -168,7 +168,8 @@ static void sweep(struct pvr_odp *odp)
 		return;
 	xa_for_each(&odp->children, index, child) {
 		/* With pvr_odp.lock no page is added. */
-		if (READ_ONCE(child->npages))
+		if (pvr_odp_has_pages(child, ib_umem_start(child),
+				      ib_umem_end(child)))
 			continue;
 		xa_erase(&odp->children, index);
 		odp->num_children--;

@@ -994,8 +994,22 @@ struct ib_umem {
 	bool writable, is_dmabuf;
 };
 
+/* Since 6.16; the tests have it if they define PVR_HAVE_HMM_DMA_MAP. */
+#define HMM_PFN_VALID (1ull << 63)
+#define HMM_PFN_WRITE (1ull << 62)
+#define HMM_PFN_DMA_MAPPED (1ull << 60)
+struct hmm_dma_map {
+	u64 *pfn_list;
+};
+struct pci_p2pdma_map_state {
+	int unused;
+};
+dma_addr_t hmm_dma_map_pfn(struct device *dev, struct hmm_dma_map *map, u64 page,
+			   struct pci_p2pdma_map_state *p2p);
+
 struct ib_umem_odp {
 	struct ib_umem umem;
+	struct hmm_dma_map map;
 	struct mmu_interval_notifier notifier;
 	struct mutex umem_mutex;
 	void *private;
