@@ -345,8 +345,36 @@ static void advice_work(struct work_struct *work)
 	advice_put(advice);
 }
 
-/* Takes over the use of @mr. Return: 0, -errno of a page, or -EINTR if the caller is killed. */
-static int fetch_pages(struct pvr_mr *mr, u64 first, u64 npages, bool fault)
+#define LOOK_INTERVAL (HZ / 2)
+
+static bool is_given_up(int err)
+{
+	return err == -EINTR || err == -ESHUTDOWN;
+}
+
+/*
+ * A restart waits for all calls of programs, and a page may never come. Return: the result,
+ * -EINTR if the caller is killed, or -ESHUTDOWN if the device stops.
+ */
+static int await_advice(struct pvr_dev *dev, struct advice *advice)
+{
+	long left;
+
+	for (;;) {
+		left = wait_for_completion_killable_timeout(&advice->done,
+							    LOOK_INTERVAL);
+		if (left > 0)
+			return advice->err;
+		if (left < 0)
+			return -EINTR;
+		if (!test_bit(PVR_DEV_LIVE, &dev->flags) || pvr_dev_dead(dev))
+			return -ESHUTDOWN;
+	}
+}
+
+/* Takes over the use of @mr. Return: as await_advice(), or -ENOMEM. */
+static int fetch_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 first,
+		       u64 npages, bool fault)
 {
 	struct advice *advice = kzalloc(sizeof(*advice), GFP_KERNEL);
 	int err;
@@ -363,10 +391,9 @@ static int fetch_pages(struct pvr_mr *mr, u64 first, u64 npages, bool fault)
 	advice->npages = npages;
 	advice->fault = fault;
 	queue_work(mr->odp->queue->wq, &advice->work);
-	err = wait_for_completion_killable(&advice->done) ? -EINTR
-							  : advice->err;
+	err = await_advice(dev, advice);
 	WRITE_ONCE(advice->given_up, true);
-	if (err == -EINTR && cancel_work(&advice->work)) {
+	if (is_given_up(err) && cancel_work(&advice->work)) {
 		odp_put(mr);
 		advice_put(advice);
 	}
@@ -397,7 +424,7 @@ static int fetch_range(struct ib_pd *ibpd,
 	}
 	start += offset_in_page(mr->umem->address);
 	*err = fetch_pages(
-		mr, start >> PAGE_SHIFT,
+		to_pvr_dev(ibpd->device), mr, start >> PAGE_SHIFT,
 		((start + sge->length - 1) >> PAGE_SHIFT) -
 			(start >> PAGE_SHIFT) + 1,
 		advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT);
@@ -421,6 +448,8 @@ int pvr_advise_mr(struct ib_pd *ibpd, enum ib_uverbs_advise_mr_advice advice,
 		bad = fetch_range(ibpd, advice, &sg_list[i], &err);
 		if (bad)
 			return bad;
+		if (err == -ESHUTDOWN)
+			return -EIO;
 		if (err == -EINTR ||
 		    (err && flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH))
 			return err;

@@ -13,17 +13,22 @@
 
 /*
  * A queue is a part of the limit of this user: outside of the initial user namespace the owner of
- * the outermost one, because a user may have thousands of users in it.
+ * the outermost one, because a user may have thousands of users in it. Containers that root has
+ * made are told apart by the user that is root in them.
  */
 static kuid_t counted_user(void)
 {
 	struct user_namespace *ns = current_user_ns();
+	kuid_t root;
 
 	if (ns == &init_user_ns)
 		return current_uid();
 	while (ns->parent != &init_user_ns)
 		ns = ns->parent;
-	return ns->owner;
+	root = make_kuid(ns, 0);
+	return uid_eq(ns->owner, GLOBAL_ROOT_UID) && uid_valid(root)
+		       ? root
+		       : ns->owner;
 }
 
 static u32 count_ended(struct pvr_odp_queues *queues, kuid_t user)

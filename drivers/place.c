@@ -26,7 +26,9 @@ void pvr_place_keep_net(struct pvr_place *place, const struct ib_device *ibdev)
 
 void pvr_place_keep_name(struct pvr_place *place, const struct ib_device *ibdev)
 {
-	strscpy(place->name, ibdev->name, sizeof(place->name));
+	/* ib_core takes the name of a registration for a format. */
+	if (!strchr(ibdev->name, '%'))
+		strscpy(place->name, ibdev->name, sizeof(place->name));
 }
 
 /* Meanwhile another device may have got the name. */
