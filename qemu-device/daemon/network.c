@@ -95,23 +95,15 @@ static void request_host(void *opaque, struct pvr_host *peer, uint8_t dscp)
 	pvr_directory_wanted(network->directory, pvr_host_name(peer));
 }
 
-static const struct pvr_gid_ops gid_ops = {
-	.resolve = resolve,
-	.announce = announce,
-	.may_have = may_have,
-	.moved = moved,
-};
+/* A backend without one of these functions ignores the call. */
+#define GID_OPS                                                                         \
+	.resolve = resolve, .announce = announce, .may_have = may_have, .doubt = doubt, \
+	.need_host = need_host, .moved = moved
+
+static const struct pvr_gid_ops gid_ops = { GID_OPS };
 
 /* With etcd. Without claims, destinations of one state ask each other. */
-static const struct pvr_gid_ops claiming_gid_ops = {
-	.resolve = resolve,
-	.announce = announce,
-	.may_have = may_have,
-	.claim_state = claim_state,
-	.doubt = doubt,
-	.need_host = need_host,
-	.moved = moved,
-};
+static const struct pvr_gid_ops claiming_gid_ops = { GID_OPS, .claim_state = claim_state };
 
 static const struct pvr_host_ops host_ops = {
 	.located = located,
