@@ -212,22 +212,8 @@ static void end_wait(struct pvr_peer *peer)
 	TAILQ_REMOVE(&peer->peers->waiting, peer, turn_link);
 }
 
-void pvr_peers_turn(struct pvr_loop_timer *timer)
-{
-	struct pvr_peers *peers =
-		(struct pvr_peers *)((char *)timer - offsetof(struct pvr_peers, turn));
-	struct pvr_peer *peer;
-	unsigned int i;
-
-	for (i = 0; i < DIALS_PER_PERIOD && (peer = TAILQ_FIRST(&peers->waiting)); i++) {
-		end_wait(peer);
-		pvr_peer_dial(peer);
-	}
-	if (!TAILQ_EMPTY(&peers->waiting) && !peers->turn.loop)
-		pvr_loop_timer_arm(peers->net->env.loop, &peers->turn, DIAL_PERIOD);
-}
-
-void pvr_peer_dial(struct pvr_peer *peer)
+/* @has_turn: it has waited; other peers queue behind those that wait. */
+static void dial_free_slots(struct pvr_peer *peer, bool has_turn)
 {
 	unsigned int num = pvr_peer_slots(peer), slot;
 	struct pvr_error why;
@@ -242,7 +228,7 @@ void pvr_peer_dial(struct pvr_peer *peer)
 			continue;
 		if (!peer->up && peer->dialling)
 			break;
-		if (!may_dial(peer->peers)) {
+		if ((!has_turn && !TAILQ_EMPTY(&peer->peers->waiting)) || !may_dial(peer->peers)) {
 			wait_turn(peer);
 			break;
 		}
@@ -251,6 +237,26 @@ void pvr_peer_dial(struct pvr_peer *peer)
 			break;
 		}
 	}
+}
+
+void pvr_peers_turn(struct pvr_loop_timer *timer)
+{
+	struct pvr_peers *peers =
+		(struct pvr_peers *)((char *)timer - offsetof(struct pvr_peers, turn));
+	struct pvr_peer *peer;
+	unsigned int i;
+
+	for (i = 0; i < DIALS_PER_PERIOD && (peer = TAILQ_FIRST(&peers->waiting)); i++) {
+		end_wait(peer);
+		dial_free_slots(peer, true);
+	}
+	if (!TAILQ_EMPTY(&peers->waiting) && !peers->turn.loop)
+		pvr_loop_timer_arm(peers->net->env.loop, &peers->turn, DIAL_PERIOD);
+}
+
+void pvr_peer_dial(struct pvr_peer *peer)
+{
+	dial_free_slots(peer, false);
 }
 
 void pvr_peer_retry(struct pvr_loop_timer *timer)
