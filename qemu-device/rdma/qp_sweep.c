@@ -30,6 +30,14 @@ void pvr_qp_sweep_cancel(struct pvr_adapter *adapter)
 	adapter->qp_sweep.next = 0;
 }
 
+/* The reasons that came meanwhile are next. */
+static void end_sweep(struct pvr_qp_sweep *sweep)
+{
+	sweep->reasons = sweep->next;
+	sweep->next = 0;
+	sweep->handle = 0;
+}
+
 static void postpone_peers(struct pvr_adapter *adapter)
 {
 	struct pvr_qp_sweep *sweep = &adapter->qp_sweep;
@@ -38,6 +46,8 @@ static void postpone_peers(struct pvr_adapter *adapter)
 		pvr_peer_gone_postpone(adapter);
 	sweep->reasons &= ~PVR_SWEEP_PEERS;
 	sweep->next &= ~PVR_SWEEP_PEERS;
+	if (!sweep->reasons)
+		end_sweep(sweep);
 }
 
 /* Return: whether it was moved to ERR. */
@@ -68,13 +78,6 @@ static uint32_t visit(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 	return work;
 }
 
-static void end(struct pvr_qp_sweep *sweep)
-{
-	sweep->reasons = sweep->next;
-	sweep->next = 0;
-	sweep->handle = 0;
-}
-
 void pvr_qp_sweep_step(struct pvr_adapter *adapter)
 {
 	struct pvr_qp_sweep *sweep = &adapter->qp_sweep;
@@ -86,7 +89,7 @@ void pvr_qp_sweep_step(struct pvr_adapter *adapter)
 		postpone_peers(adapter);
 	while (sweep->reasons && work < PVR_STEP_WORK) {
 		if (sweep->handle >= adapter->qps.size) {
-			end(sweep);
+			end_sweep(sweep);
 			break;
 		}
 		qp = pvr_qp_get(adapter, sweep->handle++);
