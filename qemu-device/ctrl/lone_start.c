@@ -7,7 +7,8 @@
  * The source may be slow, or the way to it was cut: then it still has the GIDs, and the directory and
  * all peers find them there. So the destination goes on to send TAKE (BOUND), until the source has
  * released the adapter, or responds that it has no such state. If the VM runs at the source again, or
- * the source has given the adapter to another host, the adapter fails here: the source decides.
+ * the source has given the adapter to another host, the adapter fails here: the source decides. It then
+ * ends its connections, because their peers may have executed requests of this host.
  */
 #include <stddef.h>
 
@@ -71,6 +72,10 @@ void pvr_lone_start_answered(struct pvr_adapter *adapter, enum pvr_take answer)
 		pvr_lone_start_begin(adapter);
 		return;
 	}
+	/* It ends its connections if it knows of the start: this may answer a request before that. */
+	if (answer == PVR_TAKE_NO)
+		adapter->engine->move_ops->ask(adapter, adapter->move.source, adapter->move.loaded,
+					       true);
 	pvr_lone_start_end(adapter);
 	if (answer != PVR_TAKE_NO)
 		return;

@@ -69,6 +69,7 @@ void pvr_move_new_token(struct pvr_adapter *adapter)
 	if (is_last && move->to)
 		return;
 	move->ran = false;
+	move->ran_elsewhere = false;
 	move->was_read = true;
 	forget_taker(move);
 	if (getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
@@ -200,7 +201,7 @@ static enum pvr_claim claim_token(const struct pvr_adapter *adapter,
 	return fabrics->gid_ops->claim_state(fabrics->gid_opaque, what);
 }
 
-/* The result does not matter: a destination that has won before has found this host silent. */
+/* If a destination has won before, it has found this host silent: see pvr_engine_state_claimed(). */
 void pvr_move_void_token(struct pvr_adapter *adapter)
 {
 	struct pvr_state_claim what = { .runs_on = true };
@@ -405,6 +406,20 @@ static void claimed(struct pvr_adapter *adapter, enum pvr_claim result, const ch
 		pvr_move_end_connections(adapter);
 }
 
+/*
+ * The VM runs here again, after another host has started its state: peers may have executed requests
+ * of that host.
+ */
+static void end_after_other_start(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+
+	if (adapter->run_state != PVR_RUN_RUNNING || !move->ran || move->ran_elsewhere)
+		return;
+	move->ran_elsewhere = true;
+	pvr_move_end_connections(adapter);
+}
+
 void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_claim *claim,
 			      enum pvr_claim result, const char *detail)
 {
@@ -413,9 +428,13 @@ void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);
-	if (adapter->move.claim == PVR_CLAIM_ASKED && !claim->runs_on &&
-	    adapter->move.load == claim->load && is_same_token(adapter->move.loaded, claim->token))
+	if (claim->runs_on) {
+		if (result == PVR_CLAIM_LOST && is_same_token(adapter->move.token, claim->token))
+			end_after_other_start(adapter);
+	} else if (adapter->move.claim == PVR_CLAIM_ASKED && adapter->move.load == claim->load &&
+		   is_same_token(adapter->move.loaded, claim->token)) {
 		claimed(adapter, result, detail);
+	}
 	pvr_adapter_unlock(adapter);
 }
 
@@ -555,8 +574,12 @@ static enum pvr_take give_again(struct pvr_adapter *adapter, const struct pvr_ta
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (!is_same_load(move, taker))
+	if (!is_same_load(move, taker)) {
+		/* It starts with the GIDs, too, but without connections. */
+		if (adapter->run_state == PVR_RUN_MOVED)
+			release(adapter);
 		return PVR_TAKE_STALE;
+	}
 	if (!taker->bound)
 		return PVR_TAKE_YES;
 	move->done = true;
@@ -591,9 +614,12 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 		return give_again(adapter, taker);
 	if (adapter->run_state == PVR_RUN_RUNNING && adapter->state == PVR_ADAPTER_IDLE)
 		return give_dropped(adapter, taker);
-	if (adapter->run_state != PVR_RUN_STOPPED || move->ran)
-		return PVR_TAKE_NO;
-	return give_away(adapter, taker);
+	if (adapter->run_state == PVR_RUN_STOPPED && !move->ran)
+		return give_away(adapter, taker);
+	/* It has bound the GIDs without a YES: it has started while this host was silent. */
+	if (taker->bound && !move->to)
+		end_after_other_start(adapter);
+	return PVR_TAKE_NO;
 }
 
 enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *taker)

@@ -170,6 +170,8 @@ int pvr_adapter_do_stay_stopped(struct pvr_adapter *adapter)
 	if (err)
 		return err;
 	pvr_load_done(adapter);
+	/* QEMU may have read its state before this process took it over. */
+	adapter->move.was_read = true;
 	adapter->stops++;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_STOPPED);
 	return 0;

@@ -5,6 +5,7 @@
 #include "hosts.h"
 
 #include "core/adapter.h"
+#include "core/objects.h"
 #include "fg_migrate.h"
 #include "gid/fabric.h"
 
@@ -325,9 +326,10 @@ TEST(moving, test_source_that_runs_on_claims_its_state)
 	assert_true(claims.last.runs_on);
 	assert_false(claims.last.waits);
 	assert_memory_equal(claims.last.token, guest->adapter->move.token, PVR_TOKEN_BYTES);
-	/* A host that has won before has found this one silent: too late. */
+	/* A host that has won before has found this one silent, and has started: its peers have gone on. */
 	pvr_engine_state_claimed(engine, &claims.last, PVR_CLAIM_LOST, "host4");
 	assert_int_equal(fg_stats(guest).state, PVR_ADAPTER_ACTIVE);
+	assert_int_equal(t_device_qp(&env->b)->state, PVR_QPS_ERR);
 	fg_stop(guest);
 	assert_int_equal(fg_start(guest), 0);
 	assert_int_equal(claims.num, 1);
