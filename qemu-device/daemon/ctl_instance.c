@@ -114,36 +114,52 @@ bool pvr_instance_find(const char *name, struct pvr_instance *instance, struct p
 
 /* ------------------------------------------------------------------------ all instances */
 
-/* Return: the NAME of a path .../pvrdmad@NAME.conf, in @name; false if it is too long or invalid. */
+/* Return: the NAME of a path .../pvrdmad@NAME.conf, in @name; false if it is no valid one. */
 static bool name_of_config(const char *path, char name[PVR_NAME_MAX], struct pvr_error *err)
 {
-	const char *begin = strrchr(path, '@') + 1;
+	const char *begin = strrchr(path, '/') + strlen("/" MAIN "@");
 	char text[PVR_PATH_MAX];
 
 	snprintf(text, sizeof(text), "%.*s", (int)(strlen(begin) - strlen(".conf")), begin);
 	return pvr_set_name(name, "instance", text, err);
 }
 
-static bool fill_all(struct pvr_instance *instances, size_t *num, const glob_t *found,
-		     struct pvr_error *err)
+/* A file with an error concerns its instance only: it is left out, with a note. */
+static bool fill_or_note(const char *path, const char *name, struct pvr_instance *instance)
 {
-	char path[PVR_PATH_MAX], name[PVR_NAME_MAX];
-	size_t i;
+	struct pvr_error why;
 
-	config_path(path, MAIN);
-	*num = 0;
-	/* Without any file there is the one that was started by hand. */
-	if ((!access(path, F_OK) || !found->gl_pathc) && !fill("", &instances[(*num)++], err))
-		return false;
-	for (i = 0; i < found->gl_pathc; i++) {
-		if (!name_of_config(found->gl_pathv[i], name, err) ||
-		    !fill(name, &instances[(*num)++], err))
-			return false;
-	}
-	return true;
+	if (fill(name, instance, &why))
+		return true;
+	fprintf(stderr, "pvrdmactl: note: %s is left out: %s\n", path, why.text);
+	return false;
 }
 
-struct pvr_instance *pvr_instances(size_t *num, struct pvr_error *err)
+/* Return: the number of instances. @left_out: set if there is a file with an error. */
+static size_t fill_all(struct pvr_instance *instances, const glob_t *found, bool *left_out)
+{
+	char path[PVR_PATH_MAX], name[PVR_NAME_MAX];
+	size_t num = 0, files, i;
+	struct pvr_error why;
+
+	config_path(path, MAIN);
+	/* Without any file there is the one that was started by hand. */
+	files = found->gl_pathc + (!access(path, F_OK) || !found->gl_pathc);
+	if (files > found->gl_pathc)
+		num += fill_or_note(path, "", &instances[num]);
+	for (i = 0; i < found->gl_pathc; i++) {
+		if (name_of_config(found->gl_pathv[i], name, &why))
+			num += fill_or_note(found->gl_pathv[i], name, &instances[num]);
+		else
+			fprintf(stderr, "pvrdmactl: note: %s is left out: %s\n", found->gl_pathv[i],
+				why.text);
+	}
+	*left_out = num < files;
+	return num;
+}
+
+/* As pvr_instances(). @left_out: whether a file with an error is left out */
+static struct pvr_instance *list_instances(size_t *num, bool *left_out, struct pvr_error *err)
 {
 	struct pvr_instance *instances;
 	char pattern[PVR_PATH_MAX];
@@ -155,17 +171,24 @@ struct pvr_instance *pvr_instances(size_t *num, struct pvr_error *err)
 		return NULL;
 	}
 	instances = calloc(found.gl_pathc + 1, sizeof(*instances));
-	if (!instances)
+	if (instances) {
+		*num = fill_all(instances, &found, left_out);
+	} else {
 		pvr_fail(err, "out of memory");
-	if (instances && !fill_all(instances, num, &found, err)) {
-		free(instances);
-		instances = NULL;
 	}
 	globfree(&found);
 	return instances;
 }
 
-static bool choose(const struct pvr_instance *all, size_t num, const char *fabric,
+struct pvr_instance *pvr_instances(size_t *num, struct pvr_error *err)
+{
+	bool left_out;
+
+	return list_instances(num, &left_out, err);
+}
+
+/* @left_out: the instance of a file with an error may list the fabric. */
+static bool choose(const struct pvr_instance *all, size_t num, bool left_out, const char *fabric,
 		   struct pvr_instance *instance, struct pvr_error *err)
 {
 	const struct pvr_instance *found = NULL;
@@ -182,6 +205,12 @@ static bool choose(const struct pvr_instance *all, size_t num, const char *fabri
 				found->service, all[i].service, fabric);
 		found = &all[i];
 	}
+	if (!found && left_out)
+		return pvr_fail(
+			err,
+			"no instance lists the fabric '%s', but a configuration file has an "
+			"error: correct it",
+			fabric);
 	if (!found)
 		return fill("", instance, err);
 	*instance = *found;
@@ -191,9 +220,10 @@ static bool choose(const struct pvr_instance *all, size_t num, const char *fabri
 bool pvr_instance_of_fabric(const char *fabric, struct pvr_instance *instance,
 			    struct pvr_error *err)
 {
+	bool left_out = false;
 	size_t num;
-	struct pvr_instance *all = pvr_instances(&num, err);
-	bool ok = all && choose(all, num, pvr_fabric_or_default(fabric), instance, err);
+	struct pvr_instance *all = list_instances(&num, &left_out, err);
+	bool ok = all && choose(all, num, left_out, pvr_fabric_or_default(fabric), instance, err);
 
 	free(all);
 	return ok;

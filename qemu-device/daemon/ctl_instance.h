@@ -34,14 +34,15 @@ struct pvr_instance {
 bool pvr_instance_find(const char *name, struct pvr_instance *instance, struct pvr_error *err);
 
 /*
- * All with a configuration file, pvrdmad first, else by name. Return: the caller's array, free(),
- * with @num > 0 members; or NULL with @err filled.
+ * All with a configuration file, pvrdmad first, else by name. A file with an error is left out, with
+ * a note to standard error. Return: the caller's array of @num members, free(); or NULL with @err
+ * filled.
  */
 struct pvr_instance *pvr_instances(size_t *num, struct pvr_error *err);
 
 /*
  * The instance that lists @fabric, else pvrdmad. @fabric "": the default one. Return: false with
- * @err filled, also if two instances list it.
+ * @err filled, also if two instances list it, or if none does and a file with an error is left out.
  */
 bool pvr_instance_of_fabric(const char *fabric, struct pvr_instance *instance,
 			    struct pvr_error *err);

@@ -177,6 +177,16 @@ def test_hook_refuses_a_fabric_of_two_instances(all_run):
     assert "pvrdmad@blue and pvrdmad@red both list the fabric 'red'" in done.stderr
 
 
+def test_file_with_an_error_concerns_its_instance_only(all_run):
+    all_run.config("blue").write_text("fabrics = blue\nnonsense\n")
+    done = all_run.hook(all_run.domain("hooked", "red", "red"))
+    assert done.returncode == 0
+    assert f"note: {all_run.config('blue')} is left out: " in done.stderr
+    done = all_run.hook(all_run.domain("other", "blue", "blue"))
+    assert done.returncode == 1
+    assert "no instance lists the fabric 'blue', but a configuration file has an error" in done.stderr
+
+
 def test_hook_finds_an_adapter_of_a_file_in_any_instance(all_run):
     socket = all_run.folder("red") / "fixed.sock"
     all_run.must("--instance", "red", "add-adapter", f"name=fixed,socket={socket},mac={MAC},fabric=red")

@@ -23,6 +23,15 @@ def test_maintainer_is_that_of_the_debian_packages():
     assert re.search(r"^\* \w+ \w+ \d+ \d+ (.*) - \S+$", SPEC.read_text(), re.M)[1] == maintainer
 
 
+def test_installed_files_are_in_a_package():
+    text = SPEC.read_text()
+    install, files = text.split("%install")[1].split("%post")[0], text.split("%files", 1)[1]
+    installed = re.findall(r"%{buildroot}(%{_unitdir}/\S+)", install)
+    assert len(installed) == 2
+    assert [path for path in installed if f"\n{path}\n" not in files] == []
+    assert not re.search(r"^%{_", install, re.M)  # the shell would execute it
+
+
 def test_files_that_it_names_exist():
     words = SPEC.read_text().split()
     named = {word.rstrip(".") for word in words if word.startswith(("packaging/", "docs/", "scripts/", "include/", "drivers/"))}
