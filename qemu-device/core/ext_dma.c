@@ -200,6 +200,18 @@ void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp)
 	revoke(qp->adapter, &(struct match){ .qp = qp, .is = is_of_qp });
 }
 
+/* The queue pair's own requests need none of its rights. */
+static bool is_of_responder(const struct match *match, const struct pvr_ext_dma *use)
+{
+	return use->qp == match->qp &&
+	       (use->kind == PVR_EXT_DMA_RESP_SRC || use->kind == PVR_EXT_DMA_RESP_DST);
+}
+
+void pvr_ext_dma_revoke_responder(const struct pvr_qp *qp)
+{
+	revoke(qp->adapter, &(struct match){ .qp = qp, .is = is_of_responder });
+}
+
 void pvr_ext_dma_revoke_dst(const struct pvr_qp *qp, const struct pvr_ext_dma *but)
 {
 	/*

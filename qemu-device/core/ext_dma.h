@@ -72,8 +72,10 @@ void pvr_ext_dma_end(struct pvr_ext_dma *use);
 
 /* Revoke those of a region or window, before it loses its memory. */
 void pvr_ext_dma_revoke_mr(const struct pvr_mr *mr);
-/* Revoke those of a queue pair that stops, or loses a right. */
+/* Revoke those of a queue pair that stops. */
 void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp);
+/* Revoke those for requests of its peer: it loses a right. */
+void pvr_ext_dma_revoke_responder(const struct pvr_qp *qp);
 /*
  * End those of @qp of the same kind as @but, except @but: the same fragment has arrived
  * by @but's connection.

@@ -381,7 +381,7 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 static void set_access(struct pvr_qp *qp, uint32_t access)
 {
 	if (qp->attr.qp_access_flags & ~access)
-		pvr_ext_dma_revoke_qp(qp);
+		pvr_ext_dma_revoke_responder(qp);
 	qp->attr.qp_access_flags = access;
 }
 
