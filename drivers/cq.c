@@ -166,7 +166,7 @@ static u32 cq_used_locked(struct pvr_cq *cq)
 	return 0;
 }
 
-/* An opcode that the queue cannot have is that of its plain request. */
+/* Replaces an opcode that the queue cannot have by the opcode of a plain request. */
 static enum ib_wc_opcode recv_opcode(u32 opcode)
 {
 	return opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM ? IB_WC_RECV_RDMA_WITH_IMM
