@@ -16,7 +16,7 @@
 #define MAIN "pvrdmad"
 #define UNIX_PREFIX "unix:"
 
-static const char *sysroot(void)
+static const char *get_sysroot(void)
 {
 	const char *root = getenv("PVRDMA_SYSROOT");
 
@@ -85,11 +85,11 @@ static bool read_config(const char *path, struct pvr_instance *instance, struct 
 
 static void config_path(char path[PVR_PATH_MAX], const char *service)
 {
-	snprintf(path, PVR_PATH_MAX, "%s/etc/pvrdma/%s.conf", sysroot(), service);
+	snprintf(path, PVR_PATH_MAX, "%s/etc/pvrdma/%s.conf", get_sysroot(), service);
 }
 
 /* @name: a checked name, or "" */
-static bool fill(const char *name, struct pvr_instance *instance, struct pvr_error *err)
+static bool fill_instance(const char *name, struct pvr_instance *instance, struct pvr_error *err)
 {
 	const char *at = *name ? "@" : "", *dash = *name ? "-" : "";
 	char path[PVR_PATH_MAX];
@@ -97,7 +97,7 @@ static bool fill(const char *name, struct pvr_instance *instance, struct pvr_err
 	memset(instance, 0, sizeof(*instance));
 	snprintf(instance->service, sizeof(instance->service), MAIN "%s%s", at, name);
 	snprintf(instance->control, sizeof(instance->control), "%s/run/pvrdma%s%s/control",
-		 sysroot(), dash, name);
+		 get_sysroot(), dash, name);
 	config_path(path, instance->service);
 	/* A daemon that was started by hand needs no file. */
 	if (!*name && access(path, F_OK))
@@ -109,7 +109,8 @@ bool pvr_instance_find(const char *name, struct pvr_instance *instance, struct p
 {
 	char checked[PVR_NAME_MAX];
 
-	return pvr_set_name(checked, "instance", name, err) && fill(checked, instance, err);
+	return pvr_set_name(checked, "instance", name, err) &&
+	       fill_instance(checked, instance, err);
 }
 
 /* ------------------------------------------------------------------------ all instances */
@@ -125,11 +126,11 @@ static bool name_of_config(const char *path, char name[PVR_NAME_MAX], struct pvr
 }
 
 /* A file with an error concerns its instance only: it is left out, with a note. */
-static bool fill_or_note(const char *path, const char *name, struct pvr_instance *instance)
+static bool fill_instance_or_note(const char *path, const char *name, struct pvr_instance *instance)
 {
 	struct pvr_error why;
 
-	if (fill(name, instance, &why))
+	if (fill_instance(name, instance, &why))
 		return true;
 	fprintf(stderr, "pvrdmactl: note: %s is left out: %s\n", path, why.text);
 	return false;
@@ -146,10 +147,10 @@ static size_t fill_all(struct pvr_instance *instances, const glob_t *found, bool
 	/* Without any file there is the one that was started by hand. */
 	files = found->gl_pathc + (!access(path, F_OK) || !found->gl_pathc);
 	if (files > found->gl_pathc)
-		num += fill_or_note(path, "", &instances[num]);
+		num += fill_instance_or_note(path, "", &instances[num]);
 	for (i = 0; i < found->gl_pathc; i++) {
 		if (name_of_config(found->gl_pathv[i], name, &why))
-			num += fill_or_note(found->gl_pathv[i], name, &instances[num]);
+			num += fill_instance_or_note(found->gl_pathv[i], name, &instances[num]);
 		else
 			fprintf(stderr, "pvrdmactl: note: %s is left out: %s\n", found->gl_pathv[i],
 				why.text);
@@ -188,8 +189,9 @@ struct pvr_instance *pvr_instances(size_t *num, struct pvr_error *err)
 }
 
 /* @left_out: the instance of a file with an error may list the fabric. */
-static bool choose(const struct pvr_instance *all, size_t num, bool left_out, const char *fabric,
-		   struct pvr_instance *instance, struct pvr_error *err)
+static bool choose_instance(const struct pvr_instance *all, size_t num, bool left_out,
+			    const char *fabric, struct pvr_instance *instance,
+			    struct pvr_error *err)
 {
 	const struct pvr_instance *found = NULL;
 	size_t i;
@@ -212,7 +214,7 @@ static bool choose(const struct pvr_instance *all, size_t num, bool left_out, co
 			"error: correct it",
 			fabric);
 	if (!found)
-		return fill("", instance, err);
+		return fill_instance("", instance, err);
 	*instance = *found;
 	return true;
 }
@@ -223,7 +225,8 @@ bool pvr_instance_of_fabric(const char *fabric, struct pvr_instance *instance,
 	bool left_out = false;
 	size_t num;
 	struct pvr_instance *all = list_instances(&num, &left_out, err);
-	bool ok = all && choose(all, num, left_out, pvr_fabric_or_default(fabric), instance, err);
+	bool ok = all &&
+		  choose_instance(all, num, left_out, pvr_fabric_or_default(fabric), instance, err);
 
 	free(all);
 	return ok;
