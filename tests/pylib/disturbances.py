@@ -149,7 +149,7 @@ ODP_RIGHTS = Step("odp-rights", """
     [ "$(sha256sum <$file)" = "$sum" ] || { echo "the file has changed"; exit 1; }
     exit $status""", 240)
 # Page faults that wait for a frozen file system, at first of a program that is killed, then of one under a reset. Each CPU
-# runs a work for stat_refresh.
+# runs a work for stat_refresh. After 120 s the kernel would report the threads that wait.
 ODP_BLOCKED = Step("odp-blocked", """
     frozen=/tmp/frozen
     modprobe brd rd_nr=1 rd_size=8192 && dd if=$SHARE/ext4.img of=/dev/ram0 bs=1M status=none || exit
@@ -168,10 +168,10 @@ ODP_BLOCKED = Step("odp-blocked", """
         done
     }
     end() { kill -KILL $pid; wait $pid; [ ! -e /proc/$pid ]; }
-    block && cat /proc/sys/vm/stat_refresh && $SHARE/pvr_odp && end || fail
+    block && cat /proc/sys/vm/stat_refresh && $SHARE/pvr_odp quick && end || fail
     thaw
     until_true 300 same || { resources; exit 1; }
     block && insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV reset=2 && rmmod pvr_ktest && until_true 100 has_gid &&
-        $SHARE/pvr_odp && end || fail
+        $SHARE/pvr_odp quick && end || fail
     thaw
     until_true 300 umount $frozen && modprobe -r brd && unload && load""", 240)
