@@ -231,14 +231,17 @@ static void fill_vlan(struct ib_wc *wc, const struct pvr_cqe *cqe,
 
 /*
  * Consumers read as many bytes of their buffers. An RDMA WRITE with immediate data has none
- * of them: its bytes are where its sender put them.
+ * of them: its bytes are where its sender put them. Consumers subtract the GRH of a datagram.
  */
 static u32 wc_bytes(const struct pvr_cqe *cqe, enum ib_wc_opcode opcode,
-		    u32 posted)
+		    const struct pvr_qp *qp, u32 posted)
 {
 	u32 max = opcode == IB_WC_RECV_RDMA_WITH_IMM ? MSG_BYTES_MAX : posted;
+	u32 min = opcode == IB_WC_RECV && pvr_qp_is_datagram(qp)
+			  ? min_t(u32, sizeof(struct ib_grh), posted)
+			  : 0;
 
-	return min_t(u32, le32_to_cpu(cqe->byte_len), max);
+	return clamp_t(u32, le32_to_cpu(cqe->byte_len), min, max);
 }
 
 static void fill_wc(struct ib_wc *wc, const struct pvr_cqe *cqe,
@@ -254,7 +257,7 @@ static void fill_wc(struct ib_wc *wc, const struct pvr_cqe *cqe,
 	wc->wr_id = done->wr_id;
 	wc->opcode = recv ? recv_opcode(opcode) : send_opcode(opcode);
 	wc->vendor_err = le32_to_cpu(cqe->vendor_err);
-	wc->byte_len = wc_bytes(cqe, wc->opcode, done->bytes);
+	wc->byte_len = wc_bytes(cqe, wc->opcode, qp, done->bytes);
 	wc->wc_flags = le32_to_cpu(cqe->wc_flags) & WC_FLAGS;
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		wc->ex.invalidate_rkey = le32_to_cpu(cqe->invalidated_rkey);

@@ -202,6 +202,12 @@ static inline bool pvr_qp_is_target(const struct pvr_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_XRC_TGT;
 }
 
+/* Return: whether its requests carry an address, and a GRH precedes what it receives. */
+static inline bool pvr_qp_is_datagram(const struct pvr_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
+}
+
 /* Return: whether the driver fills and empties its queues. */
 static inline bool pvr_qp_is_kernel(const struct pvr_qp *qp)
 {

@@ -121,14 +121,6 @@ static const struct wr_op *wr_op(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	return ok && (bmme & op->bmme) == op->bmme ? op : NULL;
 }
 
-/*
- * Return: whether the QP's requests carry an address.
- */
-static bool is_datagram(const struct pvr_qp *qp)
-{
-	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
-}
-
 /* A qkey with the highest bit set selects the QP's own qkey. */
 static void fill_ud(struct pvr_qp *qp, struct pvr_sq_wqe *wqe,
 		    const struct ib_send_wr *wr)
@@ -148,7 +140,7 @@ static int check_send(struct pvr_qp *qp, const struct ib_send_wr *wr,
 		return -EINVAL;
 	if (wr->send_flags & IB_SEND_INLINE) /* max_inline_data is 0 */
 		return -EINVAL;
-	if (is_datagram(qp) && !ud_wr(wr)->ah)
+	if (pvr_qp_is_datagram(qp) && !ud_wr(wr)->ah)
 		return -EINVAL;
 	return 0;
 }
@@ -180,7 +172,7 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	}
 	if (op->fill)
 		op->fill(wqe, wr);
-	if (is_datagram(qp))
+	if (pvr_qp_is_datagram(qp))
 		fill_ud(qp, wqe, wr);
 	pvr_wq_push(&qp->sq, wr->wr_id, bytes);
 	return 0;

@@ -168,6 +168,15 @@ TEST_CQ(test_receive_is_no_longer_than_its_buffers)
 	assert_int_equal(complete_one(&w.qp.rq, PVRDMA_WC_RECV, U32_MAX).byte_len, POSTED);
 }
 
+TEST_CQ(test_datagram_is_no_shorter_than_its_grh)
+{
+	w.qp.ibqp.qp_type = IB_QPT_GSI;
+	assert_int_equal(complete_one(&w.qp.rq, PVRDMA_WC_RECV, 0).byte_len, sizeof(struct ib_grh));
+	assert_int_equal(complete_one(&w.qp.rq, PVRDMA_WC_RECV, POSTED).byte_len, POSTED);
+	w.qp.ibqp.qp_type = IB_QPT_RC;
+	assert_int_equal(complete_one(&w.qp.rq, PVRDMA_WC_RECV, 0).byte_len, 0);
+}
+
 TEST_CQ(test_read_is_no_longer_than_its_buffers)
 {
 	assert_int_equal(complete_one(&w.qp.sq, PVRDMA_WC_RDMA_READ, U32_MAX).byte_len, POSTED);

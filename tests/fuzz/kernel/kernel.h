@@ -923,7 +923,9 @@ union ib_gid;
 struct ib_dm_alloc_attr;
 struct ib_dm_mr_attr;
 struct ib_gid_attr;
-struct ib_grh;
+struct ib_grh {
+	u8 bytes[40];
+};
 struct ib_mad;
 struct ib_srq_attr;
 struct ib_srq_init_attr;
