@@ -88,9 +88,37 @@ struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size,
 	return IS_ERR(dmabuf) ? ERR_CAST(dmabuf) : &dmabuf->umem;
 }
 
+/* The page at @addr of pinned memory. */
+static struct page *page_at(struct ib_umem *umem, unsigned long addr)
+{
+	const struct sg_table *pages = &umem->sgt_append.sgt;
+	unsigned long begin = ALIGN_DOWN(umem->address, PAGE_SIZE);
+	struct sg_page_iter iter;
+
+	__sg_page_iter_start(&iter, pages->sgl, pages->orig_nents,
+			     (addr - begin) >> PAGE_SHIFT);
+	return __sg_page_iter_next(&iter) ? sg_page_iter_page(&iter) : NULL;
+}
+
+/* Other memory may have come to the address meanwhile, so the page decides. */
+bool pvr_umem_is_same(struct ib_umem *old, struct ib_umem *new)
+{
+	unsigned long at;
+
+	if (old->is_dmabuf || old->owning_mm != new->owning_mm)
+		return false;
+	at = max(ALIGN_DOWN(old->address, PAGE_SIZE), new->address);
+	if (at >= old->address + old->length ||
+	    at >= new->address + new->length)
+		return false;
+	return page_at(old, at) == page_at(new, at);
+}
+
 struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			     u64 min_size)
 {
+	struct ib_umem *umem;
+
 	if (!PAGE_ALIGNED(addr) || !size || size < min_size) {
 		ibdev_dbg(
 			&dev->ibdev,
@@ -99,7 +127,12 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 		return ERR_PTR(-EINVAL);
 	}
 	/* Writable: the device stores ring indices in the first page. */
-	return pvr_umem_pin(dev, addr, size, IB_ACCESS_LOCAL_WRITE);
+	umem = pvr_umem_pin(dev, addr, size, IB_ACCESS_LOCAL_WRITE);
+	if (!IS_ERR(umem) && pvr_is_kept(dev, umem)) {
+		ib_umem_release(umem);
+		return ERR_PTR(-EADDRINUSE);
+	}
+	return umem;
 }
 
 static void query_limits(const struct pvr_dev_caps *caps,

@@ -5,6 +5,7 @@
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
+#include "verbs.h"
 
 struct pvr_kept {
 	struct list_head entry;
@@ -25,6 +26,18 @@ void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir, struct ib_umem **umem)
 	spin_lock(&dev->kept_lock);
 	list_add(&kept->entry, &dev->kept);
 	spin_unlock(&dev->kept_lock);
+}
+
+bool pvr_is_kept(struct pvr_dev *dev, struct ib_umem *umem)
+{
+	struct pvr_kept *kept;
+	bool found = false;
+
+	spin_lock(&dev->kept_lock);
+	list_for_each_entry(kept, &dev->kept, entry)
+		found |= kept->umem && pvr_umem_is_same(kept->umem, umem);
+	spin_unlock(&dev->kept_lock);
+	return found;
 }
 
 void pvr_kept_free(struct pvr_dev *dev)

@@ -355,6 +355,15 @@ void pvr_keep(struct pvr_dev *dev, struct pvr_pdir *pdir,
 	      struct ib_umem **umem);
 
 /**
+ * pvr_is_kept() - whether the device may still use memory of an object that it did not destroy
+ * @dev: the adapter
+ * @umem: pinned memory of a user, page-aligned
+ *
+ * Context: may sleep.
+ */
+bool pvr_is_kept(struct pvr_dev *dev, struct ib_umem *umem);
+
+/**
  * pvr_kept_free() - free all memory that was kept
  * @dev: the adapter, which was reset; there are no users
  *

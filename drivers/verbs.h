@@ -89,10 +89,14 @@ struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size,
  * @min_size: bytes that the object needs
  *
  * Context: process context of the owner, may sleep.
- * Return: the memory, which the caller frees by ib_umem_release(), or an ERR_PTR.
+ * Return: the memory, which the caller frees by ib_umem_release(), or an ERR_PTR. That of
+ * -EADDRINUSE: the memory was that of an object that the device did not destroy.
  */
 struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			     u64 min_size);
+
+/* Return: whether they have the first page in common that is in both ranges; @new is page-aligned. */
+bool pvr_umem_is_same(struct ib_umem *old, struct ib_umem *new);
 
 /* port.c */
 

@@ -223,6 +223,7 @@ static const struct fault faults[] = {
 	{ "slow", CALL_CMD(FAULT_RESPONSE, PVR_CMD_CREATE_UC, slow) },
 	{ "uc-handle-0", RESP(PVR_CMD_CREATE_UC, create_uc.ctx_handle, 0) },
 	{ "destroy-refused", RESP(PVR_CMD_DESTROY_PD, hdr.err, EINVAL) },
+	{ "qp-kept", RESP(PVR_CMD_DESTROY_QP, hdr.err, EINVAL) },
 	{ "pd-handle", RESP(PVR_CMD_CREATE_PD, create_pd.pd_handle, WILD) },
 	{ "destroys-refused", RESP(PVR_CMD_DESTROY_UC, hdr.err, EINVAL) },
 	{ "wild-queue-index", CALL(FAULT_COMPLETED, wild_queue_index) },

@@ -63,6 +63,7 @@ FAULTS = [
     Fault("cq-handle-of-nobody", KEPT, "killed", "DESTROY_CQ of handle 5000 refused: -EINVAL"),
     Fault("cq-size", FAILED, "devinfo", "device failed: it changed the size of a CQ"),
     Fault("qp-handle", FAILED, "pingpong", "device gave QP number .*, handle 3735928559; expected .* below"),
+    Fault("qp-kept", KEPT, "verb pvr_qpcost -q 1", "ibv_create_qp.*Address already in use"),
     Fault("qpn-0", FAILED, "pingpong", "device gave QP number 0,"),
     Fault("qpn-1", FAILED, "pingpong", "device gave QP number 1,"),
     Fault("qpn-25-bits", FAILED, "pingpong", "device gave QP number 16777216,"),
