@@ -106,7 +106,7 @@ kt_test_fn kt_local_dma_lkey, kt_reg_256, kt_reg_1024, kt_reg_too_long;
 kt_test_fn kt_local_inv, kt_reg_again, kt_send_with_inv;
 kt_test_fn kt_send_recv, kt_drain, kt_shutdown, kt_partial_send, kt_partial_recv, kt_full_queue;
 kt_test_fn kt_srq_order, kt_srq_limit, kt_srq_resize, kt_srq_qp_gone, kt_srq_no_recv, kt_srq_vanish;
-kt_test_fn kt_no_timestamps;
+kt_test_fn kt_no_timestamps, kt_no_recv_cq;
 kt_test_fn kt_arm_any, kt_arm_solicited, kt_arm_any_then_solicited, kt_arm_missed, kt_arm_often;
 
 #endif /* PVR_KTEST_H */

@@ -63,6 +63,7 @@ static const struct kt_test kt_tests[] = {
 	{ "partly-accepted-recvs", kt_partial_recv, { IB_POLL_SOFTIRQ } },
 	{ "full-queue", kt_full_queue },
 	{ "cq-with-timestamps-refused", kt_no_timestamps },
+	{ "qp-without-recv-cq-refused", kt_no_recv_cq },
 	{ "arm-any", kt_arm_any, { IB_POLL_DIRECT } },
 	{ "arm-solicited", kt_arm_solicited, { IB_POLL_DIRECT } },
 	{ "arm-any-then-solicited", kt_arm_any_then_solicited, { IB_POLL_DIRECT } },

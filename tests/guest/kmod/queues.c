@@ -51,6 +51,19 @@ int kt_no_timestamps(struct kt_pair *pair)
 	return 0;
 }
 
+/* ib_core lets a kernel consumer create one. */
+int kt_no_recv_cq(struct kt_pair *pair)
+{
+	struct ib_qp_init_attr init = {
+		.send_cq = pair->cq,
+		.qp_type = IB_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	KT_CHECK(PTR_ERR(ib_create_qp(pair->dev->pd, &init)) == -EINVAL);
+	return 0;
+}
+
 static void shut_down(struct kt_dev *dev)
 {
 	struct pci_dev *pdev = to_pci_dev(dev->ibdev->dev.parent);
