@@ -371,6 +371,7 @@ struct pvr_adapter {
 	struct pvr_throttle throttle; /* see pvr_adapter_throttle() */
 	enum pvr_run_state run_state;
 	uint64_t stopped_at; /* ns, unless it runs */
+	uint64_t started_at; /* ns; the end of its last stop; 0: it was never stopped */
 	uint64_t stops; /* number of this stop; changes at its end, too */
 	struct pvr_load *load; /* ctrl/migrate.c; NULL: no bytes of a state are kept */
 	struct pvr_move move;
@@ -540,6 +541,12 @@ static inline void pvr_stat_add(uint64_t *stat, uint64_t n)
 static inline uint64_t pvr_now(const struct pvr_engine *engine)
 {
 	return engine->ops->now(engine->opaque);
+}
+
+/* Time in ns that stands still while the adapter is stopped. Context: the adapter runs. */
+static inline uint64_t pvr_running_time(const struct pvr_adapter *adapter)
+{
+	return pvr_timers_without_pauses(&adapter->timers, pvr_now(adapter->engine));
 }
 
 /*

@@ -278,6 +278,7 @@ struct pvr_qp {
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */
 	/* path/local/rnr.c */
+	/* See pvr_running_time(). */
 	uint64_t rnr_until; /* when the RNR timer expires */
 	uint64_t rnr_since; /* first RNR NAK of the request at the head */
 	uint32_t rnr_seen; /* receives at the last poll */

@@ -320,9 +320,10 @@ void pvr_codec_time(struct pvr_codec *codec, const char *field, uint64_t *time)
 
 void pvr_codec_timer(struct pvr_codec *codec, const char *field, struct pvr_timer *timer)
 {
-	uint64_t deadline = pvr_timer_is_set(timer) ? timer->deadline : 0;
+	struct pvr_timers *timers = &codec->adapter->timers;
+	uint64_t deadline = pvr_timer_is_set(timer) ? pvr_timer_deadline(timers, timer) : 0;
 
 	pvr_codec_time(codec, field, &deadline);
 	if (codec->loads && deadline)
-		pvr_timer_set(&codec->adapter->timers, timer, deadline);
+		pvr_timer_set(timers, timer, deadline);
 }

@@ -79,7 +79,7 @@ void pvr_timer_cancel(struct pvr_timers *timers, struct pvr_timer *timer)
 void pvr_timer_set(struct pvr_timers *timers, struct pvr_timer *timer, uint64_t deadline)
 {
 	pvr_timer_cancel(timers, timer);
-	timer->deadline = deadline;
+	timer->deadline = pvr_timers_without_pauses(timers, deadline);
 	heap_up(timers, ++timers->count, timer);
 }
 
@@ -87,6 +87,7 @@ void pvr_timers_run(struct pvr_timers *timers, uint64_t now, unsigned int budget
 {
 	struct pvr_timer *timer;
 
+	now = pvr_timers_without_pauses(timers, now);
 	while (timers->count && budget--) {
 		timer = timers->heap[1];
 		if (timer->deadline > now)
@@ -94,15 +95,6 @@ void pvr_timers_run(struct pvr_timers *timers, uint64_t now, unsigned int budget
 		pvr_timer_cancel(timers, timer);
 		timer->expired(timer);
 	}
-}
-
-/* The order in the heap stays. */
-void pvr_timers_shift(struct pvr_timers *timers, uint64_t ns)
-{
-	uint32_t i;
-
-	for (i = 1; i <= timers->count; i++)
-		timers->heap[i]->deadline += ns;
 }
 
 void pvr_timers_exit(struct pvr_timers *timers)

@@ -10,6 +10,7 @@
 #include "gid/mcast_group.h"
 #include "rdma/db_suppress.h"
 #include "rdma/path.h"
+#include "rdma/peer_gone.h"
 #include "rdma/qp.h"
 #include "rdma/requester.h"
 #include "rdma/responder_state.h"
@@ -74,6 +75,16 @@ static struct pvr_cmd_create_qp command_of(const struct pvr_qp *qp)
 	};
 }
 
+static void running_time_field(struct pvr_codec *codec, const char *field, uint64_t *time)
+{
+	const struct pvr_timers *timers = &codec->adapter->timers;
+	uint64_t at = *time ? pvr_timers_with_pauses(timers, *time) : 0;
+
+	pvr_codec_time(codec, field, &at);
+	if (codec->loads)
+		*time = at ? pvr_timers_without_pauses(timers, at) : 0;
+}
+
 /* Those that depend on nothing else. */
 static void plain_fields(struct pvr_codec *codec, struct pvr_qp *qp)
 {
@@ -93,8 +104,8 @@ static void plain_fields(struct pvr_codec *codec, struct pvr_qp *qp)
 	pvr_codec_u32_max(codec, "rq_psn", &qp->rq_psn, PSN_MAX);
 	pvr_codec_u64_max(codec, "rq_offset", &qp->rq_offset, PVR_MAX_MSG_SIZE);
 	pvr_codec_u64(codec, "flushed", &qp->flushed);
-	pvr_codec_time(codec, "RNR timer", &qp->rnr_until);
-	pvr_codec_time(codec, "first RNR NAK", &qp->rnr_since);
+	running_time_field(codec, "RNR timer", &qp->rnr_until);
+	running_time_field(codec, "first RNR NAK", &qp->rnr_since);
 	pvr_codec_u32(codec, "receives seen", &qp->rnr_seen);
 	pvr_codec_u8_max(codec, "RNR polls", &qp->rnr_polls, 8);
 	pvr_codec_bytes(codec, "counters", qp->stat, sizeof(qp->stat));
@@ -156,7 +167,7 @@ static void save_waits(struct pvr_codec *codec, const struct pvr_qp *qp)
 	bool mcast = qp->mcast_next != 0;
 
 	if (wait_is_saved(qp) && pvr_timer_is_set(&qp->timer))
-		deadline = qp->timer.deadline;
+		deadline = pvr_timer_deadline(&qp->adapter->timers, &qp->timer);
 	pvr_codec_u8(codec, "wait", &wait);
 	pvr_codec_time(codec, "timer", &deadline);
 	pvr_codec_bool(codec, "rnr_nak_sent", &nak_sent);
@@ -170,6 +181,7 @@ void pvr_qp_save(struct pvr_codec *codec, void *object)
 	struct pvr_cmd_create_qp cmd = command_of(qp);
 	uint32_t target_srq = qp->xrc_target && qp->srq ? qp->srq->handle : NO_HANDLE;
 
+	pvr_peer_gone_settle(qp);
 	pvr_codec_u32(codec, "handle", &qp->handle);
 	pvr_codec_u32(codec, "number", &qp->qpn);
 	create_fields(codec, &cmd);

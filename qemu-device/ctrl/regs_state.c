@@ -113,7 +113,8 @@ static void handshake_fields(struct pvr_codec *codec, struct pvr_adapter *adapte
 
 static void generation_fields(struct pvr_codec *codec, struct pvr_adapter *adapter)
 {
-	bool lost = adapter->has_lost_peers;
+	/* pvr_peer_gone_settle() may find one in a later record. */
+	bool lost = adapter->has_lost_peers || adapter->features & PVR_EXT_PEER_GONE;
 	uint32_t reasons = adapter->qp_sweep.reasons | adapter->qp_sweep.next;
 
 	reasons &= ~(uint32_t)PVR_SWEEP_KICK; /* the start of the adapter kicks all */

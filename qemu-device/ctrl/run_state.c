@@ -9,9 +9,8 @@
 #include "ctrl/uar_poll.h"
 #include "rdma/cq.h"
 #include "rdma/event.h"
-#include "rdma/path.h"
 #include "rdma/peer_gone.h"
-#include "rdma/sched.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/worker.h"
 
 const char *pvr_run_state_name(enum pvr_run_state state)
@@ -40,16 +39,6 @@ void pvr_adapter_set_run_state(struct pvr_adapter *adapter, enum pvr_run_state s
 
 /* ------------------------------------------------------------------------------ stop */
 
-static void settle_peers(struct pvr_adapter *adapter)
-{
-	uint64_t living = 0; /* most queue pairs have the same peer */
-	struct pvr_qp *qp;
-	uint32_t i;
-
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		pvr_peer_gone_settle(qp, &living);
-}
-
 static int stop(struct pvr_adapter *adapter)
 {
 	if (adapter->job.step)
@@ -64,7 +53,6 @@ static int stop(struct pvr_adapter *adapter)
 	pvr_publish(adapter);
 	pvr_ext_dma_revoke_all(adapter);
 	pvr_interrupt_flush(adapter);
-	settle_peers(adapter);
 	adapter->stops++;
 	adapter->stopped_at = pvr_now(adapter->engine);
 	pvr_adapter_set_run_state(adapter, PVR_RUN_STOPPED);
@@ -84,41 +72,18 @@ int pvr_adapter_stop(struct pvr_adapter *adapter)
 
 /* ----------------------------------------------------------------------------- start */
 
-static void start_qp(struct pvr_qp *qp, uint64_t pause)
-{
-	const struct pvr_path_ops *path = pvr_path_current(qp);
-
-	qp->rnr_until += pause;
-	qp->rnr_since += pause;
-	if (path->started)
-		path->started(qp);
-	pvr_sched_kick(qp);
-}
-
-/* Send doorbells and responses that came meanwhile had no effect: each queue is checked. */
-static void start_objects(struct pvr_adapter *adapter, uint64_t pause)
-{
-	struct pvr_cq *cq;
-	struct pvr_qp *qp;
-	uint32_t i;
-
-	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-		if (!cq->error)
-			pvr_cq_check_arming(adapter, cq);
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		start_qp(qp, pause);
-}
-
 static void go_on(struct pvr_adapter *adapter)
 {
-	uint64_t pause = pvr_now(adapter->engine) - adapter->stopped_at;
+	uint64_t now = pvr_now(adapter->engine), pause = now - adapter->stopped_at;
 
-	pvr_timers_shift(&adapter->timers, pause);
+	pvr_timers_pause(&adapter->timers, pause);
+	adapter->started_at = now;
 	adapter->stops++;
 	pvr_move_void_token(adapter);
 	adapter->move.ran = true;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_RUNNING);
-	start_objects(adapter, pause);
+	/* Doorbells and responses that came meanwhile had no effect. */
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_KICK);
 	pvr_events_push_backlog(adapter);
 	pvr_peer_gone_check_later(adapter);
 	/* A sweep that the stop has suspended. */

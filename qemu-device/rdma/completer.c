@@ -164,7 +164,7 @@ static uint64_t rnr_grace_left(const struct pvr_qp *qp, uint64_t rnr_timer, uint
 
 uint64_t pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns)
 {
-	uint64_t now = pvr_now(qp->adapter->engine);
+	uint64_t now = pvr_running_time(qp->adapter);
 
 	qp->unanswered = false; /* the NAK is a response: the next timeout is a first one */
 	if (!qp->rnr_nak)
@@ -185,9 +185,11 @@ uint64_t pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns)
 {
-	qp->rnr_until = pvr_now(qp->adapter->engine) + ns;
+	struct pvr_timers *timers = &qp->adapter->timers;
+
+	qp->rnr_until = pvr_running_time(qp->adapter) + ns;
 	qp->wait = PVR_QP_WAIT_RNR;
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, qp->rnr_until);
+	pvr_timer_set(timers, &qp->timer, pvr_timers_with_pauses(timers, qp->rnr_until));
 }
 
 void pvr_requester_wait_page(struct pvr_qp *qp, uint64_t ns)

@@ -125,8 +125,6 @@ struct pvr_path_ops {
 	 */
 	void (*save)(struct pvr_codec *codec, struct pvr_qp *qp);
 	void (*load)(struct pvr_codec *codec, struct pvr_qp *qp);
-	/* The queue pair's adapter was stopped for a time that counts as no wait. */
-	void (*started)(struct pvr_qp *qp);
 	/*
 	 * The queue pair's timer has expired in a wait other than those for RNR and
 	 * retry.

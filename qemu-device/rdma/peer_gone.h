@@ -46,10 +46,10 @@ void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter);
  */
 void pvr_peer_gone_forget(const struct pvr_adapter *moved);
 /*
- * Its adapter is stopped: note whether its peer is gone, as incarnations have a meaning in this
- * process only. *@living: one that exists, or 0.
+ * It is being saved: note whether its peer is gone, as incarnations have a meaning in this
+ * process only.
  */
-void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living);
+void pvr_peer_gone_settle(struct pvr_qp *qp);
 /* True if the queue pair has the address of a peer and is not in error. */
 bool pvr_peer_gone_is_connected(const struct pvr_qp *qp);
 /*

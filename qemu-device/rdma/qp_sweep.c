@@ -3,6 +3,7 @@
 #include "rdma/qp_sweep.h"
 
 #include "core/objects.h"
+#include "rdma/cq.h"
 #include "rdma/peer_gone.h"
 #include "rdma/qp.h"
 #include "rdma/sched.h"
@@ -63,7 +64,7 @@ static bool fail_if_broken(struct pvr_qp *qp)
 }
 
 /* Return: the work. @living: see pvr_peer_gone_check(). */
-static uint32_t visit(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
+static uint32_t visit_qp(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 {
 	uint32_t work = WORK_VISIT;
 
@@ -78,22 +79,49 @@ static uint32_t visit(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 	return work;
 }
 
+static uint32_t visit_cq(struct pvr_cq *cq)
+{
+	if (!cq->error)
+		pvr_cq_check_arming(cq->uc->adapter, cq);
+	return WORK_VISIT;
+}
+
+/* Visit the objects of handle @handle. Return: the work. */
+static uint32_t visit(struct pvr_adapter *adapter, uint32_t handle, uint32_t reasons,
+		      uint64_t *living)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, handle);
+	struct pvr_cq *cq = reasons & PVR_SWEEP_KICK ? pvr_cq_get(adapter, handle) : NULL;
+	uint32_t work = 1;
+
+	if (qp)
+		work += visit_qp(qp, reasons, living);
+	if (cq)
+		work += visit_cq(cq);
+	return work;
+}
+
+/* Return: whether no table that is visited has this handle or a higher one. */
+static bool is_end(const struct pvr_adapter *adapter, const struct pvr_qp_sweep *sweep)
+{
+	return sweep->handle >= adapter->qps.size &&
+	       (!(sweep->reasons & PVR_SWEEP_KICK) || sweep->handle >= adapter->cqs.size);
+}
+
 void pvr_qp_sweep_step(struct pvr_adapter *adapter)
 {
 	struct pvr_qp_sweep *sweep = &adapter->qp_sweep;
 	uint64_t living = 0; /* most queue pairs have the same peer */
 	uint32_t work = 0;
-	struct pvr_qp *qp;
 
 	if (!pvr_adapter_dma_ok(adapter))
 		postpone_peers(adapter);
 	while (sweep->reasons && work < PVR_STEP_WORK) {
-		if (sweep->handle >= adapter->qps.size) {
+		if (is_end(adapter, sweep)) {
 			end_sweep(sweep);
 			break;
 		}
-		qp = pvr_qp_get(adapter, sweep->handle++);
-		work += qp ? visit(qp, sweep->reasons, &living) : 1;
+		work += visit(adapter, sweep->handle++, sweep->reasons, &living);
 	}
 	if (work > adapter->job.longest)
 		adapter->job.longest = work;

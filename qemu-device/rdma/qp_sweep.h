@@ -5,7 +5,7 @@
  * DOC: sweeps
  *
  * - One event can concern all queue pairs of an adapter: a CQ or SRQ goes to its error state,
- *   the guest of a peer ends, or DMA begins.
+ *   the guest of a peer ends, or DMA begins: bus mastering, the start of the adapter.
  * - The worker visits the table of queue pairs in steps, and runs other adapters between two
  *   steps. Quanta and commands run between them, too.
  * - The position is a handle: queue pairs may be created and destroyed between the steps.
@@ -19,7 +19,7 @@
 enum pvr_qp_sweep_for {
 	PVR_SWEEP_ERRORS = 1 << 0, /* fail those with a CQ or SRQ in error */
 	PVR_SWEEP_PEERS = 1 << 1, /* fail those whose peer is gone; needs DMA */
-	PVR_SWEEP_KICK = 1 << 2, /* all may have work */
+	PVR_SWEEP_KICK = 1 << 2, /* all may have work, and CQs may be armed */
 };
 
 /* The lock of the adapter is held, for all functions. */

@@ -108,7 +108,7 @@ void pvr_requester_resume(struct pvr_qp *qp)
 {
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	if (qp->wait == PVR_QP_WAIT_RNR)
-		qp->rnr_slow = pvr_now(qp->adapter->engine) - qp->rnr_since > RNR_SLOW_NS;
+		qp->rnr_slow = pvr_running_time(qp->adapter) - qp->rnr_since > RNR_SLOW_NS;
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }

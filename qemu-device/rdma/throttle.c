@@ -36,7 +36,8 @@ void pvr_throttle_exit(struct pvr_adapter *adapter)
 
 uint64_t pvr_throttle_left(const struct pvr_adapter *adapter)
 {
-	uint64_t deadline = adapter->throttle.timer.deadline, now = pvr_now(adapter->engine);
+	uint64_t deadline = pvr_timer_deadline(&adapter->timers, &adapter->throttle.timer);
+	uint64_t now = pvr_now(adapter->engine);
 
 	return deadline > now ? deadline - now : 1;
 }

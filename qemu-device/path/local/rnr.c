@@ -15,10 +15,13 @@
 /* 1/PART of a queue is enough to resume the requester. */
 #define PART 4
 
+/* @deadline: a running time */
 static void wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t deadline)
 {
+	struct pvr_timers *timers = &qp->adapter->timers;
+
 	qp->wait = wait;
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, deadline);
+	pvr_timer_set(timers, &qp->timer, pvr_timers_with_pauses(timers, deadline));
 }
 
 /*
@@ -61,7 +64,7 @@ void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns)
 		pvr_requester_wait_rnr(qp, ns);
 		return;
 	}
-	now = pvr_now(qp->adapter->engine);
+	now = pvr_running_time(qp->adapter);
 	qp->rnr_until = now + ns;
 	qp->rnr_polls = qp->rnr_slow ? LOOKS : 0;
 	qp->rnr_seen = 0;
@@ -86,7 +89,7 @@ static bool may_go_on(struct pvr_qp *qp, const struct pvr_qp *peer)
 
 bool pvr_rnr_poll(struct pvr_qp *qp)
 {
-	uint64_t now = pvr_now(qp->adapter->engine);
+	uint64_t now = pvr_running_time(qp->adapter);
 	struct pvr_qp *peer;
 
 	if (pvr_timer_is_set(&qp->timer))

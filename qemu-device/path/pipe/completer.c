@@ -332,7 +332,7 @@ static uint64_t rnr_wait_time(const struct pvr_qp *qp, uint64_t ns)
 
 	if (qp->attr.rnr_retry)
 		return ns;
-	next = pvr_now(qp->adapter->engine) - qp->rnr_since;
+	next = pvr_running_time(qp->adapter) - qp->rnr_since;
 	if (next < GRACE_RESEND_NS)
 		next = GRACE_RESEND_NS;
 	return next < ns ? next : ns;

@@ -52,12 +52,6 @@ static void set_serial(struct pvr_qp *qp, bool on)
 		qp->pipe_sq->window = on ? 1 : qp->pipe_sq->size;
 }
 
-static void started(struct pvr_qp *qp)
-{
-	if (qp->pipe_sq)
-		qp->pipe_sq->progress = pvr_now(qp->adapter->engine);
-}
-
 const struct pvr_path_ops pvr_pipe_path_ops = {
 	.name = "pipe",
 	.adapter_init = adapter_init,
@@ -69,7 +63,6 @@ const struct pvr_path_ops pvr_pipe_path_ops = {
 	.set_serial = set_serial,
 	.save = pvr_pipe_sq_save,
 	.load = pvr_pipe_sq_load,
-	.started = started,
 	.timeout = pvr_pipe_timeout,
 	.stop = pvr_pipe_sq_stop,
 	.close = pvr_pipe_sq_free,

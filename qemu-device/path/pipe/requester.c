@@ -853,6 +853,14 @@ static void try_is_over(struct pvr_pipe_sq *sq, uint64_t now)
 	pvr_sched_kick(qp);
 }
 
+/* A start of the adapter begins the wait again: the time before it counts as no wait. */
+static uint64_t wait_since(const struct pvr_pipe_sq *sq)
+{
+	uint64_t started_at = sq->qp->adapter->started_at;
+
+	return sq->progress > started_at ? sq->progress : started_at;
+}
+
 void pvr_pipe_timeout(struct pvr_qp *qp)
 {
 	struct pvr_pipe_sq *sq = qp->pipe_sq;
@@ -861,7 +869,7 @@ void pvr_pipe_timeout(struct pvr_qp *qp)
 	if (!sq || !is_sending(qp) || !is_timed(sq))
 		return;
 	now = pvr_now(qp->adapter->engine);
-	deadline = sq->progress + try_ns(qp);
+	deadline = wait_since(sq) + try_ns(qp);
 	if (!pvr_adapter_dma_ok(qp->adapter))
 		deadline = now + try_ns(qp);
 	if (now < deadline)

@@ -59,7 +59,8 @@ void pvr_eth_start_timer(struct pvr_eth_sq *sq)
 	due = probe_due(sq);
 	if (due == UINT64_MAX)
 		due = sq->progress + timeout_ns(qp);
-	if (!pvr_timer_is_set(&qp->timer) || qp->timer.deadline > due)
+	if (!pvr_timer_is_set(&qp->timer) ||
+	    pvr_timer_deadline(&qp->adapter->timers, &qp->timer) > due)
 		pvr_timer_set(&qp->adapter->timers, &qp->timer, due);
 }
 

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Adapters with many queue pairs that are stopped, started, saved and loaded: no call touches all
+ * of them, and other adapters of the worker run meanwhile.
+ */
+#include <stdlib.h>
+
+#include "core/objects.h"
+#include "ends.h"
+#include "fg_migrate.h"
+#include "rdma/qp_sweep.h"
+#include "rdma/worker.h"
+
+#define MANY 2500u /* queue pairs: several steps of the shortest visits */
+#define SOON (20 * FG_MS)
+#define ROUNDS 200u /* calls of pvr_engine_run() that are enough for all steps */
+
+TEST_EXT(PVR_EXT_PEER_GONE)
+
+/*
+ * Guest 0 has many queue pairs that are connected to b, and share their pages. Guests 2 and 3 are
+ * its neighbors.
+ */
+struct crowd {
+	struct t_env *env;
+	struct pvr_adapter *adapter;
+	struct fg_end c, d; /* of the neighbors, connected */
+};
+
+static void add_queue_pairs(struct crowd *m, struct fg_end *end, const struct fg_end *peer)
+{
+	const struct fg_qp_spec spec = {
+		.pd = &end->pd, .scq = &end->scq, .rcq = &end->rcq, .type = PVR_QPT_RC
+	};
+	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
+	struct fg_qp qp = t_qp_create(end, spec);
+	struct pvr_resp_create_qp resp;
+
+	req.pdir_dma = qp.buf.pdir;
+	for (uint32_t i = 0; i < MANY; i++) {
+		expect_ok(fg_create_qp(end->guest, &req, &resp));
+		qp.handle = resp.qp_handle;
+		qp.qpn = resp.qpn;
+		expect_ok(fg_qp_to_init(&qp, NULL));
+		expect_ok(fg_qp_to_rtr(&qp, NULL, peer->gid, peer->qp.qpn));
+	}
+}
+
+static void crowd_init(struct crowd *m, struct t_env *env)
+{
+	m->env = env;
+	m->adapter = env->g[0]->adapter;
+	env->g[2] = fg_guest_start(env->host, 3);
+	env->g[3] = fg_guest_start(env->host, 4);
+	t_open_pair(&m->c, env->g[2], &m->d, env->g[3]);
+	add_queue_pairs(m, &env->a, &env->b);
+	fg_run(env->host);
+	m->adapter->job.longest = 0;
+}
+
+#define TEST_CROWD(name) TEST_OBJECT(rc_connected, struct crowd, m, crowd_init, name)
+
+static bool is_kicked(const struct pvr_qp *qp)
+{
+	return qp->is_ready;
+}
+
+static bool is_lost(const struct pvr_qp *qp)
+{
+	return qp->peer_qp_gone;
+}
+
+static bool is_failed(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_ERR;
+}
+
+/* Of the adapter's queue pairs, with that of end a. */
+static uint32_t count(const struct crowd *m, bool (*is)(const struct pvr_qp *qp))
+{
+	struct pvr_qp *qp;
+	uint32_t n = 0, i;
+
+	PVR_TABLE_FOR_EACH(&m->adapter->qps, i, qp)
+		n += is(qp);
+	return n;
+}
+
+/* The neighbors exchange a message, which takes two quanta of their worker. */
+static void run_with_neighbors(struct crowd *m, uint64_t id)
+{
+	t_recv(&m->d, id, 0, 8);
+	t_send(&m->c, id, 0, 8);
+	pvr_engine_run(m->env->host->engine, 0);
+	pvr_engine_run(m->env->host->engine, 0);
+	expect_recv(&m->d.rcq, id, 8);
+	expect_sent(&m->c, id);
+}
+
+static void expect_sweeps_to_end(struct crowd *m)
+{
+	uint64_t id;
+
+	for (id = 0; m->adapter->qp_sweep.reasons; id++) {
+		assert_in_range(id, 0, ROUNDS);
+		run_with_neighbors(m, id);
+	}
+	assert_in_range(id, 2, ROUNDS); /* there were several steps */
+	assert_in_range(m->adapter->job.longest, 1, PVR_STEP_WORK + 2 * PVR_WORK_QP);
+}
+
+/* ------------------------------------------------------------------------ stop, start */
+
+TEST_CROWD(test_start_visits_queue_pairs_in_steps)
+{
+	fg_stop(env->g[0]);
+	assert_int_equal(fg_start(env->g[0]), 0);
+	assert_int_equal(count(m, is_kicked), 0);
+	expect_sweeps_to_end(m);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+/* Of objects behind the many. One CQ has no queue pair any more. */
+TEST_CROWD(test_start_finds_requests_and_arms_of_the_stop)
+{
+	struct fg_end from, to, left, sender;
+
+	t_open_pair(&from, env->g[0], &to, env->g[1]);
+	t_open_pair(&left, env->g[0], &sender, env->g[1]);
+	t_recv(&to, 2, 0, 8);
+	t_recv(&left, 3, 0, 8);
+	t_send(&sender, 4, 0, 8);
+	fg_run(env->host);
+	expect_ok(fg_qp_destroy(&left.qp));
+	fg_stop(env->g[0]);
+	t_put_send(&from, 1, 0, 8);
+	fg_cq_arm(&left.rcq);
+	assert_int_equal(fg_start(env->g[0]), 0);
+	expect_sweeps_to_end(m);
+	fg_run(env->host);
+	expect_sent(&from, 1);
+	expect_recv(&to.rcq, 2, 8);
+	assert_int_equal(fg_cq_events_pending(env->g[0]), 1);
+}
+
+static void set_timers(struct crowd *m, uint64_t deadline)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	pvr_adapter_lock(m->adapter);
+	PVR_TABLE_FOR_EACH(&m->adapter->qps, i, qp)
+		pvr_timer_set(&m->adapter->timers, &qp->timer, deadline + i);
+	pvr_adapter_unlock(m->adapter);
+}
+
+TEST_CROWD(test_start_moves_no_timer_by_itself)
+{
+	uint64_t before, sum = 0, due = env->host->now + FG_SEC;
+	uint32_t i;
+
+	set_timers(m, due);
+	before = pvr_timers_next(&m->adapter->timers);
+	for (i = 1; i <= m->adapter->timers.count; i++)
+		sum += m->adapter->timers.heap[i]->deadline;
+	fg_stop(env->g[0]);
+	env->host->now += 5 * FG_SEC;
+	assert_int_equal(fg_start(env->g[0]), 0);
+	assert_int_equal(pvr_timers_next(&m->adapter->timers), before + 5 * FG_SEC);
+	for (i = 1; i <= m->adapter->timers.count; i++)
+		sum -= m->adapter->timers.heap[i]->deadline;
+	assert_int_equal(sum, 0);
+}
+
+/* ----------------------------------------------------------------------------- peers */
+
+TEST_CROWD(test_stop_judges_no_peer)
+{
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_run(env->host);
+	fg_stop(env->g[0]);
+	assert_int_equal(count(m, is_lost), 0);
+	assert_int_equal(fg_start(env->g[0]), 0);
+	fg_settle(env->host, SOON);
+	assert_int_equal(count(m, is_failed), MANY + 1);
+}
+
+/* The state tells it, as another process cannot know the incarnation. */
+static void move_after_peer_ended(struct crowd *m, bool is_stopped_before)
+{
+	struct t_env *env = m->env;
+	struct fg_state state;
+
+	if (is_stopped_before)
+		fg_stop(env->g[0]);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_run(env->host);
+	if (!is_stopped_before)
+		fg_stop(env->g[0]);
+	assert_int_equal(fg_state_save(env->g[0], &state), 0);
+	fg_drop(env->g[0]);
+	assert_int_equal(fg_state_load(env->g[0], &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(fg_start(env->g[0]), 0);
+	fg_settle(env->host, SOON);
+	assert_int_equal(count(m, is_failed), MANY + 1);
+}
+
+TEST_CROWD(test_peer_that_ends_before_the_stop_is_gone_after_the_load)
+{
+	move_after_peer_ended(m, false);
+}
+
+TEST_CROWD(test_peer_that_ends_during_the_stop_is_gone_after_the_load)
+{
+	move_after_peer_ended(m, true);
+}
