@@ -229,7 +229,7 @@ struct pvr_job {
 	/* Free the command's objects. NULL: the job leaves nothing behind. */
 	void (*cancel)(struct pvr_adapter *adapter);
 	uint32_t work; /* of this step, in units of a page */
-	/* The most work of a step since the creation of the adapter, also of qp_sweep. */
+	/* The most work of a step since the creation of the adapter, also of its sweeps. */
 	uint32_t longest;
 	union pvr_cmd_req req;
 	/* CREATE_MR */
@@ -366,8 +366,10 @@ struct pvr_adapter {
 	 * timeout, and the end of the job kicks all queue pairs.
 	 */
 	bool suspended;
+	bool ends_connections; /* see pvr_qp_end_connections() */
 	bool dma_on; /* bus_master, not suspended, and running */
-	bool serves_on; /* dma_on, and not closed */
+	bool requests_on; /* dma_on, and its connections do not end */
+	bool serves_on; /* requests_on, and not closed */
 	struct pvr_throttle throttle; /* see pvr_adapter_throttle() */
 	enum pvr_run_state run_state;
 	uint64_t stopped_at; /* ns, unless it runs */
@@ -427,6 +429,7 @@ struct pvr_adapter {
 	struct pvr_job job;
 	struct pvr_mr *replaced; /* what PVR_MR_FLAG_REPLACE leaves; freed in steps. NULL: none */
 	struct pvr_qp_sweep qp_sweep;
+	struct pvr_qp_sweep watch_sweep; /* for reasons that need no DMA, see PVR_SWEEP_WITHOUT_DMA */
 	struct pvr_qp_error qp_errors[PVR_QP_ERRORS]; /* a ring */
 	uint32_t next_qp_error;
 	uint8_t mr_generation;
@@ -436,12 +439,13 @@ struct pvr_adapter {
 	struct pvr_adapter_stats stats; /* only members that neither stat[] nor a table has */
 };
 
-/* After a change of bus_master, suspended, run_state or throttle.is_closed. */
+/* After a change of bus_master, suspended, run_state, ends_connections or throttle.is_closed. */
 static inline void pvr_adapter_update_dma(struct pvr_adapter *adapter)
 {
 	adapter->dma_on = adapter->bus_master && !adapter->suspended &&
 			  adapter->run_state == PVR_RUN_RUNNING;
-	adapter->serves_on = adapter->dma_on && !adapter->throttle.is_closed;
+	adapter->requests_on = adapter->dma_on && !adapter->ends_connections;
+	adapter->serves_on = adapter->requests_on && !adapter->throttle.is_closed;
 }
 
 static inline bool pvr_adapter_has_driver(const struct pvr_adapter *adapter)
@@ -453,6 +457,12 @@ static inline bool pvr_adapter_has_driver(const struct pvr_adapter *adapter)
 static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 {
 	return adapter->dma_on && pvr_adapter_has_driver(adapter);
+}
+
+/* Return: whether its queue pairs work on their requests now. */
+static inline bool pvr_adapter_may_request(const struct pvr_adapter *adapter)
+{
+	return adapter->requests_on && pvr_adapter_has_driver(adapter);
 }
 
 /* Return: whether it executes requests of connected peers now. */
@@ -473,12 +483,16 @@ static inline bool pvr_adapter_is_stopped(const struct pvr_adapter *adapter)
 	return adapter->run_state == PVR_RUN_STOPPED || adapter->run_state == PVR_RUN_LOADED;
 }
 
-/* Return: whether requests to this adapter wait for its start, or until it is open again. */
+/*
+ * Return: whether requests to this adapter wait: for its start, until it is open again, or until
+ * its connections have ended.
+ */
 static inline bool pvr_adapter_is_held(const struct pvr_adapter *adapter)
 {
 	bool is_moving = adapter->run_state == PVR_RUN_MOVED && !adapter->move.released;
 
-	if (pvr_adapter_is_closed(adapter))
+	if (pvr_adapter_is_closed(adapter) ||
+	    (adapter->ends_connections && pvr_adapter_dma_ok(adapter)))
 		return true;
 	return (is_moving || pvr_adapter_is_stopped(adapter)) &&
 	       adapter->engine->ops->now(adapter->engine->opaque) - adapter->stopped_at <

@@ -290,6 +290,7 @@ struct pvr_qp {
 	bool peer_gone; /* for good, and no completion has reported it yet */
 	bool peer_qp_gone; /* QP_GONE arrived while the guest could not be notified */
 	bool peer_is_far; /* the peer is at another host */
+	bool is_new_connection; /* see pvr_qp_note_connection() */
 	bool sq_draining; /* SQD is requested while a request is in progress */
 
 	/* Responder. */

@@ -125,8 +125,6 @@ void pvr_move_new_load(struct pvr_adapter *adapter);
 void pvr_move_void_token(struct pvr_adapter *adapter);
 /* The source has refused, or another host has the adapter: fail it. */
 void pvr_move_refused(struct pvr_adapter *adapter);
-/* The adapter has started with a state older than those of its peers. */
-void pvr_move_end_connections(struct pvr_adapter *adapter);
 int pvr_move_reclaim(struct pvr_adapter *adapter);
 struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *fabric,
 				  const uint8_t mac[6]);

@@ -582,11 +582,5 @@ int pvr_load_prepare(struct pvr_adapter *adapter)
 
 void pvr_load_done(struct pvr_adapter *adapter)
 {
-	struct pvr_qp *qp;
-	uint32_t i;
-
 	pvr_load_free(adapter);
-	if (adapter->move.bound)
-		PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-			pvr_peer_gone_watch_again(qp);
 }

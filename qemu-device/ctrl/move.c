@@ -13,9 +13,8 @@
 #include "ctrl/ctrl.h"
 #include "gid/fabric.h"
 #include "gid/resolve.h"
-#include "rdma/path.h"
 #include "rdma/peer_gone.h"
-#include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/worker.h"
 
 /* A source that does not respond within this time is dead. */
@@ -403,7 +402,7 @@ static void claimed(struct pvr_adapter *adapter, enum pvr_claim result, const ch
 	if (result == PVR_CLAIM_LOST)
 		pvr_move_refused(adapter);
 	else if (result == PVR_CLAIM_STALE)
-		pvr_move_end_connections(adapter);
+		pvr_qp_end_connections(adapter);
 }
 
 /*
@@ -417,7 +416,7 @@ static void end_after_other_start(struct pvr_adapter *adapter)
 	if (adapter->run_state != PVR_RUN_RUNNING || !move->ran || move->ran_elsewhere)
 		return;
 	move->ran_elsewhere = true;
-	pvr_move_end_connections(adapter);
+	pvr_qp_end_connections(adapter);
 }
 
 void pvr_engine_state_claimed(struct pvr_engine *engine, const struct pvr_state_claim *claim,
@@ -460,29 +459,6 @@ bool pvr_move_note_start(struct pvr_adapter *adapter)
 		memcpy(move->started[move->num_started++ % PVR_MOVE_STARTED], move->loaded,
 		       sizeof(move->loaded));
 	return again || move->answer == PVR_TAKE_STALE || move->claim == PVR_CLAIM_STALE;
-}
-
-static bool is_at_work(const struct pvr_qp *qp)
-{
-	return (qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC) && qp->state >= PVR_QPS_RTR &&
-	       qp->state != PVR_QPS_ERR;
-}
-
-/*
- * Its peers have gone on since the state was read. They would take new requests for old ones,
- * which they acknowledge and do not execute.
- */
-void pvr_move_end_connections(struct pvr_adapter *adapter)
-{
-	struct pvr_qp *qp;
-	uint32_t i;
-
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp) {
-		if (!is_at_work(qp))
-			continue;
-		pvr_path_gone(qp);
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its state is older than that of its peer");
-	}
 }
 
 /* ------------------------------------------------------------------------- the source */
@@ -633,7 +609,7 @@ enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *t
 	answer = is_token(taker->token) ? give(adapter, taker) : pvr_elsewhere_answer(adapter);
 	pvr_adapter_unlock(adapter);
 	if (answer == PVR_TAKE_DONE)
-		pvr_peer_gone_forget(adapter);
+		pvr_peer_gone_moved(adapter);
 	return answer;
 }
 

@@ -15,6 +15,7 @@
 #include "core/ext_dma.h"
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/responder_state.h"
 #include "rdma/path.h"
 #include "rdma/xrc.h"
@@ -441,6 +442,7 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
 		qp->path_gen = 0;
 		qp->adapter->qp_gen++;
+		pvr_qp_note_connection(qp);
 		pvr_peer_gone_watch(qp);
 	}
 }

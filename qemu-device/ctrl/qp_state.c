@@ -12,6 +12,7 @@
 #include "rdma/path.h"
 #include "rdma/peer_gone.h"
 #include "rdma/qp.h"
+#include "rdma/qp_sweep.h"
 #include "rdma/requester.h"
 #include "rdma/responder_state.h"
 #include "rdma/xrc.h"
@@ -181,6 +182,7 @@ void pvr_qp_save(struct pvr_codec *codec, void *object)
 	struct pvr_cmd_create_qp cmd = command_of(qp);
 	uint32_t target_srq = qp->xrc_target && qp->srq ? qp->srq->handle : NO_HANDLE;
 
+	pvr_qp_end_connection(qp);
 	pvr_peer_gone_settle(qp);
 	pvr_codec_u32(codec, "handle", &qp->handle);
 	pvr_codec_u32(codec, "number", &qp->qpn);

@@ -297,7 +297,7 @@ int pvr_adapter_drop(struct pvr_adapter *adapter)
 		err = -EINVAL;
 	pvr_adapter_unlock(adapter);
 	if (!err)
-		pvr_peer_gone_forget(adapter);
+		pvr_peer_gone_moved(adapter);
 	return err;
 }
 

@@ -35,6 +35,8 @@ void pvr_adapter_set_run_state(struct pvr_adapter *adapter, enum pvr_run_state s
 	pvr_adapter_update_dma(adapter);
 	/* The timers of a stopped adapter have no deadline. */
 	pvr_worker_set_deadline(adapter);
+	if (pvr_qp_sweep_is_due(adapter))
+		pvr_worker_queue(adapter);
 }
 
 /* ------------------------------------------------------------------------------ stop */
@@ -86,8 +88,6 @@ static void go_on(struct pvr_adapter *adapter)
 	pvr_qp_sweep_begin(adapter, PVR_SWEEP_KICK);
 	pvr_events_push_backlog(adapter);
 	pvr_peer_gone_check_later(adapter);
-	/* A sweep that the stop has suspended. */
-	pvr_worker_queue(adapter);
 	pvr_info(adapter, "started after %llu ms", (unsigned long long)(pause / 1000000));
 }
 
@@ -111,7 +111,7 @@ static int start_loaded(struct pvr_adapter *adapter)
 	else if (err)
 		pvr_adapter_do_fail(adapter, adapter->load_why);
 	else if (pvr_move_note_start(adapter))
-		pvr_move_end_connections(adapter);
+		pvr_qp_end_connections(adapter);
 	if (err)
 		pvr_lone_start_end(adapter);
 	else

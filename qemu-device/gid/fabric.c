@@ -335,17 +335,57 @@ uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t
 	return incarnation;
 }
 
+/* The fabric's lock is held. */
+static bool has_moved(const struct pvr_fabric *fabric, uint64_t incarnation)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_FABRIC_MOVED && i < fabric->num_moved; i++)
+		if (fabric->moved[i] == incarnation)
+			return true;
+	return false;
+}
+
+bool pvr_fabric_has_moved(const struct pvr_adapter *adapter, uint64_t incarnation)
+{
+	struct pvr_fabric *fabric = adapter->fabric;
+	bool moved;
+
+	pvr_lock(&fabric->lock);
+	moved = has_moved(fabric, incarnation);
+	pvr_unlock(&fabric->lock);
+	return moved;
+}
+
 bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation)
 {
-	struct pvr_lock *lock = &adapter->fabric->lock;
+	struct pvr_fabric *fabric = adapter->fabric;
 	const struct pvr_adapter *other;
+	bool alive;
 
-	pvr_lock(lock);
-	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
+	pvr_lock(&fabric->lock);
+	LIST_FOREACH(other, &fabric->adapters, fabric_link)
 		if (other->incarnation == incarnation)
 			break;
-	pvr_unlock(lock);
-	return other;
+	alive = other || has_moved(fabric, incarnation);
+	pvr_unlock(&fabric->lock);
+	return alive;
+}
+
+bool pvr_fabric_move_incarnation(struct pvr_adapter *adapter)
+{
+	struct pvr_fabric *fabric = adapter->fabric;
+	bool was_known;
+
+	pvr_lock(&fabric->lock);
+	was_known = adapter->is_incarnation_known;
+	if (was_known) {
+		fabric->moved[fabric->num_moved++ % PVR_FABRIC_MOVED] = adapter->incarnation;
+		adapter->incarnation = next_incarnation(adapter);
+		adapter->is_incarnation_known = false;
+	}
+	pvr_unlock(&fabric->lock);
+	return was_known;
 }
 
 /* As pvr_fabric_new_incarnation(). The fabric's lock is held. */

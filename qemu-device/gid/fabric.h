@@ -37,6 +37,8 @@ struct pvr_gid_shard;
 #define PVR_FABRIC_BUCKETS 256
 #define PVR_FABRIC_NAMES 256
 #define PVR_GID_SHARDS 64
+/* Moves in the time of a sweep, see rdma/qp_sweep.h: more than a host has adapters. */
+#define PVR_FABRIC_MOVED 512
 
 /* A GID that an adapter has bound. */
 struct pvr_gid_node {
@@ -59,6 +61,8 @@ struct pvr_fabric {
 	struct pvr_gid_shard *shard; /* has its GIDs at other hosts */
 	LIST_HEAD(, pvr_adapter) adapters;
 	struct pvr_lock lock; /* protects the members below */
+	uint64_t moved[PVR_FABRIC_MOVED]; /* incarnations: a ring, see pvr_fabric_move_incarnation() */
+	uint32_t num_moved;
 	LIST_HEAD(, pvr_gid_node) gids[PVR_FABRIC_BUCKETS];
 	LIST_HEAD(, pvr_group) groups[PVR_FABRIC_BUCKETS]; /* see gid/mcast_group.h */
 };
@@ -133,8 +137,15 @@ bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16]);
  * pvr_peer_gone_check_later().
  */
 uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t gid[16]);
-/* Return: whether an adapter of the fabric is still in this incarnation. */
+/* Return: whether an adapter of the fabric is still in this incarnation, here or elsewhere. */
 bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation);
+/*
+ * The incarnation of the adapter goes on at another host, and another one begins here. Return:
+ * whether queue pairs of other adapters may have it as that of their peer. They forget it before
+ * PVR_FABRIC_MOVED other adapters have moved.
+ */
+bool pvr_fabric_move_incarnation(struct pvr_adapter *adapter);
+bool pvr_fabric_has_moved(const struct pvr_adapter *adapter, uint64_t incarnation);
 /*
  * Begin a new incarnation of the adapter. Return: whether other adapters of the fabric
  * may have lost a peer. Then the caller notifies all workers.

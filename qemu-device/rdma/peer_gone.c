@@ -56,35 +56,28 @@ void pvr_peer_gone_watch_again(struct pvr_qp *qp)
 
 void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter)
 {
-	struct pvr_qp *qp;
-	uint32_t i;
-
-	if (!(adapter->features & PVR_EXT_PEER_GONE) ||
-	    (adapter->run_state != PVR_RUN_RUNNING && adapter->run_state != PVR_RUN_STOPPED))
-		return;
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (!qp->peer_incarnation)
-			pvr_peer_gone_watch_again(qp);
+	if (adapter->features & PVR_EXT_PEER_GONE &&
+	    (adapter->run_state == PVR_RUN_RUNNING || adapter->run_state == PVR_RUN_STOPPED))
+		pvr_qp_sweep_begin(adapter, PVR_SWEEP_WATCH);
 }
 
-static void forget(struct pvr_adapter *adapter, uint64_t incarnation)
+void pvr_peer_gone_forget(struct pvr_qp *qp)
 {
-	struct pvr_qp *qp;
-	uint32_t i;
-
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (!qp->peer_is_far && qp->peer_incarnation == incarnation)
-			qp->peer_incarnation = 0;
+	if (qp->peer_incarnation && !qp->peer_is_far &&
+	    pvr_fabric_has_moved(qp->adapter, qp->peer_incarnation))
+		qp->peer_incarnation = 0;
 }
 
-void pvr_peer_gone_forget(const struct pvr_adapter *moved)
+void pvr_peer_gone_moved(struct pvr_adapter *moved)
 {
 	struct pvr_adapter *adapter;
 
+	if (!pvr_fabric_move_incarnation(moved))
+		return;
 	LIST_FOREACH(adapter, &moved->fabric->adapters, fabric_link) {
 		pvr_adapter_lock(adapter);
 		if (adapter->features & PVR_EXT_PEER_GONE)
-			forget(adapter, moved->incarnation);
+			pvr_qp_sweep_begin(adapter, PVR_SWEEP_FORGET);
 		pvr_adapter_unlock(adapter);
 	}
 }

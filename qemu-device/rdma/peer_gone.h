@@ -36,15 +36,16 @@ void pvr_peer_gone_watch(struct pvr_qp *qp);
 /* Its adapter was loaded: the same, unless the guest is still to be told of its peer's end. */
 void pvr_peer_gone_watch_again(struct pvr_qp *qp);
 /*
- * An adapter of the fabric has started after a load. Watch the peers of those queue pairs of
- * @adapter that had none at their own start.
+ * It has started after a load, or another adapter of its fabric has: a sweep finds the peers of
+ * queue pairs that have none.
  */
 void pvr_peer_gone_watch_missing(struct pvr_adapter *adapter);
 /*
  * The queue pairs of @moved go on elsewhere: others of this process do not watch them here any
- * more. No lock is held.
+ * more. No lock is held. Sweeps visit these, each with pvr_peer_gone_forget().
  */
-void pvr_peer_gone_forget(const struct pvr_adapter *moved);
+void pvr_peer_gone_moved(struct pvr_adapter *moved);
+void pvr_peer_gone_forget(struct pvr_qp *qp);
 /*
  * It is being saved: note whether its peer is gone, as incarnations have a meaning in this
  * process only.

@@ -133,6 +133,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->rnr_slow = false;
 	qp->peer_incarnation = 0;
 	qp->peer_is_far = false;
+	qp->is_new_connection = false;
 	qp->peer_qp_gone = false;
 	qp->peer_gone = false;
 	qp->path_gen = 0;

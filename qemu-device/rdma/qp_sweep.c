@@ -4,6 +4,7 @@
 
 #include "core/objects.h"
 #include "rdma/cq.h"
+#include "rdma/path.h"
 #include "rdma/peer_gone.h"
 #include "rdma/qp.h"
 #include "rdma/sched.h"
@@ -11,24 +12,29 @@
 
 /* Work of a visit: the queue pair and its CQs are not in the cache. */
 #define WORK_VISIT 8u
+/* Work of two look-ups of a GID. */
+#define WORK_WATCH 32u
 
 void pvr_qp_sweep_begin(struct pvr_adapter *adapter, enum pvr_qp_sweep_for reason)
 {
-	struct pvr_qp_sweep *sweep = &adapter->qp_sweep;
+	struct pvr_qp_sweep *sweep = reason & PVR_SWEEP_WITHOUT_DMA ? &adapter->watch_sweep
+								    : &adapter->qp_sweep;
 
-	if (sweep->reasons) {
+	/* One that has visited nothing yet takes the reason. */
+	if (sweep->handle) {
 		sweep->next |= reason;
 		return;
 	}
-	sweep->reasons = reason;
-	sweep->handle = 0;
+	sweep->reasons |= reason;
 	pvr_worker_queue(adapter);
 }
 
 void pvr_qp_sweep_cancel(struct pvr_adapter *adapter)
 {
-	adapter->qp_sweep.reasons = 0;
-	adapter->qp_sweep.next = 0;
+	adapter->qp_sweep = (struct pvr_qp_sweep){ 0 };
+	adapter->watch_sweep = (struct pvr_qp_sweep){ 0 };
+	adapter->ends_connections = false;
+	pvr_adapter_update_dma(adapter);
 }
 
 /* The reasons that came meanwhile are next. */
@@ -37,6 +43,23 @@ static void end_sweep(struct pvr_qp_sweep *sweep)
 	sweep->reasons = sweep->next;
 	sweep->next = 0;
 	sweep->handle = 0;
+}
+
+static void set_ends_connections(struct pvr_adapter *adapter, bool ends)
+{
+	adapter->ends_connections = ends;
+	pvr_adapter_update_dma(adapter);
+}
+
+/* Kicks had no effect meanwhile. */
+static void check_end_of_connections(struct pvr_adapter *adapter)
+{
+	const struct pvr_qp_sweep *sweep = &adapter->watch_sweep;
+
+	if (!adapter->ends_connections || (sweep->reasons | sweep->next) & PVR_SWEEP_STALE)
+		return;
+	set_ends_connections(adapter, false);
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_KICK);
 }
 
 static void postpone_peers(struct pvr_adapter *adapter)
@@ -63,6 +86,46 @@ static bool fail_if_broken(struct pvr_qp *qp)
 	return why && pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
 }
 
+static bool has_connection(const struct pvr_qp *qp)
+{
+	return pvr_qp_is_connected(qp) && qp->state >= PVR_QPS_RTR && qp->state != PVR_QPS_ERR;
+}
+
+/* Return: the work. */
+static uint32_t end_connection(struct pvr_qp *qp)
+{
+	uint32_t work = PVR_WORK_QP;
+
+	if (qp->is_new_connection || !has_connection(qp)) {
+		qp->is_new_connection = false;
+		return 0;
+	}
+	if (pvr_path_gone(qp))
+		work += PVR_WORK_FRAME;
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its state is older than that of its peer");
+	return work;
+}
+
+/* Return: whether the sweep that ends connections is still to come to it. */
+static bool awaits_end(const struct pvr_qp *qp)
+{
+	const struct pvr_qp_sweep *sweep = &qp->adapter->watch_sweep;
+
+	return qp->adapter->ends_connections &&
+	       (sweep->next & PVR_SWEEP_STALE || qp->handle >= sweep->handle);
+}
+
+void pvr_qp_end_connection(struct pvr_qp *qp)
+{
+	if (awaits_end(qp) && !qp->is_new_connection)
+		end_connection(qp);
+}
+
+void pvr_qp_note_connection(struct pvr_qp *qp)
+{
+	qp->is_new_connection = awaits_end(qp);
+}
+
 /* Return: the work. @living: see pvr_peer_gone_check(). */
 static uint32_t visit_qp(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 {
@@ -75,6 +138,14 @@ static uint32_t visit_qp(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 	if (reasons & PVR_SWEEP_KICK) {
 		work += WORK_VISIT;
 		pvr_sched_kick(qp);
+	}
+	if (reasons & PVR_SWEEP_STALE)
+		work += end_connection(qp);
+	if (reasons & PVR_SWEEP_FORGET)
+		pvr_peer_gone_forget(qp);
+	if (reasons & PVR_SWEEP_WATCH && !qp->peer_incarnation) {
+		work += WORK_WATCH;
+		pvr_peer_gone_watch_again(qp);
 	}
 	return work;
 }
@@ -108,14 +179,11 @@ static bool is_end(const struct pvr_adapter *adapter, const struct pvr_qp_sweep 
 	       (!(sweep->reasons & PVR_SWEEP_KICK) || sweep->handle >= adapter->cqs.size);
 }
 
-void pvr_qp_sweep_step(struct pvr_adapter *adapter)
+/* Return: the work after more visits. @work: that of this step before. */
+static uint32_t run(struct pvr_adapter *adapter, struct pvr_qp_sweep *sweep, uint32_t work)
 {
-	struct pvr_qp_sweep *sweep = &adapter->qp_sweep;
 	uint64_t living = 0; /* most queue pairs have the same peer */
-	uint32_t work = 0;
 
-	if (!pvr_adapter_dma_ok(adapter))
-		postpone_peers(adapter);
 	while (sweep->reasons && work < PVR_STEP_WORK) {
 		if (is_end(adapter, sweep)) {
 			end_sweep(sweep);
@@ -123,6 +191,27 @@ void pvr_qp_sweep_step(struct pvr_adapter *adapter)
 		}
 		work += visit(adapter, sweep->handle++, sweep->reasons, &living);
 	}
+	return work;
+}
+
+void pvr_qp_sweep_step(struct pvr_adapter *adapter)
+{
+	uint32_t work = run(adapter, &adapter->watch_sweep, 0);
+
+	check_end_of_connections(adapter);
+	if (adapter->run_state == PVR_RUN_RUNNING) {
+		if (!pvr_adapter_dma_ok(adapter))
+			postpone_peers(adapter);
+		work = run(adapter, &adapter->qp_sweep, work);
+	}
 	if (work > adapter->job.longest)
 		adapter->job.longest = work;
+}
+
+void pvr_qp_end_connections(struct pvr_adapter *adapter)
+{
+	set_ends_connections(adapter, true);
+	pvr_qp_sweep_begin(adapter, PVR_SWEEP_STALE);
+	if (pvr_qp_sweep_is_due(adapter))
+		pvr_qp_sweep_step(adapter);
 }

@@ -131,7 +131,7 @@ static pvr_always_inline enum pvr_quantum run_quantum(struct pvr_worker *worker,
 	/* That of an earlier quantum may be freed. */
 	adapter->contended_peer = NULL;
 	pvr_sched_remove(qp);
-	if (pvr_adapter_dma_ok(adapter))
+	if (pvr_adapter_may_request(adapter))
 		result = qp->rnr_resume_pending && !wake_peer(qp) ? PVR_QUANTUM_BUSY
 								  : pvr_requester_run(qp);
 	if (shaped && result == PVR_QUANTUM_MORE && has_sent_all(qp))

@@ -45,6 +45,7 @@ void fg_stop(struct fg_guest *guest)
 int fg_state_save(struct fg_guest *guest, struct fg_state *state)
 {
 	struct pvr_save *save;
+	size_t room = 0;
 	ssize_t n = 0;
 	int err = pvr_adapter_save_begin(guest->adapter, &save);
 
@@ -53,7 +54,10 @@ int fg_state_save(struct fg_guest *guest, struct fg_state *state)
 		return err;
 	do {
 		state->size += (size_t)n;
-		state->data = realloc(state->data, state->size + READ_BYTES);
+		if (room < state->size + READ_BYTES) {
+			room = 2 * (state->size + READ_BYTES);
+			state->data = realloc(state->data, room);
+		}
 		if (!state->data)
 			fg_die("out of memory");
 		n = pvr_save_read(save, state->data + state->size, READ_BYTES);

@@ -86,26 +86,37 @@ static uint32_t count(const struct crowd *m, bool (*is)(const struct pvr_qp *qp)
 	return n;
 }
 
-/* The neighbors exchange a message, which takes two quanta of their worker. */
-static void run_with_neighbors(struct crowd *m, uint64_t id)
+/*
+ * The neighbors exchange a message. Each run ends after a step of one adapter. Return: the number
+ * of runs.
+ */
+static uint32_t run_with_neighbors(struct crowd *m, uint64_t id)
 {
+	struct pvrdma_cqe cqe;
+	uint32_t runs = 0;
+
 	t_recv(&m->d, id, 0, 8);
 	t_send(&m->c, id, 0, 8);
-	pvr_engine_run(m->env->host->engine, 0);
-	pvr_engine_run(m->env->host->engine, 0);
+	while (!fg_cq_poll(&m->c.scq, &cqe)) {
+		assert_in_range(++runs, 1, 2 * T_GUESTS);
+		pvr_engine_run(m->env->host->engine, 0);
+	}
+	assert_int_equal(cqe.wr_id, id);
+	assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
 	expect_recv(&m->d.rcq, id, 8);
-	expect_sent(&m->c, id);
+	return runs;
 }
 
 static void expect_sweeps_to_end(struct crowd *m)
 {
-	uint64_t id;
+	uint32_t runs = 0;
 
-	for (id = 0; m->adapter->qp_sweep.reasons; id++) {
+	for (uint64_t id = 0; m->adapter->qp_sweep.reasons | m->adapter->watch_sweep.reasons;
+	     id++) {
 		assert_in_range(id, 0, ROUNDS);
-		run_with_neighbors(m, id);
+		runs += run_with_neighbors(m, id);
 	}
-	assert_in_range(id, 2, ROUNDS); /* there were several steps */
+	assert_in_range(runs, 2, ROUNDS); /* there were several steps */
 	assert_in_range(m->adapter->job.longest, 1, PVR_STEP_WORK + 2 * PVR_WORK_QP);
 }
 
@@ -214,4 +225,175 @@ TEST_CROWD(test_peer_that_ends_before_the_stop_is_gone_after_the_load)
 TEST_CROWD(test_peer_that_ends_during_the_stop_is_gone_after_the_load)
 {
 	move_after_peer_ended(m, true);
+}
+
+/* ------------------------------------------------------------------- loaded adapters */
+
+static bool has_peer(const struct pvr_qp *qp)
+{
+	return qp->peer_incarnation != 0;
+}
+
+static void save_and_drop(struct fg_guest *guest, struct fg_state *state)
+{
+	fg_stop(guest);
+	assert_int_equal(fg_state_save(guest, state), 0);
+	assert_int_equal(pvr_adapter_drop(guest->adapter), 0);
+}
+
+static void load(struct fg_guest *guest, struct fg_state *state)
+{
+	assert_int_equal(fg_state_load(guest, state), 0);
+	fg_state_free(state);
+}
+
+TEST_CROWD(test_start_of_a_loaded_adapter_finds_peers_in_steps)
+{
+	struct fg_state state;
+
+	save_and_drop(env->g[0], &state);
+	fg_run(env->host);
+	load(env->g[0], &state);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	assert_int_equal(count(m, has_peer), 0);
+	expect_sweeps_to_end(m);
+	assert_int_equal(count(m, has_peer), MANY + 1);
+}
+
+/* Its peers have not noticed the move when the adapter has another guest. */
+TEST_CROWD(test_drop_of_a_moved_adapter_is_noticed_in_steps)
+{
+	struct fg_state state;
+
+	save_and_drop(env->g[1], &state);
+	assert_int_equal(count(m, has_peer), MANY + 1);
+	pvr_adapter_reset(env->g[1]->adapter);
+	expect_sweeps_to_end(m);
+	assert_int_equal(count(m, has_peer), 0);
+	fg_settle(env->host, SOON);
+	assert_int_equal(count(m, is_failed), 0);
+	load(env->g[1], &state);
+	assert_int_equal(pvr_adapter_start(env->g[1]->adapter), 0);
+	assert_int_equal(count(m, has_peer), 0);
+	expect_sweeps_to_end(m);
+	assert_int_equal(count(m, has_peer), MANY + 1);
+}
+
+/* The end of the peer is noticed after the start. */
+TEST_CROWD(test_stopped_adapter_finds_the_peers_of_its_queue_pairs)
+{
+	struct fg_state state;
+
+	save_and_drop(env->g[0], &state);
+	fg_run(env->host);
+	load(env->g[0], &state);
+	assert_int_equal(pvr_adapter_stay_stopped(env->g[0]->adapter), 0);
+	fg_run(env->host);
+	assert_int_equal(count(m, has_peer), MANY + 1);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_run(env->host);
+	assert_int_equal(fg_start(env->g[0]), 0);
+	fg_settle(env->host, SOON);
+	assert_int_equal(count(m, is_failed), MANY + 1);
+}
+
+/* Another state of the adapter was read since, so its peers have gone on. */
+static void load_stale_state(struct crowd *m)
+{
+	struct fg_guest *g = m->env->g[0];
+	struct fg_state state, last;
+
+	fg_stop(g);
+	assert_int_equal(fg_state_save(g, &state), 0);
+	assert_int_equal(fg_start(g), 0);
+	fg_run(m->env->host);
+	save_and_drop(g, &last);
+	fg_state_free(&last);
+	fg_run(m->env->host);
+	load(g, &state);
+}
+
+TEST_CROWD(test_connections_of_an_old_state_end_in_steps)
+{
+	uint32_t before, now, runs = 0;
+
+	t_recv(&env->b, 9, 0, 8);
+	load_stale_state(m);
+	t_put_send(&env->a, 1, 0, 8);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	for (before = 0; before <= MANY; before = now) {
+		now = count(m, is_failed);
+		assert_in_range(++runs, 0, ROUNDS);
+		assert_in_range(now - before, 0, PVR_STEP_WORK / PVR_WORK_QP);
+		pvr_engine_run(env->host->engine, 0);
+	}
+	assert_in_range(m->adapter->job.longest, 1, PVR_STEP_WORK + PVR_WORK_QP + PVR_WORK_FRAME);
+	fg_settle(env->host, SOON);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* A queue pair behind the many: its requests, those of its peer, and a connection that is new. */
+TEST_CROWD(test_queue_pair_whose_connection_is_about_to_end_has_no_requests)
+{
+	struct fg_end from, to;
+
+	t_open_pair(&from, env->g[0], &to, env->g[1]);
+	t_recv(&to, 9, 0, 8);
+	t_recv(&from, 8, 0, 8);
+	fg_run(env->host);
+	load_stale_state(m);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	t_send(&from, 1, 0, 8);
+	t_send(&to, 2, 0, 8);
+	pvr_engine_run(env->host->engine, 0);
+	assert_true(m->adapter->ends_connections);
+	expect_state(&from, PVR_QPS_RTS);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&from.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&from.rcq, 8, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&to.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&to.rcq, 9, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+TEST_CROWD(test_new_connection_stays_while_old_ones_end)
+{
+	struct fg_end from, to;
+
+	t_open_pair(&from, env->g[0], &to, env->g[1]);
+	fg_run(env->host);
+	load_stale_state(m);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	t_reconnect_ends(&from, &to);
+	assert_true(m->adapter->ends_connections);
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(count(m, is_failed), MANY + 1);
+	t_ping_pong(env->host, &from, &to);
+}
+
+/* The state that is saved then has no connections either. */
+TEST_CROWD(test_stop_while_connections_end)
+{
+	struct fg_state state;
+
+	load_stale_state(m);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	fg_stop(env->g[0]);
+	assert_true(m->adapter->ends_connections);
+	assert_int_equal(fg_state_save(env->g[0], &state), 0);
+	assert_int_equal(count(m, is_failed), MANY + 1);
+	assert_int_equal(pvr_adapter_drop(env->g[0]->adapter), 0);
+	fg_run(env->host);
+	load(env->g[0], &state);
+	assert_int_equal(count(m, is_failed), MANY + 1);
+}
+
+TEST_CROWD(test_reset_while_connections_end)
+{
+	load_stale_state(m);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	pvr_adapter_reset(env->g[0]->adapter);
+	assert_false(m->adapter->ends_connections);
+	fg_run(env->host);
+	expect_ok(fg_guest_boot(env->g[0]));
 }

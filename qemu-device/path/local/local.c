@@ -70,6 +70,8 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	return true;
 }
 
+#define END_NS 1000000ull /* until the connection to a peer with an old state may have ended */
+
 /* The flag makes the start of the other adapter search this one, see pvr_host_resume_fabric(). */
 bool pvr_local_hold(struct pvr_qp *qp)
 {
@@ -77,6 +79,10 @@ bool pvr_local_hold(struct pvr_qp *qp)
 		return false;
 	if (pvr_adapter_is_closed(qp->peer_adapter)) {
 		pvr_requester_wait_rnr(qp, pvr_throttle_left(qp->peer_adapter));
+		return true;
+	}
+	if (qp->peer_adapter->ends_connections) {
+		pvr_requester_wait_rnr(qp, END_NS);
 		return true;
 	}
 	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);

@@ -59,9 +59,9 @@ static struct pvr_pipe_sq *find_locked(struct pvr_adapter *adapter, const struct
 	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->pipe_sq || !qp->sq_inflight ||
 	    !is_sending(qp) || qp->pipe_sq->route.host != route->host)
 		return NULL;
-	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
+	if (adapter->link_up && pvr_adapter_may_request(adapter))
 		return qp->pipe_sq;
-	/* Its guest's memory is not accessible: resend in a later quantum. */
+	/* Its guest's memory is not accessible now: resend in a later quantum. */
 	qp->pipe_sq->gap = true;
 	return NULL;
 }

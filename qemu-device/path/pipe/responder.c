@@ -285,8 +285,9 @@ static struct pvr_qp *find_stopped(struct pvr_adapter *adapter,
 static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_rsp_conn *in,
 			   const struct pvr_frame_request *frame)
 {
-	if (pvr_adapter_serves(adapter) || (pvr_adapter_is_closed(adapter) &&
-					    (is_unreliable(frame) || !pvr_rsp_conn_has_held(in))))
+	if (pvr_adapter_serves(adapter) ||
+	    (pvr_adapter_is_closed(adapter) && !adapter->ends_connections &&
+	     (is_unreliable(frame) || !pvr_rsp_conn_has_held(in))))
 		return find_stopped(adapter, frame);
 	return NULL;
 }
@@ -624,7 +625,7 @@ static uint64_t held_ns(const struct pvr_adapter *adapter)
 
 	if (pvr_adapter_is_closed(adapter))
 		return pvr_throttle_left(adapter);
-	if (ns < HELD_MIN_NS)
+	if (ns < HELD_MIN_NS || adapter->ends_connections)
 		return HELD_MIN_NS;
 	return ns < HELD_MAX_NS ? ns : HELD_MAX_NS;
 }
