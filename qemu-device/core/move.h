@@ -94,6 +94,7 @@ struct pvr_move {
 	uint64_t to_load; /* the load that it was given to; 0: unknown */
 	bool done; /* that host has bound its GIDs */
 	bool released; /* MOVED: its GIDs are bound there, and not here */
+	struct pvr_host *told; /* the last host that was told so; NULL: none */
 };
 
 /*
@@ -129,8 +130,13 @@ struct pvr_move_ops {
 			   const uint8_t token[PVR_TOKEN_BYTES],
 			   bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host));
 	const char *(*host_name)(const struct pvr_host *host);
-	/* Tell the connected hosts that its GIDs have moved. The adapter's lock is held. */
-	void (*tell)(struct pvr_adapter *adapter);
+	/*
+	 * Tell the host after @told, or the first one if NULL, that the adapter's GIDs have moved. A
+	 * host without a connection is not told. *@work: that of it, as of a job. Return: this host;
+	 * NULL: there are no more. The adapter's lock is held.
+	 */
+	struct pvr_host *(*tell)(struct pvr_adapter *adapter, struct pvr_host *told,
+				 uint32_t *work);
 	/* TAKE has arrived. No lock is held. Return: the response. */
 	enum pvr_take (*give)(struct pvr_engine *engine, const struct pvr_taker *taker);
 	/* TAKEN of @from has arrived. No lock is held. */

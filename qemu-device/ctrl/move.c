@@ -501,13 +501,37 @@ static void leave_fabric(struct pvr_adapter *adapter)
 			pvr_fabric_unbind(adapter, adapter->gids[i].gid);
 }
 
+/* The function adapter->job.step that tells other hosts that its GIDs have moved. */
+static void tell_step(struct pvr_adapter *adapter)
+{
+	struct pvr_move *move = &adapter->move;
+	uint32_t work;
+
+	while (pvr_job_may_go_on(adapter)) {
+		move->told = adapter->engine->move_ops->tell(adapter, move->told, &work);
+		if (!move->told) {
+			pvr_job_set(adapter, NULL);
+			return;
+		}
+		pvr_job_spend(adapter, work);
+	}
+}
+
+/* The hosts that are told late, or not at all, ask when they send to a GID. */
 static void release(struct pvr_adapter *adapter)
 {
 	if (adapter->move.released)
 		return;
-	adapter->engine->move_ops->tell(adapter);
 	leave_fabric(adapter);
 	adapter->move.released = true;
+	if (adapter->job.step)
+		return;
+	adapter->move.told = NULL;
+	adapter->job.cancel = NULL;
+	pvr_job_set(adapter, tell_step);
+	pvr_job_step(adapter);
+	if (adapter->job.step)
+		pvr_worker_queue(adapter);
 }
 
 static void note_taker(struct pvr_move *move, const struct pvr_taker *taker)
@@ -624,6 +648,8 @@ int pvr_move_reclaim(struct pvr_adapter *adapter)
 		forget_taker(&adapter->move);
 		return 0;
 	}
+	if (adapter->job.step == tell_step)
+		pvr_cmd_cancel(adapter);
 	adapter->move.bound = !adapter->move.released;
 	err = pvr_load_bind(adapter);
 	if (err) {

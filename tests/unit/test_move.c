@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Adapters that move to another host while their source still exists: TAKE, TAKEN and MOVED. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "hosts.h"
 
@@ -171,6 +172,28 @@ TEST(three, test_source_that_runs_again_refuses)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 20, 0, &env->b.mr, 0, 8);
 	fg_settle(env->host, 5 * FG_SEC);
 	expect_written(&env->a, 20);
+	pvr_adapter_destroy(source);
+}
+
+#define HOSTS 20000u
+
+/* Those without a connection are not told, but each of them is looked at. */
+TEST(three, test_many_hosts_are_told_of_a_move_in_steps)
+{
+	struct pvr_adapter *source;
+	char name[32];
+
+	for (unsigned int i = 0; i < HOSTS; i++) {
+		snprintf(name, sizeof(name), "other%u", i);
+		assert_non_null(pvr_host_get(fg_wire_host(env->wire, 1)->engine, name));
+	}
+	source = hosts_send_state(env, env->g[1], 2);
+	source->job.longest = 0;
+	assert_int_equal(start(env, env->g[1]), 0);
+	fg_settle(env->host, FG_SEC);
+	assert_false(pvr_adapter_busy(source));
+	assert_in_range(source->job.longest, PVR_STEP_WORK, PVR_STEP_WORK + PVR_WORK_FRAME);
+	expect_connected(env);
 	pvr_adapter_destroy(source);
 }
 
@@ -844,10 +867,19 @@ TEST_CASES(three, test_number_of_a_load_that_was_not_negotiated_ends_the_connect
 
 /* ----------------------------------------------------------------------------- MOVED */
 
+static void tell_moved(struct pvr_adapter *adapter)
+{
+	struct pvr_host *told = NULL;
+	uint32_t work;
+
+	while ((told = pvr_pipe_tell_moved(adapter, told, &work)))
+		assert_in_range(work, 1, PVR_STEP_WORK);
+}
+
 TEST(three, test_moved_of_the_host_with_the_gid_is_believed)
 {
 	expect_connected(env);
-	pvr_pipe_tell_moved(env->g[1]->adapter);
+	tell_moved(env->g[1]->adapter);
 	fg_run(env->host);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 1);
 	expect_connected(env);
@@ -876,7 +908,7 @@ TEST(three, test_moved_by_a_liar_is_ignored)
 
 	expect_connected(env);
 	*entry = env->g[1]->adapter->gids[0];
-	pvr_pipe_tell_moved(env->g[2]->adapter);
+	tell_moved(env->g[2]->adapter);
 	*entry = before;
 	fg_run(env->host);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 0);

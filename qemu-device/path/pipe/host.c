@@ -106,6 +106,21 @@ struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name)
 	return host;
 }
 
+/* Hosts stay, and new ones are the first ones of their buckets. */
+struct pvr_host *pvr_host_next(struct pvr_engine *engine, struct pvr_host *host)
+{
+	struct pvr_pipe *pipe = engine->pipe;
+	unsigned int bucket = host ? bucket_of(host->name) + 1 : 0;
+	struct pvr_host *next;
+
+	pvr_lock(&pipe->lock);
+	next = host ? LIST_NEXT(host, link) : NULL;
+	for (; !next && bucket < PVR_PIPE_BUCKETS; bucket++)
+		next = LIST_FIRST(&pipe->hosts[bucket]);
+	pvr_unlock(&pipe->lock);
+	return next;
+}
+
 const char *pvr_host_name(const struct pvr_host *host)
 {
 	return host->name;

@@ -77,6 +77,8 @@ void pvr_pipe_destroy(struct pvr_pipe *pipe); /* NULL is allowed */
 
 /* Return: the host of this name, if it exists. */
 struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name);
+/* Return: the host after @host, or the first one if NULL; NULL: there are no more. */
+struct pvr_host *pvr_host_next(struct pvr_engine *engine, struct pvr_host *host);
 struct pvr_pipe *pvr_host_pipe(const struct pvr_host *host);
 /* Records that bytes have arrived from the host. */
 void pvr_host_heard(struct pvr_host *host);

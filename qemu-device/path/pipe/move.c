@@ -62,36 +62,15 @@ bool pvr_pipe_ask(struct pvr_adapter *adapter, const char *name,
 	return host;
 }
 
-#define HOSTS_PER_CALL (PVR_HOSTS_MAX / PVR_PIPE_BUCKETS)
-
-/* Return: the hosts of a bucket, for calls without the lock. */
-static unsigned int hosts_of(struct pvr_pipe *pipe, unsigned int bucket,
-			     struct pvr_host *hosts[HOSTS_PER_CALL])
-{
-	struct pvr_host *host;
-	unsigned int num = 0;
-
-	pvr_lock(&pipe->lock);
-	LIST_FOREACH(host, &pipe->hosts[bucket], link)
-		if (num < HOSTS_PER_CALL)
-			hosts[num++] = host;
-	pvr_unlock(&pipe->lock);
-	return num;
-}
-
 void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *name,
 			 const uint8_t token[PVR_TOKEN_BYTES],
 			 bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host))
 {
-	struct pvr_host *hosts[HOSTS_PER_CALL];
-	unsigned int bucket, num, i;
+	struct pvr_host *host = NULL;
 
-	for (bucket = 0; bucket < PVR_PIPE_BUCKETS; bucket++) {
-		num = hosts_of(adapter->engine->pipe, bucket, hosts);
-		for (i = 0; i < num; i++)
-			if (strcmp(pvr_host_name(hosts[i]), name) && may(adapter, hosts[i]))
-				ask(adapter, hosts[i], token, false);
-	}
+	while ((host = pvr_host_next(adapter->engine, host)))
+		if (strcmp(pvr_host_name(host), name) && may(adapter, host))
+			ask(adapter, host, token, false);
 }
 
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
@@ -137,34 +116,38 @@ static void tell_gid(struct pvr_adapter *adapter, const struct pvr_route *route,
 	pvr_link_send(route, adapter->fabric, &any, sizeof(any.moved), NULL, NULL, 0, 0);
 }
 
-/* A host without connection asks, when it sends to the GID. */
-static void tell_host(struct pvr_adapter *adapter, struct pvr_host *host)
+/* Work of a frame without a system call, and of a host without a connection. */
+#define WORK_FRAME 8u
+
+/* A host without connection asks, when it sends to the GID. Return: the work. */
+static uint32_t tell_host(struct pvr_adapter *adapter, struct pvr_host *host)
 {
+	uint32_t work = PVR_WORK_FRAME, i;
 	struct pvr_route route;
 	unsigned int kind;
 	bool is_up = false;
-	uint32_t i;
 
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		is_up |= __atomic_load_n(&host->out[kind].up, __ATOMIC_RELAXED) != 0;
 	if (!is_up || !pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
-		return;
-	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
-		if (adapter->gids[i].bound)
-			tell_gid(adapter, &route, adapter->gids[i].gid);
+		return WORK_FRAME;
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++) {
+		if (!adapter->gids[i].bound)
+			continue;
+		tell_gid(adapter, &route, adapter->gids[i].gid);
+		work += WORK_FRAME;
+	}
 	pvr_link_flush(&route);
+	return work;
 }
 
-void pvr_pipe_tell_moved(struct pvr_adapter *adapter)
+struct pvr_host *pvr_pipe_tell_moved(struct pvr_adapter *adapter, struct pvr_host *told,
+				     uint32_t *work)
 {
-	struct pvr_host *hosts[HOSTS_PER_CALL];
-	unsigned int bucket, num, i;
+	struct pvr_host *host = pvr_host_next(adapter->engine, told);
 
-	for (bucket = 0; bucket < PVR_PIPE_BUCKETS; bucket++) {
-		num = hosts_of(adapter->engine->pipe, bucket, hosts);
-		for (i = 0; i < num; i++)
-			tell_host(adapter, hosts[i]);
-	}
+	*work = host ? tell_host(adapter, host) : 0;
+	return host;
 }
 
 /*

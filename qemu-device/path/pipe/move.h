@@ -16,7 +16,8 @@ bool pvr_pipe_ask(struct pvr_adapter *adapter, const char *host,
 void pvr_pipe_ask_others(struct pvr_adapter *adapter, const char *host,
 			 const uint8_t token[PVR_TOKEN_BYTES],
 			 bool (*may)(const struct pvr_adapter *adapter, struct pvr_host *host));
-void pvr_pipe_tell_moved(struct pvr_adapter *adapter);
+struct pvr_host *pvr_pipe_tell_moved(struct pvr_adapter *adapter, struct pvr_host *told,
+				     uint32_t *work);
 
 /* @load: number of the load; 0: none */
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
