@@ -121,6 +121,15 @@ bool pvr_path_gone(struct pvr_qp *qp)
 	return sent;
 }
 
+void pvr_path_resume(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops **path;
+
+	for (path = qp->adapter->engine->paths; *path; path++)
+		if ((*path)->resume)
+			(*path)->resume(qp);
+}
+
 /* --------------------------------------------------------------------------- state */
 
 #define NAME_BYTES 8

@@ -126,6 +126,11 @@ struct pvr_path_ops {
 	void (*save)(struct pvr_codec *codec, struct pvr_qp *qp);
 	void (*load)(struct pvr_codec *codec, struct pvr_qp *qp);
 	/*
+	 * Connections to other hosts or locations of GIDs have changed: resume the queue pair if it
+	 * waits for that. Called for each path.
+	 */
+	void (*resume)(struct pvr_qp *qp);
+	/*
 	 * The queue pair's timer has expired in a wait other than those for RNR and
 	 * retry.
 	 */
@@ -220,6 +225,7 @@ void pvr_path_load_in_flight(struct pvr_codec *codec);
 void pvr_path_adapter_init(struct pvr_adapter *adapter);
 void pvr_path_adapter_exit(struct pvr_adapter *adapter);
 bool pvr_path_gone(struct pvr_qp *qp);
+void pvr_path_resume(struct pvr_qp *qp);
 enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram);
 bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,

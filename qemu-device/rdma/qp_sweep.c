@@ -139,6 +139,10 @@ static uint32_t visit_qp(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 		work += WORK_VISIT;
 		pvr_sched_kick(qp);
 	}
+	if (reasons & PVR_SWEEP_RESUME && pvr_adapter_dma_ok(qp->adapter)) {
+		work += WORK_VISIT;
+		pvr_path_resume(qp);
+	}
 	if (reasons & PVR_SWEEP_STALE)
 		work += end_connection(qp);
 	if (reasons & PVR_SWEEP_FORGET)

@@ -23,6 +23,7 @@ enum pvr_qp_sweep_for {
 	PVR_SWEEP_KICK = 1 << 2, /* all may have work, and CQs may be armed */
 	PVR_SWEEP_WATCH = 1 << 3, /* find the peers of those that have none */
 	PVR_SWEEP_FORGET = 1 << 4, /* forget peers that have moved to another host */
+	PVR_SWEEP_RESUME = 1 << 6, /* other hosts may be reachable now; needs DMA */
 	PVR_SWEEP_STALE = 1 << 5, /* end the connections, see pvr_qp_end_connections() */
 };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "core/objects.h"
-#include "ends.h"
-#include "fg_migrate.h"
+#include "hosts.h"
 #include "rdma/qp_sweep.h"
+#include "rdma/sched.h"
 #include "rdma/worker.h"
 
 #define MANY 2500u /* queue pairs: several steps of the shortest visits */
@@ -27,7 +27,7 @@ struct crowd {
 	struct fg_end c, d; /* of the neighbors, connected */
 };
 
-static void add_queue_pairs(struct crowd *m, struct fg_end *end, const struct fg_end *peer)
+static void add_queue_pairs(struct fg_end *end, const struct fg_end *peer)
 {
 	const struct fg_qp_spec spec = {
 		.pd = &end->pd, .scq = &end->scq, .rcq = &end->rcq, .type = PVR_QPT_RC
@@ -43,6 +43,7 @@ static void add_queue_pairs(struct crowd *m, struct fg_end *end, const struct fg
 		qp.qpn = resp.qpn;
 		expect_ok(fg_qp_to_init(&qp, NULL));
 		expect_ok(fg_qp_to_rtr(&qp, NULL, peer->gid, peer->qp.qpn));
+		expect_ok(fg_qp_to_rts(&qp, NULL));
 	}
 }
 
@@ -53,7 +54,7 @@ static void crowd_init(struct crowd *m, struct t_env *env)
 	env->g[2] = fg_guest_start(env->host, 3);
 	env->g[3] = fg_guest_start(env->host, 4);
 	t_open_pair(&m->c, env->g[2], &m->d, env->g[3]);
-	add_queue_pairs(m, &env->a, &env->b);
+	add_queue_pairs(&env->a, &env->b);
 	fg_run(env->host);
 	m->adapter->job.longest = 0;
 }
@@ -76,14 +77,19 @@ static bool is_failed(const struct pvr_qp *qp)
 }
 
 /* Of the adapter's queue pairs, with that of end a. */
-static uint32_t count(const struct crowd *m, bool (*is)(const struct pvr_qp *qp))
+static uint32_t count_of(const struct fg_guest *guest, bool (*is)(const struct pvr_qp *qp))
 {
 	struct pvr_qp *qp;
 	uint32_t n = 0, i;
 
-	PVR_TABLE_FOR_EACH(&m->adapter->qps, i, qp)
+	PVR_TABLE_FOR_EACH(&guest->adapter->qps, i, qp)
 		n += is(qp);
 	return n;
+}
+
+static uint32_t count(const struct crowd *m, bool (*is)(const struct pvr_qp *qp))
+{
+	return count_of(m->env->g[0], is);
 }
 
 /*
@@ -396,4 +402,51 @@ TEST_CROWD(test_reset_while_connections_end)
 	assert_false(m->adapter->ends_connections);
 	fg_run(env->host);
 	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+/* ----------------------------------------------------------------------- other hosts */
+
+/* Guest 0 has many queue pairs that are connected to b, which is at another host. */
+T_SETUP_HOSTS(far, 2)
+{
+	hosts_connect(env, &env->a, &env->b, 1);
+	add_queue_pairs(&env->a, &env->b);
+	fg_run(env->host);
+}
+
+static bool waits_for_connection(const struct pvr_qp *qp)
+{
+	return qp->wait == PVR_QP_WAIT_CONN;
+}
+
+/* All of them send one request, also those that share a ring. */
+static void send_all(struct t_env *env)
+{
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	pvr_adapter_lock(adapter);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (qp->type == PVR_QPT_RC)
+			__atomic_store_n(&qp->sq.shm->prod_tail, 1, __ATOMIC_RELEASE);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		pvr_sched_kick(qp);
+	pvr_adapter_unlock(adapter);
+	fg_run(env->host);
+}
+
+TEST(far, test_connection_resumes_many_queue_pairs_in_steps)
+{
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+
+	fg_wire_cut(env->wire, 0, 1, 0);
+	send_all(env);
+	assert_in_range(count_of(env->g[0], waits_for_connection), MANY, MANY + 1);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	assert_in_range(count_of(env->g[0], waits_for_connection), MANY - 1024, MANY - 1);
+	assert_int_equal(adapter->qp_sweep.reasons, PVR_SWEEP_RESUME);
+	fg_run(env->host);
+	assert_int_equal(adapter->qp_sweep.reasons, 0);
+	assert_int_equal(count_of(env->g[0], waits_for_connection), 0);
 }

@@ -63,6 +63,7 @@ const struct pvr_path_ops pvr_pipe_path_ops = {
 	.set_serial = set_serial,
 	.save = pvr_pipe_sq_save,
 	.load = pvr_pipe_sq_load,
+	.resume = pvr_pipe_resume,
 	.timeout = pvr_pipe_timeout,
 	.stop = pvr_pipe_sq_stop,
 	.close = pvr_pipe_sq_free,

@@ -75,6 +75,7 @@ static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
  */
 struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp);
 /* See struct pvr_path_ops. */
+void pvr_pipe_resume(struct pvr_qp *qp);
 void pvr_pipe_sq_save(struct pvr_codec *codec, struct pvr_qp *qp);
 void pvr_pipe_sq_load(struct pvr_codec *codec, struct pvr_qp *qp);
 /* Return: true if the route is still the best connection. */
