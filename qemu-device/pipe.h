@@ -94,6 +94,11 @@ void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gi
  */
 struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name);
 const char *pvr_host_name(const struct pvr_host *host);
+/*
+ * Return: whether frames of ended queue pairs wait for a connection or for space in one. Reads all
+ * hosts: for a daemon that stops.
+ */
+bool pvr_engine_has_unsent(struct pvr_engine *engine);
 
 /*
  * Memory that the receiver may read by RDMA READ over the connection of this descriptor.

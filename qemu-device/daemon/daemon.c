@@ -30,6 +30,7 @@
 
 /* At the end of the daemon, for the frames to the peers of all VMs. */
 #define LEAVE_NS (5 * PVR_SEC)
+#define FRAMES_NS PVR_SEC
 
 /*
  * A process has 65,530 mappings by default (vm.max_map_count), and mmap() fails for all adapters
@@ -511,6 +512,10 @@ static void detach_all(struct pvr_daemon *daemon)
 		pvr_attach_leave(daemon->adapters[i].attach);
 	pvr_worker_pool_resume(&daemon->pool);
 	while (is_any_busy(daemon) && pvr_loop_now() < until)
+		nanosleep(&period, NULL);
+	/* Some of these frames wait until a peer reads, or for a connection. */
+	until = pvr_loop_now() + FRAMES_NS;
+	while (pvr_engine_has_unsent(daemon->engine) && pvr_loop_now() < until)
 		nanosleep(&period, NULL);
 }
 

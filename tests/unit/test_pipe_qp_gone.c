@@ -238,6 +238,21 @@ TEST(hosts, test_qp_gone_waits_for_a_connection)
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
 }
 
+static bool has_unsent(struct t_env *env, unsigned int host)
+{
+	return pvr_engine_has_unsent(fg_wire_host(env->wire, host)->engine);
+}
+
+/* A daemon that stops waits for them. */
+TEST(hosts, test_qp_gone_without_a_connection_is_unsent)
+{
+	assert_false(has_unsent(env, 1));
+	end_b_unconnected(env);
+	assert_true(has_unsent(env, 1));
+	mend_b_to_a(env);
+	assert_false(has_unsent(env, 1));
+}
+
 TEST(hosts, test_qp_gone_waits_when_its_adapter_is_gone)
 {
 	end_b_unconnected(env);
@@ -294,6 +309,19 @@ TEST(narrow, test_qp_gone_waits_for_space)
 	/* Those of connect_many() and that of a. */
 	assert_true(count->tx_frames - before >= OVERFULL + 1);
 	expect_state(&env->b, PVR_QPS_ERR);
+}
+
+TEST(narrow, test_qp_gone_without_space_is_unsent)
+{
+	connect_many(env, OVERFULL);
+	fg_wire_hold(env->wire, 0, 1, true);
+	assert_false(has_unsent(env, 0));
+	pvr_adapter_reset(env->g[0]->adapter);
+	fg_settle(env->host, SOON);
+	assert_true(has_unsent(env, 0));
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_settle(env->host, SOON);
+	assert_false(has_unsent(env, 0));
 }
 
 static unsigned int fill(struct pvr_qp_gone_queue *queue, struct pvr_pipe *pipe, uint64_t now)

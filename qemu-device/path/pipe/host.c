@@ -121,6 +121,37 @@ struct pvr_host *pvr_host_next(struct pvr_engine *engine, struct pvr_host *host)
 	return next;
 }
 
+static bool has_unsent(struct pvr_host *host)
+{
+	struct pvr_req_conn *out;
+	unsigned int kind, slot;
+	bool blocked = false;
+
+	for (kind = 0; kind < PVR_PIPE_KINDS; kind++) {
+		for (slot = 0; slot < PVR_REQ_CONN_MAX && !blocked; slot++) {
+			out = pvr_req_conn_find(host, kind, slot);
+			if (!out)
+				continue;
+			pvr_lock(&out->lock);
+			blocked = out->generation && out->box.blocked && !out->box.broken;
+			pvr_unlock(&out->lock);
+		}
+	}
+	return blocked;
+}
+
+bool pvr_engine_has_unsent(struct pvr_engine *engine)
+{
+	struct pvr_host *host = NULL;
+
+	if (__atomic_load_n(&engine->pipe->qps_gone, __ATOMIC_RELAXED))
+		return true;
+	while ((host = pvr_host_next(engine, host)))
+		if (has_unsent(host))
+			return true;
+	return false;
+}
+
 const char *pvr_host_name(const struct pvr_host *host)
 {
 	return host->name;
