@@ -55,9 +55,13 @@ static int pci_start(struct pvr_dev *dev)
 	err = pci_map(dev);
 	if (err)
 		goto err_release;
-	pci_set_master(pdev);
+	err = pvr_pci_begin_dma(dev->pci);
+	if (err)
+		goto err_unmap;
 	return 0;
 
+err_unmap:
+	pci_unmap(dev);
 err_release:
 	pci_release_regions(pdev);
 err_disable:

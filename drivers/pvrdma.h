@@ -315,6 +315,15 @@ void pvr_pci_remove(struct pci_dev *pdev);
 void pvr_pci_shutdown(struct pci_dev *pdev);
 
 /**
+ * pvr_pci_begin_dma() - let the device access memory, in a start
+ * @pci: the PCI function; the caller holds the lock
+ *
+ * Return: 0, or -ESHUTDOWN if the system shuts down, also if it did not wait for this start.
+ * Then there is no DMA.
+ */
+int pvr_pci_begin_dma(struct pvr_pci *pci);
+
+/**
  * pvr_restart_queue() - restart the adapter soon, if it is dead and not too often
  * @pci: the PCI function
  *

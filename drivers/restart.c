@@ -206,6 +206,24 @@ void pvr_pci_remove(struct pci_dev *pdev)
 }
 
 /*
+ * One side at least sees the other's access:
+ *
+ *	start				shutdown
+ *	set bus mastering		off = true
+ *	full barrier			full barrier
+ *	read off			clear bus mastering
+ */
+int pvr_pci_begin_dma(struct pvr_pci *pci)
+{
+	pci_set_master(pci->pdev);
+	smp_mb();
+	if (!READ_ONCE(pci->off))
+		return 0;
+	pci_clear_master(pci->pdev);
+	return -ESHUTDOWN;
+}
+
+/*
  * A restart that waits for a consumer holds the lock, maybe for ever. It must not keep the
  * system from its shutdown. Once it goes on, it finds pci->off, which is read without the
  * lock, and does not start the device again.
@@ -236,7 +254,11 @@ void pvr_pci_shutdown(struct pci_dev *pdev)
 			pdev,
 			"a restart does not end: shut down without it; some program keeps the device\n");
 	}
-	/* Ends all DMA also of a device that has no driver at the moment. */
+	/*
+	 * Ends all DMA also of a device that has no driver at the moment. The barrier pairs with
+	 * that of pvr_pci_begin_dma().
+	 */
+	smp_mb();
 	pci_clear_master(pdev);
 }
 

@@ -310,6 +310,11 @@ void pci_clear_master(struct pci_dev *pdev)
 	(void)pdev;
 }
 
+void pci_set_master(struct pci_dev *pdev)
+{
+	(void)pdev;
+}
+
 /* Registration is not compiled: see pvr_ib_register(). */
 int ib_register_device(struct ib_device *ibdev, const char *name, struct device *dma_dev)
 {

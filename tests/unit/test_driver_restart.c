@@ -9,7 +9,8 @@ static struct {
 	u32 starts, stops, shutdowns, masters_cleared;
 	u64 slept; /* ms */
 	bool (*at_sleep)(void); /* whether another thread gives the lock now */
-	void (*in_stop)(void);
+	void (*in_stop)(void), (*before_master)(void);
+	bool is_master;
 	int start_err;
 } w;
 
@@ -28,6 +29,15 @@ void pci_clear_master(struct pci_dev *pdev)
 {
 	assert_ptr_equal(pdev, &w.pdev);
 	w.masters_cleared++;
+	w.is_master = false;
+}
+
+void pci_set_master(struct pci_dev *pdev)
+{
+	assert_ptr_equal(pdev, &w.pdev);
+	if (w.before_master)
+		w.before_master();
+	w.is_master = true;
 }
 
 void pvr_pci_keep_config(struct pvr_pci *pci)
@@ -188,4 +198,20 @@ TEST_PCI(test_restart_that_outlasts_the_shutdown_starts_nothing)
 	run_restart();
 	assert_int_equal(w.stops, 1);
 	assert_int_equal(w.starts, 1);
+}
+
+TEST_PCI(test_start_begins_dma)
+{
+	assert_int_equal(pvr_pci_begin_dma(pci()), 0);
+	assert_true(w.is_master);
+}
+
+/* It has found that the system runs, and was then stuck for longer than the shutdown waits. */
+TEST_PCI(test_start_that_the_shutdown_has_overtaken_begins_no_dma)
+{
+	mutex_lock(&pci()->lock);
+	w.before_master = shut_down_now;
+	assert_int_equal(pvr_pci_begin_dma(pci()), -ESHUTDOWN);
+	assert_false(w.is_master);
+	mutex_unlock(&pci()->lock);
 }

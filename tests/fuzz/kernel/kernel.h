@@ -89,6 +89,7 @@ static inline u32 roundup_pow_of_two(u32 n)
 #define mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define dma_rmb() mb()
 #define dma_wmb() mb()
+#define smp_mb() mb()
 #define virt_rmb() mb()
 #define cpu_relax() mb()
 #define cond_resched() mb()
@@ -460,6 +461,7 @@ struct pci_dev {
 };
 
 void pci_clear_master(struct pci_dev *pdev);
+void pci_set_master(struct pci_dev *pdev);
 #define pci_get_drvdata(pdev) dev_get_drvdata(&(pdev)->dev)
 #define pci_set_drvdata(pdev, data) ((pdev)->dev.driver_data = (data))
 
