@@ -122,12 +122,18 @@ struct pvr_etcd_lease {
 struct pvr_own_key;
 TAILQ_HEAD(pvr_own_key_list, pvr_own_key);
 
+/* GIDs of a transaction: three operations each, of the 128 that etcd takes by default. */
+#define PVR_ETCD_PUTS_MAX 32u
+
 struct pvr_etcd_publish {
 	struct pvr_key_table table;
 	struct pvr_own_key *host; /* this host's hosts/NAME; NULL: not reachable */
 	struct pvr_own_key_list queue, later;
 	struct pvr_loop_timer timer; /* for LATER */
-	unsigned int in_flight;
+	unsigned int in_flight; /* keys in transactions */
+	struct pvr_own_key *puts[PVR_ETCD_PUTS_MAX]; /* GIDs that one transaction writes now */
+	size_t num_puts; /* 0: none does */
+	size_t max_puts; /* of the next one */
 };
 
 struct pvr_etcd_audit {

@@ -11,6 +11,9 @@
  * transaction reads the index. If that has other hosts, their claims are read, see
  * etcd_rivals.c. If one of them is older than this host's, the claim is refused, and the index
  * is read again every second: the other host may withdraw its claim.
+ *
+ * New keys of several GIDs share a transaction, which has no condition. If etcd does not execute
+ * one, the next one has half as many GIDs: the cause can be one of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -313,38 +316,49 @@ static bool send_host_put(struct pvr_own_key *own)
 }
 
 /* Puts the keys of a GID unless they are there, and reads the index. */
-static bool send_gid_put(struct pvr_own_key *own)
+static void add_gid(struct pvr_text *body, const struct pvr_own_key *own)
 {
-	struct pvr_text body = { .len = 0 };
 	char key[PVR_ETCD_KEY_MAX];
 	bool claim = pvr_own_key_claim(own, key);
 
-	pvr_text_add(&body, "{\"success\":[");
 	if (!pvr_own_key_is_written(own)) {
 		if (claim) {
-			add_put(&body, own, key);
-			pvr_text_add(&body, ",");
+			add_put(body, own, key);
+			pvr_text_add(body, ",");
 		}
 		pvr_own_key_text(own, key);
-		add_put(&body, own, key);
-		pvr_text_add(&body, claim ? "," : "");
+		add_put(body, own, key);
+		pvr_text_add(body, claim ? "," : "");
 	}
 	if (claim) {
 		pvr_etcd_index_prefix(own->etcd, &own->node.key, key);
-		pvr_own_key_add_read(&body, key);
+		pvr_own_key_add_read(body, key);
 	}
+}
+
+static bool send_gid_put(struct pvr_own_key *own)
+{
+	struct pvr_text body = { .len = 0 };
+
+	pvr_text_add(&body, "{\"success\":[");
+	add_gid(&body, own);
 	pvr_text_add(&body, "]}");
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
+}
+
+static void note_put(struct pvr_own_key *own)
+{
+	if (!pvr_own_key_is_written(own))
+		own->written = false;
+	own->put_type = own->type;
+	own->lease = own->etcd->lease.number;
 }
 
 static bool send_put(struct pvr_own_key *own)
 {
 	bool ok = own->is_host ? send_host_put(own) : send_gid_put(own);
 
-	if (!pvr_own_key_is_written(own))
-		own->written = false;
-	own->put_type = own->type;
-	own->lease = own->etcd->lease.number;
+	note_put(own);
 	return ok;
 }
 
@@ -376,6 +390,13 @@ static bool send_next(struct pvr_own_key *own)
 	return pvr_rivals_any(own) ? pvr_rivals_check(own) : send_put(own);
 }
 
+static void set_busy(struct pvr_own_key *own)
+{
+	own->busy = true;
+	own->sent = own->etcd->revision;
+	own->etcd->publish.in_flight++;
+}
+
 /* Return: false if no call is possible now. */
 static bool act(struct pvr_own_key *own)
 {
@@ -390,10 +411,94 @@ static bool act(struct pvr_own_key *own)
 		pvr_own_key_later(own);
 		return false;
 	}
-	own->busy = true;
-	own->sent = own->etcd->revision;
-	own->etcd->publish.in_flight++;
+	set_busy(own);
 	return true;
+}
+
+/* ------------------------------------------------------------- several GIDs at once */
+
+static bool is_new_gid(const struct pvr_own_key *own)
+{
+	return !own->is_host && own->type && !pvr_own_key_is_written(own);
+}
+
+/* The operations of add_gid(). */
+static size_t num_operations(const struct pvr_own_key *own)
+{
+	return pvr_key_is_group(&own->node.key) ? 1 : 3;
+}
+
+/* @num: GIDs of the transaction */
+static void adapt_max_puts(struct pvr_etcd_publish *publish, enum pvr_etcd_result result,
+			   size_t num)
+{
+	size_t max = result == PVR_ETCD_OK ? 2 * publish->max_puts : num / 2;
+
+	publish->max_puts = max < 1 ? 1 : max < PVR_ETCD_PUTS_MAX ? max : PVR_ETCD_PUTS_MAX;
+}
+
+static void puts_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
+{
+	struct pvr_etcd *etcd = opaque;
+	struct pvr_etcd_publish *publish = &etcd->publish;
+	struct json_object *responses = pvr_json_array(reply, "responses");
+	bool has_no_lease = pvr_json_number(reply, "code") == 5;
+	size_t num = publish->num_puts, at = 0, i;
+	struct pvr_own_key *own;
+
+	publish->num_puts = 0;
+	adapt_max_puts(publish, result, num);
+	if (result == PVR_ETCD_REFUSED && (has_no_lease || num == 1))
+		pvr_own_key_log_refusal(publish->puts[0], reply);
+	for (i = 0; i < num; i++) {
+		own = publish->puts[i];
+		pvr_own_key_finish(own, result, reply);
+		at += num_operations(own);
+		if (result == PVR_ETCD_REFUSED && (has_no_lease || num == 1))
+			pvr_own_key_later(own);
+		else if (result == PVR_ETCD_REFUSED)
+			pvr_own_key_enqueue(own);
+		else if (result == PVR_ETCD_OK && pvr_json_true(reply, "succeeded"))
+			put_succeeded(own, reply);
+		if (own->written && own->list == OWN_NOWHERE && responses)
+			pvr_rivals_find(own, pvr_etcd_kvs(responses, at - 1));
+	}
+}
+
+/* Return: false if no call is possible now. */
+static bool send_puts(struct pvr_etcd *etcd)
+{
+	struct pvr_etcd_publish *publish = &etcd->publish;
+	struct pvr_text body = { .len = 0 };
+	struct pvr_own_key *own;
+	size_t num = 0, i;
+
+	pvr_text_add(&body, "{\"success\":[");
+	while (num < publish->max_puts && (own = TAILQ_FIRST(&publish->queue)) && is_new_gid(own)) {
+		unlist(own);
+		pvr_text_add(&body, num ? "," : "");
+		add_gid(&body, own);
+		publish->puts[num++] = own;
+	}
+	pvr_text_add(&body, "]}");
+	if (!pvr_etcd_call(&etcd->client, "/v3/kv/txn", &body, puts_done, etcd)) {
+		for (i = 0; i < num; i++)
+			pvr_own_key_later(publish->puts[i]);
+		return false;
+	}
+	publish->num_puts = num;
+	for (i = 0; i < num; i++) {
+		note_put(publish->puts[i]);
+		set_busy(publish->puts[i]);
+	}
+	return true;
+}
+
+static bool act_next(struct pvr_etcd *etcd)
+{
+	struct pvr_own_key *own = TAILQ_FIRST(&etcd->publish.queue);
+
+	return is_new_gid(own) && !etcd->publish.num_puts ? send_puts(etcd) : act(own);
 }
 
 void pvr_etcd_publish_step(struct pvr_etcd *etcd)
@@ -410,7 +515,7 @@ void pvr_etcd_publish_step(struct pvr_etcd *etcd)
 		return;
 	}
 	while (!TAILQ_EMPTY(&publish->queue) && publish->in_flight < IN_FLIGHT_MAX &&
-	       etcd->lease.id[0] && act(TAILQ_FIRST(&publish->queue)))
+	       etcd->lease.id[0] && act_next(etcd))
 		;
 }
 
@@ -485,6 +590,7 @@ bool pvr_etcd_publish_init(struct pvr_etcd *etcd, struct pvr_error *err)
 	TAILQ_INIT(&publish->queue);
 	TAILQ_INIT(&publish->later);
 	publish->timer.expired = timer_expired;
+	publish->max_puts = PVR_ETCD_PUTS_MAX;
 	if (!pvr_key_table_init(&publish->table, 1024))
 		return pvr_fail(err, "out of memory");
 	if (!etcd->directory->env.address[0])

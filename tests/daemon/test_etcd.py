@@ -201,6 +201,27 @@ def test_gid_that_comes_and_goes_quickly(etcd, pair):
     assert a.stats()["requests"] < 120
 
 
+def announce_many(host, num):
+    host.tell("\n".join(f"announce red fe80::1:{number:x} 2 1" for number in range(num)))
+
+
+def test_many_gids_are_announced_by_few_requests(etcd, pair):
+    a, _ = pair
+    before = a.stats()["requests"]
+    announce_many(a, 400)
+    wait_until(lambda: len(etcd.keys("pvrdma/gids/")) == 401, "all are announced")
+    assert a.stats()["requests"] - before < 100
+
+
+def test_etcd_with_small_transactions_gets_all_gids(tmp_path, start):
+    etcd = Etcd(tmp_path, ["--max-txn-ops", 16])
+    try:
+        announce_many(start("a", etcd.url), 100)
+        wait_until(lambda: len(etcd.keys("pvrdma/gids/")) == 100, "all are announced")
+    finally:
+        etcd.stop()
+
+
 @pytest.mark.parametrize("group", [GROUP, "::ffff:239.77.0.1"])
 def test_groups(etcd, start, pair, group):
     a, b = pair
