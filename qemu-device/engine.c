@@ -61,6 +61,7 @@ static const struct pvr_move_ops move_ops = {
 	.ask = pvr_pipe_ask,
 	.ask_others = pvr_pipe_ask_others,
 	.host_name = pvr_host_name,
+	.query = pvr_pipe_query,
 	.tell = pvr_pipe_tell_moved,
 	.give = give,
 	.taken = pvr_move_taken,

@@ -68,6 +68,11 @@ struct pvr_host_ops {
 	void (*located)(void *opaque, struct pvr_host *host, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
 	/*
+	 * Connections to @host will be needed, and the directory may not know it. @address: where it
+	 * can be dialed, as another host says; "": unknown. Any thread. May be NULL.
+	 */
+	void (*referred)(void *opaque, struct pvr_host *host, const char *address);
+	/*
 	 * The engine has requests for @host and needs a new outgoing connection, because
 	 * no connection is up, or none with @dscp. In the second case requests use
 	 * another connection meanwhile. Called repeatedly until the connection is up, by
@@ -99,6 +104,11 @@ const char *pvr_host_name(const struct pvr_host *host);
  * hosts: for a daemon that stops.
  */
 bool pvr_engine_has_unsent(struct pvr_engine *engine);
+/*
+ * Set the address where the host can be dialed, which other hosts are told. Initially "", as one
+ * with PVR_FRAME_ADDRESS_MAX bytes or more. Any thread.
+ */
+void pvr_host_set_address(struct pvr_host *host, const char *address);
 
 /*
  * Memory that the receiver may read by RDMA READ over the connection of this descriptor.
@@ -194,6 +204,7 @@ struct pvr_stream_limits {
 	bool fault; /* FAULT frames are negotiated */
 	bool move; /* the requester accepts that the responder's adapter is stopped */
 	bool load; /* numbers of loads behind TAKE are negotiated */
+	bool refer; /* GID_QUERY may be answered by REFERRAL */
 	bool tail; /* the responder executes the tail of a fragment that it has executed in part */
 };
 

@@ -51,6 +51,7 @@ struct pvr_pipe_sq;
 struct pvr_ext_dma;
 struct pvr_path_ops;
 struct pvr_dest;
+struct pvr_referrals;
 struct pvr_fabric;
 struct pvr_fabrics;
 struct pvr_faults;
@@ -340,6 +341,7 @@ struct pvr_adapter {
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
 	struct pvr_dest *dests; /* gid/dest.h: those that it has searched for */
+	struct pvr_referrals *referrals; /* gid/referral.h; under the lock of the fabric's shard */
 	struct pvr_flow *flows[PVR_FLOW_LISTS]; /* gid/flow.h; also read without the lock */
 	uint64_t incarnation; /* see pvr_fabric_incarnation(); under the fabric's lock */
 	bool is_incarnation_known; /* a queue pair holds it; under the fabric's lock */

@@ -137,11 +137,17 @@ struct pvr_move_ops {
 	 */
 	struct pvr_host *(*tell)(struct pvr_adapter *adapter, struct pvr_host *told,
 				 uint32_t *work);
+	/*
+	 * Send GID_QUERY to @host, if it may refer to another host. Calls pvr_referral_answered() later.
+	 * Any lock but those of GIDs can be held.
+	 */
+	void (*query)(struct pvr_host *host, const char *fabric, const uint8_t gid[16]);
 	/* TAKE has arrived. No lock is held. Return: the response. */
 	enum pvr_take (*give)(struct pvr_engine *engine, const struct pvr_taker *taker);
 	/* TAKEN of @from has arrived. No lock is held. */
 	void (*taken)(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
-		      const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
+		      const uint8_t token[PVR_TOKEN_BYTES], struct pvr_host *from,
+		      enum pvr_take answer);
 };
 
 #endif /* PVR_MOVE_H */

@@ -136,7 +136,8 @@ void pvr_move_need_source(struct pvr_adapter *adapter, bool needs);
 /* As in struct pvr_move_ops. */
 enum pvr_take pvr_move_give(struct pvr_engine *engine, const struct pvr_taker *taker);
 void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
-		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer);
+		    const uint8_t token[PVR_TOKEN_BYTES], struct pvr_host *from,
+		    enum pvr_take answer);
 
 /* ctrl/lone_start.c. The adapter's lock is held. */
 int pvr_lone_start_init(struct pvr_adapter *adapter);

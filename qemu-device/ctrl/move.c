@@ -12,6 +12,7 @@
 #include "core/state.h"
 #include "ctrl/ctrl.h"
 #include "gid/fabric.h"
+#include "gid/referral.h"
 #include "gid/resolve.h"
 #include "rdma/peer_gone.h"
 #include "rdma/qp_sweep.h"
@@ -371,23 +372,43 @@ static bool asks_with(const struct pvr_adapter *adapter, const uint8_t token[PVR
 	       is_same_token(adapter->move.loaded, token);
 }
 
+/* The source responds to a request that is still of interest. */
+static bool is_from_source(const struct pvr_adapter *adapter, const uint8_t token[PVR_TOKEN_BYTES],
+			   const char *name)
+{
+	const struct pvr_move *move = &adapter->move;
+	bool is_lone = move->is_lone && is_same_token(move->loaded, token);
+
+	return (is_lone || asks_with(adapter, token)) && !strcmp(move->source, name);
+}
+
+/* It knows where the peers of the adapter are. */
+static void source_answered(struct pvr_adapter *adapter, struct pvr_host *source,
+			    enum pvr_take answer)
+{
+	pvr_referral_set_source(adapter, source);
+	if (adapter->move.is_lone)
+		pvr_lone_start_answered(adapter, answer);
+	else
+		adapter->move.answer = answer;
+}
+
 void pvr_move_taken(struct pvr_engine *engine, const char *fabric, const uint8_t mac[6],
-		    const uint8_t token[PVR_TOKEN_BYTES], const char *from, enum pvr_take answer)
+		    const uint8_t token[PVR_TOKEN_BYTES], struct pvr_host *from,
+		    enum pvr_take answer)
 {
 	struct pvr_adapter *adapter = pvr_move_find(engine, fabric, mac);
+	const char *name = engine->move_ops->host_name(from);
 
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);
 	if (!is_token(token))
-		pvr_elsewhere_answered(adapter, from, answer);
-	else if (adapter->move.is_lone && is_same_token(adapter->move.loaded, token) &&
-		 !strcmp(adapter->move.source, from))
-		pvr_lone_start_answered(adapter, answer);
-	else if (asks_with(adapter, token) && !strcmp(adapter->move.source, from))
-		adapter->move.answer = answer;
+		pvr_elsewhere_answered(adapter, name, answer);
+	else if (is_from_source(adapter, token, name))
+		source_answered(adapter, from, answer);
 	else if (asks_with(adapter, token))
-		pvr_rivals_answered(adapter, from, answer);
+		pvr_rivals_answered(adapter, name, answer);
 	pvr_adapter_unlock(adapter);
 }
 
@@ -478,17 +499,25 @@ struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *name, c
 
 bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
 {
-	const struct pvr_fabrics *fabrics = adapter->engine->fabrics;
 	uint32_t i;
 
-	if (!fabrics->gid_ops || !fabrics->gid_ops->may_have)
-		return true;
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
 		if (adapter->gids[i].bound &&
-		    !fabrics->gid_ops->may_have(fabrics->gid_opaque, to, adapter->fabric->name,
-						adapter->gids[i].gid))
+		    !pvr_gid_may_have(adapter->engine, to, adapter->fabric->name,
+				      adapter->gids[i].gid))
 			return false;
 	return true;
+}
+
+/* Peers here find them at @to, also if the directory does not respond. */
+static void refer_peers(struct pvr_adapter *adapter, struct pvr_host *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound)
+			pvr_referral_set(adapter->engine, adapter->fabric->name,
+					 adapter->gids[i].gid, adapter->gid_type, to);
 }
 
 /* The entries stay, for pvr_adapter_reclaim(). */
@@ -522,6 +551,7 @@ static void release(struct pvr_adapter *adapter)
 {
 	if (adapter->move.released)
 		return;
+	refer_peers(adapter, adapter->move.to);
 	leave_fabric(adapter);
 	adapter->move.released = true;
 	if (adapter->job.step)

@@ -19,6 +19,7 @@
 #include "rdma/xrc.h"
 #include "rdma/event.h"
 #include "gid/fabric.h"
+#include "gid/referral.h"
 
 /* -------------------------------------------------------- destruction in steps */
 
@@ -220,6 +221,7 @@ static void halt(struct pvr_adapter *adapter)
 	adapter->stops++;
 	pvr_adapter_suspend(adapter, false);
 	pvr_lone_start_end(adapter);
+	pvr_referrals_forget(adapter);
 	/* A result that is late concerns no one. */
 	adapter->move.claim = PVR_CLAIM_NONE;
 	memset(adapter->move.loaded, 0, sizeof(adapter->move.loaded));

@@ -12,6 +12,7 @@
 #include "gid/dest.h"
 #include "gid/flow.h"
 #include "gid/gid_cache.h"
+#include "gid/referral.h"
 #include "gid/hash.h"
 
 /* Without random bytes: the address, which differs from process to process. */
@@ -39,8 +40,10 @@ void pvr_fabrics_destroy(struct pvr_fabrics *fabrics)
 
 	if (!fabrics)
 		return;
-	for (i = 0; i < PVR_GID_SHARDS; i++)
+	for (i = 0; i < PVR_GID_SHARDS; i++) {
 		pvr_gid_cache_free(fabrics->shards[i].cache);
+		pvr_referrals_free(fabrics->shards[i].referrals);
+	}
 	free(fabrics);
 }
 

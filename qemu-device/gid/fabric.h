@@ -33,6 +33,7 @@ struct pvr_engine;
 struct pvr_gid_cache;
 struct pvr_group;
 struct pvr_gid_shard;
+struct pvr_referrals;
 
 #define PVR_FABRIC_BUCKETS 256
 #define PVR_FABRIC_NAMES 256
@@ -71,6 +72,7 @@ struct pvr_fabric {
 struct pvr_gid_shard {
 	struct pvr_lock lock;
 	struct pvr_gid_cache *cache; /* NULL: not used yet */
+	struct pvr_referrals *referrals; /* see gid/referral.h; NULL: none yet */
 	char pad[64]; /* against false sharing with the next shard */
 };
 

@@ -7,6 +7,7 @@
 
 #include "gid/dest.h"
 #include "gid/gid_cache.h"
+#include "gid/referral.h"
 #include "gid/mcast_group.h"
 #include "core/adapter.h"
 #include "gid/fabric.h"
@@ -16,6 +17,8 @@
  * rate.
  */
 #define ASK_AGAIN_NS 10000000ull
+/* Queries to guides that an adapter may cause at once, and one more per PVR_GID_QUOTA_NS. */
+#define GUIDE_QUERIES 1024u
 /* The same for doubt(), of all hosts. */
 #define DOUBT_AGAIN_NS 200000000ull
 
@@ -37,13 +40,13 @@ static struct pvr_gid_cache *cache_get(struct pvr_fabrics *fabrics, struct pvr_g
 	return shard->cache;
 }
 
-static bool has_quota(struct pvr_gid_quota *quota, uint64_t now)
+static bool has_quota(struct pvr_gid_quota *quota, uint32_t max, uint64_t now)
 {
 	uint64_t returned = (now - quota->counted) / PVR_GID_QUOTA_NS;
 
 	quota->counted += returned * PVR_GID_QUOTA_NS;
 	quota->used -= returned < quota->used ? (uint32_t)returned : quota->used;
-	return quota->used < PVR_GID_QUOTA;
+	return quota->used < max;
 }
 
 /* @quota: or NULL. Return: whether the caller must call resolve(). */
@@ -58,7 +61,7 @@ static bool look_up(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	if (!cache || pvr_gid_cache_find(cache, key, location))
 		return false;
 	now = pvr_now(engine);
-	if ((quota && !has_quota(quota, now)) ||
+	if ((quota && !has_quota(quota, PVR_GID_QUOTA, now)) ||
 	    !pvr_gid_cache_query(cache, key, now, ASK_AGAIN_NS))
 		return false;
 	if (quota)
@@ -76,15 +79,62 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key,
 		fabrics->gid_ops->resolve(fabrics->gid_opaque, key->fabric, key->gid, from);
 }
 
+/* ----------------------------------------------------------------------- referrals */
+
+/* The shard's lock is held. Return: the guide to be asked, or NULL. */
+static struct pvr_host *guide_of(const struct pvr_gid_shard *shard, struct pvr_adapter *adapter,
+				 const struct pvr_gid_key *key, uint64_t now)
+{
+	struct pvr_host *guide = pvr_referral_guide(shard, adapter, key);
+	struct pvr_gid_quota *queries;
+
+	if (!guide || !adapter || !adapter->referrals)
+		return guide;
+	/* A guest can send datagrams to any number of GIDs. */
+	queries = &adapter->referrals->queries;
+	if (!has_quota(queries, GUIDE_QUERIES, now))
+		return NULL;
+	queries->used++;
+	return guide;
+}
+
+/* No lock of GIDs is held. @guide: or NULL */
+static void query(struct pvr_engine *engine, struct pvr_host *guide, const struct pvr_gid_key *key)
+{
+	if (guide)
+		engine->move_ops->query(guide, key->fabric, key->gid);
+}
+
+/*
+ * As pvr_gid_check_host(), for a GID that the directory does not know. @ask: its guide may be
+ * asked. A host that has lost the GID to @host may not have told this.
+ */
+static enum pvr_gid_state check_referral(struct pvr_engine *engine, struct pvr_gid_shard *shard,
+					 const struct pvr_host *host, const struct pvr_gid_key *key,
+					 const uint8_t dgid[16], bool ask)
+{
+	struct pvr_adapter *to = pvr_fabric_look_up(engine, key->fabric, dgid, key->gid_type);
+	struct pvr_host *owner, *guide = NULL;
+
+	pvr_lock(&shard->lock);
+	owner = pvr_referral_find(shard, to, key);
+	if (ask && owner != host)
+		guide = guide_of(shard, to, key, pvr_now(engine));
+	pvr_unlock(&shard->lock);
+	query(engine, guide, key);
+	return owner == host ? PVR_GID_AT_HOST : PVR_GID_UNKNOWN;
+}
+
 /* ------------------------------------------------------------------- for queue pairs */
 
-static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_t gid[16],
+static enum pvr_gid_state search(struct pvr_adapter *adapter, const uint8_t gid[16],
 				 struct pvr_gid_quota *quota, struct pvr_host **host)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_gid_shard *shard = adapter->fabric->shard;
 	struct pvr_engine *engine = adapter->engine;
 	struct pvr_gid_location location;
+	struct pvr_host *guide = NULL;
 	bool ask;
 
 	*host = NULL;
@@ -95,12 +145,17 @@ static enum pvr_gid_state search(const struct pvr_adapter *adapter, const uint8_
 	ask = look_up(engine, shard, &key, quota, &location);
 	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
 		*host = location.hosts[0];
+	if (location.state == PVR_GID_UNKNOWN)
+		*host = pvr_referral_find(shard, adapter, &key);
+	if (ask && !*host)
+		guide = guide_of(shard, adapter, &key, pvr_now(engine));
 	pvr_unlock(&shard->lock);
 	if (ask)
 		resolve(engine, &key, NULL);
-	if (location.state == PVR_GID_UNKNOWN)
-		return PVR_GID_UNKNOWN;
-	return *host ? PVR_GID_AT_HOST : PVR_GID_ABSENT;
+	query(engine, guide, &key);
+	if (*host)
+		return PVR_GID_AT_HOST;
+	return location.state == PVR_GID_UNKNOWN ? PVR_GID_UNKNOWN : PVR_GID_ABSENT;
 }
 
 /*
@@ -128,7 +183,7 @@ struct pvr_host *pvr_gid_find_host(struct pvr_adapter *adapter, const uint8_t gi
 
 enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pvr_host *host,
 				      const char *fabric, const uint8_t gid[16], uint8_t gid_type,
-				      struct pvr_gid_quota *quota)
+				      const uint8_t dgid[16], struct pvr_gid_quota *quota)
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	const struct pvr_fabric *local = pvr_fabric_by_name(engine, fabric);
@@ -154,7 +209,17 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 	pvr_unlock(&shard->lock);
 	if (ask)
 		resolve(engine, &key, host);
-	return state;
+	return state == PVR_GID_UNKNOWN ? check_referral(engine, shard, host, &key, dgid, ask)
+					: state;
+}
+
+bool pvr_gid_may_have(const struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+		      const uint8_t gid[16])
+{
+	const struct pvr_fabrics *fabrics = engine->fabrics;
+
+	return !fabrics->gid_ops || !fabrics->gid_ops->may_have ||
+	       fabrics->gid_ops->may_have(fabrics->gid_opaque, host, fabric, gid);
 }
 
 /* The shard's lock is held. */
@@ -163,7 +228,8 @@ static bool may_doubt(struct pvr_engine *engine, struct pvr_gid_cache *cache,
 {
 	uint64_t now = pvr_now(engine);
 
-	if (!has_quota(quota, now) || !pvr_gid_cache_query(cache, key, now, DOUBT_AGAIN_NS))
+	if (!has_quota(quota, PVR_GID_QUOTA, now) ||
+	    !pvr_gid_cache_query(cache, key, now, DOUBT_AGAIN_NS))
 		return false;
 	quota->used++;
 	return true;
@@ -191,6 +257,8 @@ struct pvr_host *pvr_gid_doubt(struct pvr_engine *engine, const struct pvr_host 
 	pvr_unlock(&local->shard->lock);
 	if (tell && fabrics->gid_ops->doubt)
 		fabrics->gid_ops->doubt(fabrics->gid_opaque, host, fabric, gid);
+	if (tell)
+		query(engine, owner, &key);
 	return owner;
 }
 
@@ -238,6 +306,8 @@ static int set(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	if (state == PVR_GID_AT_HOST_MORE)
 		return 0;
 	asked = state != PVR_GID_UNKNOWN && pvr_gid_cache_was_queried(cache, key);
+	if (!key->multicast && (state == PVR_GID_AT_HOST || state == PVR_GID_ABSENT))
+		changed |= pvr_referral_drop(engine, shard, key, asked);
 	if (changed && !key->multicast)
 		pvr_fabric_changed(engine, key->fabric);
 	*wake |= changed && (asked || (!key->multicast && state != PVR_GID_AT_HOST));
@@ -282,19 +352,22 @@ void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const c
 	const struct pvr_fabrics *fabrics = engine->fabrics;
 	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
 	struct pvr_gid_cache *cache;
-	bool changed = false;
+	bool known = false, changed;
 
 	if (key.multicast)
 		return;
 	pvr_lock(&shard->lock);
 	cache = cache_get(engine->fabrics, shard);
 	if (cache)
-		pvr_gid_cache_set(cache, &key, PVR_GID_LEFT_HOST, host, &changed);
+		pvr_gid_cache_set(cache, &key, PVR_GID_LEFT_HOST, host, &known);
+	changed = pvr_referral_lost(engine, shard, &key, host, known);
 	if (changed)
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&shard->lock);
-	if (changed && fabrics->gid_ops && fabrics->gid_ops->moved)
+	if (known && fabrics->gid_ops && fabrics->gid_ops->moved)
 		fabrics->gid_ops->moved(fabrics->gid_opaque, host, fabric, gid);
+	if (changed)
+		query(engine, host, &key);
 }
 
 bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

@@ -46,14 +46,18 @@ enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gi
 				   struct pvr_gid_quota *quota, struct pvr_host **host);
 
 /*
- * Check whether @host may send as @gid. @quota: charged for a lookup; used by one thread;
+ * Check whether @host may send as @gid to the adapter with @dgid, or to a group. @quota: charged for a lookup; used by one thread;
  * initially all zero; NULL: no limit. Return: PVR_GID_AT_HOST: yes; PVR_GID_UNKNOWN: not
  * known yet, resolve() was called unless the quota is used up; else no. The GID of a local
  * adapter never belongs to a host.
  */
 enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pvr_host *host,
 				      const char *fabric, const uint8_t gid[16], uint8_t gid_type,
-				      struct pvr_gid_quota *quota);
+				      const uint8_t dgid[16], struct pvr_gid_quota *quota);
+
+/* Return: whether the rules of the directory let @host have @gid. */
+bool pvr_gid_may_have(const struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+		      const uint8_t gid[16]);
 
 /*
  * @host sends as @gid, which pvr_gid_check_host() denies. Return: the other host that has it, by the

@@ -80,7 +80,7 @@ __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *n
 static inline uint32_t pvr_net_frame_features(const struct pvr_net *net)
 {
 	return PVR_HELLO_F_QP_GONE | PVR_HELLO_F_ATOMIC_WRITE | PVR_HELLO_F_XRC | PVR_HELLO_F_PAGE |
-	       PVR_HELLO_F_MOVE | PVR_HELLO_F_LOAD | PVR_HELLO_F_TAIL |
+	       PVR_HELLO_F_MOVE | PVR_HELLO_F_LOAD | PVR_HELLO_F_TAIL | PVR_HELLO_F_REFER |
 	       (net->env.faults_allowed ? PVR_HELLO_F_FAULT : 0);
 }
 

@@ -143,7 +143,8 @@ static const struct pvr_stream_limits limits = { .chunk = CHUNK,
 						 .xrc = true,
 						 .page = true,
 						 .fault = true,
-						 .move = true };
+						 .move = true,
+						 .refer = true };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 {
@@ -320,6 +321,9 @@ static void open_requester(struct feed *feed, uint8_t *data)
 	feed->left = 0;
 	pvr_req_conn_up(w.peer_host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	post_requests(feed->exposes);
+	/* Two of its frames may be GID_REPLY or REFERRAL. */
+	for (int i = 0; i < 2; i++)
+		pvr_req_conn_gid_query(w.peer_host, PVR_PIPE_TCP, 0, "default", w.peer);
 	patch_epoch(data, size, feed->epoch);
 	feed->left = size;
 }
@@ -729,12 +733,23 @@ static void seeds_of_moves(void)
 		FABRIC_HEAD(moved, MOVED),
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 	};
+	struct pvr_frame_referral referral = {
+		FABRIC_HEAD(referral, REFERRAL),
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.name = "host3",
+		.address = "192.0.2.3:7471",
+	};
 	struct pvr_frame_take take = { FABRIC_HEAD(take, TAKE) };
 
 	memcpy(moved.gid, w.peer, 16);
 	seed_begin(0);
 	ADD(moved);
 	save("moved", NULL);
+	memcpy(referral.gid, w.peer, 16);
+	seed_begin(FEED_ANSWERS | FEED_TIME);
+	ADD(referral);
+	ADD(referral);
+	save("answer", "referral");
 	memcpy(take.mac, w.guest->config.mac, sizeof(take.mac));
 	memset(take.token, TOKEN, sizeof(take.token));
 	seed_begin(FEED_STOPPED);

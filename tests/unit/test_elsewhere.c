@@ -130,13 +130,15 @@ TEST(twice, test_answer_of_another_host_is_ignored)
 	char host[64];
 	unsigned int ms;
 
-	engine->move_ops->taken(engine, "default", mac, none, "host2", PVR_TAKE_NO);
+	engine->move_ops->taken(engine, "default", mac, none, fg_wire_remote_host(env->wire, 2, 1),
+				PVR_TAKE_NO);
 	pvr_adapter_set_migratable(source, true);
 	fg_wire_hold(env->wire, 2, 1, true);
 	for (ms = 0; ms < 100; ms++) {
 		assert_int_equal(pvr_adapter_check_elsewhere(env->g[1]->adapter, !ms, host, 64),
 				 -EINPROGRESS);
-		engine->move_ops->taken(engine, "default", mac, none, "host1", PVR_TAKE_NO);
+		engine->move_ops->taken(engine, "default", mac, none,
+					fg_wire_remote_host(env->wire, 2, 0), PVR_TAKE_NO);
 		fg_wire_advance(env->wire, FG_MS);
 	}
 	fg_wire_hold(env->wire, 2, 1, false);

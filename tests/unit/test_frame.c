@@ -75,6 +75,8 @@ static const struct sample samples[] = {
 	SAMPLE("take", PVR_FRAME_TAKE, PVR_FRAME_RESPONDER, take, 32, 0, 0, 1, .token = { 1 }),
 	SAMPLE("taken", PVR_FRAME_TAKEN, PVR_FRAME_REQUESTER, take, 32, 0, 0, 1,
 	       .answer = PVR_FRAME_TAKE_STALE),
+	SAMPLE("referral", PVR_FRAME_REFERRAL, PVR_FRAME_REQUESTER, referral, 160, 0, 0, 1,
+	       .gid_type = 2, .name = "host-2.rack_1", .address = "[2001:db8::1]:7471"),
 	SAMPLE("fault", PVR_FRAME_FAULT, PVR_FRAME_RESPONDER, request, 120, 0, 0, 1,
 	       .op = PVR_FRAME_OP_WRITE_IMM, .gid_type = 2, .fault = PVR_FRAME_FAULT_RECV_FATAL,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff, .psn = 0xffffff, .psns = 1u << 23),
@@ -189,7 +191,7 @@ TEST_PLAIN(test_requester_with_piggyback_takes_acks_too)
 TEST_PLAIN(test_every_type_has_a_sample)
 {
 	for (unsigned int type = 0; type < 256; type++) {
-		const struct pvr_frame frame = { .size = 136, .type = (uint8_t)type };
+		const struct pvr_frame frame = { .size = 160, .type = (uint8_t)type };
 		bool known = false;
 		const char *why;
 
@@ -315,6 +317,19 @@ TEST_PLAIN(test_gid_query_and_reply_with_a_wrong_field_are_refused)
 	REFUSED("here", f.gid_query.reserved[0] = 1, "reserved");
 	REFUSED("here", f.gid_query.gid_type = 3, "GID");
 	REFUSED("here", f.gid_query.gid_type = 4, "GID");
+}
+
+TEST_PLAIN(test_referral_with_a_wrong_field_is_refused)
+{
+	REFUSED("referral", f.referral.gid_type = 0, "GID");
+	REFUSED("referral", f.referral.gid_type = 3, "GID");
+	REFUSED("referral", f.referral.reserved[6] = 1, "reserved");
+	REFUSED("referral", f.referral.name[0] = 0, "name");
+	REFUSED("referral", f.referral.name[2] = '/', "name");
+	REFUSED("referral", memset(f.referral.name, 'a', sizeof(f.referral.name)), "name");
+	REFUSED("referral", f.referral.address[2] = '%', "address");
+	REFUSED("referral", memset(f.referral.address, '1', sizeof(f.referral.address)), "address");
+	ACCEPTED("referral", f.referral.address[0] = 0);
 }
 
 TEST_PLAIN(test_request_with_a_wrong_field_is_refused)

@@ -204,7 +204,7 @@ static int t_setup_wire(void **state)
 static enum pvr_gid_state check(struct t_env *env, struct pvr_host *host, const uint8_t gid[16])
 {
 	return pvr_gid_check_host(env->host->engine, host, "default", gid, PVR_GID_TYPE_ROCE_V2,
-				  NULL);
+				  gid, NULL);
 }
 
 TEST(wire, test_remote_is_the_source_of_its_own_gids_only)
@@ -217,12 +217,12 @@ TEST(wire, test_remote_is_the_source_of_its_own_gids_only)
 	fg_gid_from_mac(mine, env->g[0]->config.mac);
 	fg_gid_from_mac(its, env->g[1]->config.mac);
 	assert_int_equal(check(env, host, its), PVR_GID_AT_HOST);
-	assert_int_equal(pvr_gid_check_host(engine, host, "default", its, v1, NULL),
+	assert_int_equal(pvr_gid_check_host(engine, host, "default", its, v1, its, NULL),
 			 PVR_GID_ABSENT);
 	assert_int_equal(check(env, host, mine), PVR_GID_ABSENT);
 	assert_int_equal(check(env, host, group), PVR_GID_ABSENT);
 	/* A fabric without local adapters answers no query. */
-	assert_int_equal(pvr_gid_check_host(engine, host, "tenant2", its, v2, NULL),
+	assert_int_equal(pvr_gid_check_host(engine, host, "tenant2", its, v2, its, NULL),
 			 PVR_GID_ABSENT);
 	assert_int_equal(check(env, pvr_host_get(engine, "host9"), its), PVR_GID_ABSENT);
 	its[15] ^= 1;

@@ -410,6 +410,28 @@ static const char *check_gid_reply(const union pvr_any_frame *any, size_t payloa
 	return NULL;
 }
 
+static int is_address_char(int c)
+{
+	return isalnum(c) || c == '.' || c == ':' || c == '[' || c == ']';
+}
+
+static const char *check_referral(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_referral *referral = &any->referral;
+
+	(void)payload;
+	if (!is_gid_type(referral->gid_type))
+		return "unknown GID type";
+	if (!is_zero(referral->reserved, sizeof(referral->reserved)))
+		return "reserved fields are not zero";
+	if (!is_text(referral->name, sizeof(referral->name), is_name_char))
+		return "a host's name must be letters, digits, '.', '_' or '-'";
+	if (referral->address[0] &&
+	    !is_text(referral->address, sizeof(referral->address), is_address_char))
+		return "an address must be digits, letters, '.', ':', '[' or ']'";
+	return NULL;
+}
+
 static bool is_absence(uint8_t syndrome)
 {
 	return syndrome == PVR_FRAME_SYN_NO_QP || syndrome == PVR_FRAME_SYN_NO_GID;
@@ -551,6 +573,10 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				  .receivers = BY_REQUESTER,
 				  .has_fabric = true,
 				  .check = check_gid_reply },
+	[PVR_FRAME_REFERRAL] = { .header = sizeof(struct pvr_frame_referral),
+				 .receivers = BY_REQUESTER,
+				 .has_fabric = true,
+				 .check = check_referral },
 	[PVR_FRAME_ACK] = { .header = sizeof(struct pvr_frame_ack),
 			    .receivers = BY_REQUESTER | BY_PIGGYBACK,
 			    .has_fabric = true,

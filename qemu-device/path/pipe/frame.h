@@ -29,6 +29,7 @@
 #define PVR_FRAME_CHUNK_MAX (1u << 20)
 #define PVR_FRAME_DATAGRAM_MAX 4096u
 #define PVR_FRAME_NAME_MAX 64 /* final NUL included */
+#define PVR_FRAME_ADDRESS_MAX 64 /* final NUL included */
 #define PVR_FRAME_FABRIC_MAX 32 /* final NUL included */
 #define PVR_FRAME_FABRICS 1024 /* maximum per connection; numbered from 1 */
 #define PVR_FRAME_MTU_MAX 5u
@@ -61,6 +62,7 @@ enum pvr_frame_type {
 	PVR_FRAME_ATOMIC_ACK,
 	PVR_FRAME_READ_DATA,
 	PVR_FRAME_TAKEN,
+	PVR_FRAME_REFERRAL,
 	PVR_FRAME_NUM,
 };
 
@@ -88,6 +90,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_FAULT 0x100u /* the operator allows faults: may send and accepts FAULT frames */
 #define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD, MOVED and TAKE */
 #define PVR_HELLO_F_LOAD 0x800u /* accepts the number of the load behind TAKE */
+#define PVR_HELLO_F_REFER 0x1000u /* accepts REFERRAL instead of GID_REPLY */
 #define PVR_HELLO_F_TAIL 0x400u /* executes the tail of a fragment that it has executed in part */
 
 /*
@@ -178,6 +181,16 @@ struct pvr_frame_gid_query { /* and GID_REPLY */
 	__u8 gid[16];
 	__u8 gid_type; /* GID_QUERY: 0. GID_REPLY: PVR_GID_TYPE_*; 0: not on this host */
 	__u8 reserved[7];
+};
+
+/* The response to GID_QUERY for a GID that is not at this host, but at @name. */
+struct pvr_frame_referral {
+	struct pvr_frame frame;
+	__u8 gid[16];
+	__u8 gid_type; /* PVR_GID_TYPE_* */
+	__u8 reserved[7];
+	char name[PVR_FRAME_NAME_MAX]; /* of the host; NUL-terminated */
+	char address[PVR_FRAME_ADDRESS_MAX]; /* of its listener; "": unknown; NUL-terminated */
 };
 
 enum pvr_frame_op {
@@ -360,6 +373,7 @@ PVR_FRAME_SIZE(pvr_frame_ping, 16);
 PVR_FRAME_SIZE(pvr_frame_verbs_qp, 48);
 PVR_FRAME_SIZE(pvr_frame_fabric, 40);
 PVR_FRAME_SIZE(pvr_frame_gid_query, 32);
+PVR_FRAME_SIZE(pvr_frame_referral, 160);
 PVR_FRAME_SIZE(pvr_frame_request, 120);
 PVR_FRAME_SIZE(pvr_frame_datagram, 64);
 PVR_FRAME_SIZE(pvr_frame_qp_gone, 56);
@@ -378,6 +392,7 @@ union pvr_any_frame {
 	struct pvr_frame_rndv_done rndv_done;
 	struct pvr_frame_fabric fabric;
 	struct pvr_frame_gid_query gid_query;
+	struct pvr_frame_referral referral;
 	struct pvr_frame_request request;
 	struct pvr_frame_datagram datagram;
 	struct pvr_frame_qp_gone qp_gone;

@@ -2,6 +2,7 @@
 /* Other hosts' daemons, by name. */
 #include "path/pipe/host.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,14 +66,14 @@ static struct pvr_host *find(struct pvr_engine *engine, const char *name)
 	return NULL;
 }
 
-static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
+static struct pvr_host *host_get(struct pvr_engine *engine, const char *name, size_t max)
 {
 	unsigned int bucket = bucket_of(name);
 	struct pvr_host *host = find(engine, name);
 
 	if (host)
 		return host;
-	host = engine->pipe->num_hosts < PVR_HOSTS_MAX ? calloc(1, sizeof(*host)) : NULL;
+	host = engine->pipe->num_hosts < max ? calloc(1, sizeof(*host)) : NULL;
 	if (!host)
 		return NULL;
 	host->engine = engine;
@@ -84,16 +85,26 @@ static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
 	return host;
 }
 
-struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name)
+static struct pvr_host *get(struct pvr_engine *engine, const char *name, size_t max)
 {
 	struct pvr_host *host;
 
 	if (strlen(name) >= PVR_HOST_NAME_MAX)
 		return NULL;
 	pvr_lock(&engine->pipe->lock);
-	host = host_get(engine, name);
+	host = host_get(engine, name, max);
 	pvr_unlock(&engine->pipe->lock);
 	return host;
+}
+
+struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name)
+{
+	return get(engine, name, PVR_HOSTS_MAX);
+}
+
+struct pvr_host *pvr_host_get_referred(struct pvr_engine *engine, const char *name)
+{
+	return get(engine, name, PVR_HOSTS_MAX / 2);
 }
 
 struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name)
@@ -155,6 +166,22 @@ bool pvr_engine_has_unsent(struct pvr_engine *engine)
 const char *pvr_host_name(const struct pvr_host *host)
 {
 	return host->name;
+}
+
+void pvr_host_set_address(struct pvr_host *host, const char *address)
+{
+	bool fits = strlen(address) < sizeof(host->address);
+
+	pvr_lock(&host->lock);
+	snprintf(host->address, sizeof(host->address), "%s", fits ? address : "");
+	pvr_unlock(&host->lock);
+}
+
+void pvr_host_get_address(struct pvr_host *host, char address[PVR_FRAME_ADDRESS_MAX])
+{
+	pvr_lock(&host->lock);
+	memcpy(address, host->address, sizeof(host->address));
+	pvr_unlock(&host->lock);
 }
 
 struct pvr_engine *pvr_host_engine(const struct pvr_host *host)

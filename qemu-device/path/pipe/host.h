@@ -50,6 +50,7 @@ struct pvr_host {
 	uint64_t wanted, wanted_since;
 	struct pvr_lock lock; /* Protects the members below and new slots; innermost. */
 	LIST_HEAD(, pvr_rsp_conn) ins;
+	char address[PVR_FRAME_ADDRESS_MAX]; /* see pvr_host_set_address() */
 	struct pvr_link_count gone; /* sum of the closed rsp_conns */
 	struct pvr_qp_gone_queue qp_gone;
 	struct pvr_piggyback piggyback;
@@ -75,6 +76,12 @@ struct pvr_pipe *pvr_pipe_create(void);
 /* Called without adapters and rsp_conns. */
 void pvr_pipe_destroy(struct pvr_pipe *pipe); /* NULL is allowed */
 
+/*
+ * As pvr_host_get(), for a name that another host tells: leaves half of the places for hosts that
+ * connect themselves.
+ */
+struct pvr_host *pvr_host_get_referred(struct pvr_engine *engine, const char *name);
+void pvr_host_get_address(struct pvr_host *host, char address[PVR_FRAME_ADDRESS_MAX]);
 /* Return: the host of this name, if it exists. */
 struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name);
 /* Return: the host after @host, or the first one if NULL; NULL: there are no more. */

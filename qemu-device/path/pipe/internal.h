@@ -50,6 +50,7 @@ struct pvr_route {
 	bool has_xrc; /* it accepts XRC */
 	bool has_fault; /* it accepts FAULT frames */
 	bool has_load; /* it accepts the number of the load behind TAKE */
+	bool has_refer; /* it may refer to other hosts */
 	bool has_tail; /* it executes the tail of a fragment that it has executed in part */
 };
 
@@ -150,7 +151,8 @@ struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in);
  * have a rate.
  */
 enum pvr_gid_state pvr_rsp_conn_check_sender(struct pvr_rsp_conn *in, const char *fabric,
-					     const uint8_t gid[16], uint8_t gid_type);
+					     const uint8_t gid[16], uint8_t gid_type,
+					     const uint8_t dgid[16]);
 /*
  * The directory has located the GID at another host than the sender. Return: whether that host was
  * connected and is silent, and the rules allow the sender the GID: then it may have it soon.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* TAKE, TAKEN and MOVED frames: adapters that move to another host, see core/move.h. */
+/* TAKE, TAKEN, MOVED and REFERRAL frames: adapters that move to another host, see core/move.h. */
 #include "path/pipe/move.h"
 
 #include <assert.h>
@@ -8,6 +8,7 @@
 
 #include "core/adapter.h"
 #include "gid/fabric.h"
+#include "gid/referral.h"
 #include "gid/resolve.h"
 #include "path/pipe/host.h"
 #include "path/pipe/internal.h"
@@ -100,8 +101,7 @@ void pvr_pipe_recv_taken(struct pvr_host *from, const char *fabric,
 {
 	struct pvr_engine *engine = pvr_host_engine(from);
 
-	engine->move_ops->taken(engine, fabric, frame->mac, frame->token, pvr_host_name(from),
-				frame->answer);
+	engine->move_ops->taken(engine, fabric, frame->mac, frame->token, from, frame->answer);
 }
 
 /* ----------------------------------------------------------------------------- MOVED */
@@ -160,4 +160,68 @@ void pvr_pipe_recv_moved(struct pvr_rsp_conn *in, const char *fabric,
 	struct pvr_host *from = pvr_rsp_conn_host(in);
 
 	pvr_gid_left_host(pvr_host_engine(from), from, fabric, frame->gid);
+}
+
+/* -------------------------------------------------------------------------- REFERRAL */
+
+void pvr_pipe_query(struct pvr_host *host, const char *fabric, const uint8_t gid[16])
+{
+	struct pvr_route route;
+
+	/* Without a connection this requests one, for the next query. */
+	if (pvr_link_route(host, ANY_QPN, NO_DSCP, &route) && route.has_refer)
+		pvr_req_conn_gid_query(host, route.kind, route.slot, fabric, gid);
+}
+
+bool pvr_pipe_fill_referral(const struct pvr_host *asker, const char *fabric,
+			    const struct pvr_frame_gid_query *query,
+			    struct pvr_frame_referral *referral)
+{
+	uint8_t gid_type;
+	struct pvr_host *to = pvr_referral_to(asker->engine, fabric, query->gid, &gid_type);
+
+	if (!to || to == asker)
+		return false;
+	*referral = (struct pvr_frame_referral){ .frame = query->frame, .gid_type = gid_type };
+	referral->frame.type = PVR_FRAME_REFERRAL;
+	memcpy(referral->gid, query->gid, sizeof(referral->gid));
+	memcpy(referral->name, to->name, sizeof(referral->name));
+	pvr_host_get_address(to, referral->address);
+	return true;
+}
+
+static void answered(struct pvr_host *from, const char *fabric, const uint8_t gid[16],
+		     uint8_t gid_type, struct pvr_host *to)
+{
+	struct pvr_engine *engine = pvr_host_engine(from);
+
+	if (pvr_referral_answered(engine, fabric, gid, gid_type, from, to))
+		pvr_host_resume_fabric(engine, fabric);
+}
+
+void pvr_pipe_recv_gid_reply(struct pvr_host *from, const char *fabric,
+			     const struct pvr_frame_gid_query *frame)
+{
+	answered(from, fabric, frame->gid, frame->gid_type, frame->gid_type ? from : NULL);
+}
+
+/* Only a host that is believed can make this host know another one. */
+void pvr_pipe_recv_referral(struct pvr_host *from, const char *fabric,
+			    const struct pvr_frame_referral *frame)
+{
+	struct pvr_engine *engine = pvr_host_engine(from);
+	const struct pvr_pipe *pipe = pvr_host_pipe(from);
+	struct pvr_host *to;
+
+	if (!strcmp(frame->name, engine->name) ||
+	    !pvr_referral_believes(engine, fabric, frame->gid, from))
+		return;
+	/* Perhaps this host has not been told. */
+	pvr_gid_left_host(engine, from, fabric, frame->gid);
+	to = pvr_host_get_referred(engine, frame->name);
+	if (!to || !pvr_gid_may_have(engine, to, fabric, frame->gid))
+		return;
+	if (pipe->ops && pipe->ops->referred)
+		pipe->ops->referred(pipe->opaque, to, frame->address);
+	answered(from, fabric, frame->gid, frame->gid_type, to);
 }

@@ -112,7 +112,7 @@ void pvr_pipe_recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	enum pvr_gid_state where;
 	struct pvr_qp *qp;
 
-	where = pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type);
+	where = pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type, frame->dgid);
 	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	if (!adapter)
 		return;

@@ -128,6 +128,7 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		__atomic_store_n(&out->xrc_agreed, limits->xrc, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->fault_agreed, limits->fault, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->load_agreed, limits->load, __ATOMIC_RELAXED);
+		__atomic_store_n(&out->refer_agreed, limits->refer, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->tail_agreed, limits->tail, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(host)),
 				 __ATOMIC_RELEASE);

@@ -32,6 +32,7 @@ struct pvr_req_conn {
 	bool qp_gone_agreed; /* QP_GONE was negotiated */
 	bool atomic_write_agreed; /* ATOMIC_WRITE and FLUSH were negotiated */
 	bool load_agreed; /* numbers of loads were negotiated */
+	bool refer_agreed; /* REFERRAL was negotiated */
 	bool tail_agreed; /* PVR_HELLO_F_TAIL was negotiated */
 	bool xrc_agreed; /* XRC was negotiated */
 	bool fault_agreed; /* FAULT was negotiated */

@@ -65,8 +65,28 @@ static void recv_gid_reply(struct pvr_req_conn *out, const char *fabric,
 
 	if (!take_reply(out, &out->gid_queries))
 		*why = "GID_REPLY, but no GID was queried";
-	else if (pipe->ops && pipe->ops->located)
+	if (*why)
+		return;
+	pvr_pipe_recv_gid_reply(out->host, fabric, here);
+	if (pipe->ops && pipe->ops->located)
 		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
+}
+
+/* It answers GID_QUERY, too: that host does not have the GID. */
+static void recv_referral(struct pvr_req_conn *out, const char *fabric,
+			  const struct pvr_frame_referral *frame, const char **why)
+{
+	const struct pvr_pipe *pipe = pvr_host_pipe(out->host);
+
+	if (!__atomic_load_n(&out->refer_agreed, __ATOMIC_RELAXED))
+		*why = "REFERRAL, but that was not negotiated";
+	else if (!take_reply(out, &out->gid_queries))
+		*why = "REFERRAL, but no GID was queried";
+	if (*why)
+		return;
+	pvr_pipe_recv_referral(out->host, fabric, frame);
+	if (pipe->ops && pipe->ops->located)
+		pipe->ops->located(pipe->opaque, out->host, fabric, frame->gid, 0);
 }
 
 static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pvr_any_frame *any,
@@ -77,6 +97,9 @@ static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pv
 	switch (any->frame.type) {
 	case PVR_FRAME_GID_REPLY:
 		recv_gid_reply(out, fabric, &any->gid_query, why);
+		break;
+	case PVR_FRAME_REFERRAL:
+		recv_referral(out, fabric, &any->referral, why);
 		break;
 	case PVR_FRAME_TAKEN:
 		if (take_reply(out, &out->takes))

@@ -726,7 +726,7 @@ static pvr_always_inline enum pvr_handled request(struct pvr_rsp_conn *in, const
 	enum pvr_gid_state where;
 	bool replaces;
 
-	where = pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type);
+	where = pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type, frame->dgid);
 	if (where == PVR_GID_UNKNOWN && pvr_rsp_conn_may_stall(in))
 		return PVR_HANDLED_STALLED;
 	replaces = where == PVR_GID_ABSENT && pvr_rsp_conn_replaces_sender(in, fabric, frame->sgid);

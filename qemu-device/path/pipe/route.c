@@ -113,6 +113,7 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 		route->has_xrc = __atomic_load_n(&out->xrc_agreed, __ATOMIC_RELAXED);
 		route->has_fault = __atomic_load_n(&out->fault_agreed, __ATOMIC_RELAXED);
 		route->has_load = __atomic_load_n(&out->load_agreed, __ATOMIC_RELAXED);
+		route->has_refer = __atomic_load_n(&out->refer_agreed, __ATOMIC_RELAXED);
 		route->has_tail = __atomic_load_n(&out->tail_agreed, __ATOMIC_RELAXED);
 	}
 	if (needs_connection(route, out))

@@ -46,6 +46,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->fault_agreed = limits->fault;
 	in->move_agreed = limits->move;
 	in->load_agreed = limits->load;
+	in->refer_agreed = limits->refer;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -101,9 +102,11 @@ struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in)
 }
 
 enum pvr_gid_state pvr_rsp_conn_check_sender(struct pvr_rsp_conn *in, const char *fabric,
-					     const uint8_t gid[16], uint8_t gid_type)
+					     const uint8_t gid[16], uint8_t gid_type,
+					     const uint8_t dgid[16])
 {
-	return pvr_gid_check_host(in->host->engine, in->host, fabric, gid, gid_type, &in->lookups);
+	return pvr_gid_check_host(in->host->engine, in->host, fabric, gid, gid_type, dgid,
+				  &in->lookups);
 }
 
 /* Recently connected, and not now: it has died, or the way to it is cut. */
@@ -122,21 +125,14 @@ static bool is_silent(struct pvr_host *host)
 	return !is_up && heard && pvr_now(host->engine) - heard < host->engine->hold_ns;
 }
 
-static bool may_have(struct pvr_host *host, const char *fabric, const uint8_t gid[16])
-{
-	const struct pvr_fabrics *fabrics = host->engine->fabrics;
-
-	return !fabrics->gid_ops->may_have ||
-	       fabrics->gid_ops->may_have(fabrics->gid_opaque, host, fabric, gid);
-}
-
 bool pvr_rsp_conn_replaces_sender(struct pvr_rsp_conn *in, const char *fabric,
 				  const uint8_t gid[16])
 {
 	struct pvr_host *owner =
 		pvr_gid_doubt(in->host->engine, in->host, fabric, gid, &in->lookups);
 
-	return owner && is_silent(owner) && may_have(in->host, fabric, gid);
+	return owner && is_silent(owner) &&
+	       pvr_gid_may_have(in->host->engine, in->host, fabric, gid);
 }
 
 /* Charges or returns the time since the last call. */
@@ -247,10 +243,16 @@ static void recv_gid_query(struct pvr_rsp_conn *in, const char *fabric,
 	uint8_t mac[6];
 
 	reply.frame.type = PVR_FRAME_GID_REPLY;
-	if (!pvr_engine_find_gid(in->host->engine, fabric, reply.gid_query.gid,
-				 &reply.gid_query.gid_type, mac))
+	if (pvr_engine_find_gid(in->host->engine, fabric, reply.gid_query.gid,
+				&reply.gid_query.gid_type, mac)) {
+		reply_flat(in, &reply, sizeof(reply.gid_query));
+	} else if (in->refer_agreed &&
+		   pvr_pipe_fill_referral(in->host, fabric, &query->gid_query, &reply.referral)) {
+		reply_flat(in, &reply, sizeof(reply.referral));
+	} else {
 		reply.gid_query.gid_type = 0;
-	reply_flat(in, &reply, sizeof(reply.gid_query));
+		reply_flat(in, &reply, sizeof(reply.gid_query));
+	}
 }
 
 static void got_ping(struct pvr_rsp_conn *in, const union pvr_any_frame *ping)

@@ -258,7 +258,7 @@ static pvr_always_inline enum pvr_handled datagram(struct pvr_rsp_conn *in, cons
 		.payload = payload,
 	};
 
-	switch (pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type)) {
+	switch (pvr_rsp_conn_check_sender(in, fabric, frame->sgid, frame->gid_type, frame->dgid)) {
 	case PVR_GID_AT_HOST:
 		break;
 	case PVR_GID_UNKNOWN:

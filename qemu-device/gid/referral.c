@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Referrals: locations of GIDs that other hosts know and the directory does not. */
+#include "gid/referral.h"
+
+#include <stdlib.h>
+
+#include "core/adapter.h"
+#include "core/gid.h"
+#include "gid/fabric.h"
+
+#define GUIDE 0 /* as gid_type */
+
+static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint8_t gid_type)
+{
+	return (struct pvr_gid_key){ .fabric = fabric, .gid = gid, .gid_type = gid_type };
+}
+
+/* ---------------------------------------------------------------------- one scope */
+
+/* Return: the host, and its version or GUIDE; NULL: none. */
+static struct pvr_host *find(const struct pvr_referrals *referrals, const struct pvr_gid_key *key,
+			     uint8_t *gid_type)
+{
+	struct pvr_gid_location location;
+
+	*gid_type = GUIDE;
+	if (!referrals || !referrals->cache ||
+	    !pvr_gid_cache_find(referrals->cache, key, &location))
+		return NULL;
+	*gid_type = location.gid_type;
+	return location.hosts[0];
+}
+
+/* Return: the host that has the GID or knows where it is. */
+static struct pvr_host *find_guide(const struct pvr_referrals *referrals,
+				   const struct pvr_gid_key *key)
+{
+	uint8_t gid_type;
+	struct pvr_host *host = find(referrals, key, &gid_type);
+
+	return host || !referrals ? host : referrals->source;
+}
+
+/* Referrals are few. At the limit all of them are dropped, and hosts are asked again. */
+static bool make_room(struct pvr_engine *engine, struct pvr_referrals *referrals)
+{
+	if (referrals->cache && referrals->count < PVR_REFERRALS_MAX)
+		return true;
+	pvr_gid_cache_free(referrals->cache);
+	referrals->cache = pvr_gid_cache_new(engine->fabrics->seed, &referrals->count);
+	return referrals->cache;
+}
+
+/* Without memory the GID stays unknown. */
+static bool put(struct pvr_engine *engine, struct pvr_referrals **at, struct pvr_gid_key key,
+		uint8_t gid_type, struct pvr_host *host)
+{
+	bool changed = false;
+
+	if (!*at)
+		*at = calloc(1, sizeof(**at));
+	if (!*at || !make_room(engine, *at))
+		return false;
+	key.gid_type = gid_type;
+	pvr_gid_cache_set((*at)->cache, &key, PVR_GID_AT_HOST, host, &changed);
+	return changed;
+}
+
+static bool drop(struct pvr_referrals *referrals, const struct pvr_gid_key *key)
+{
+	bool changed = false;
+
+	if (referrals && referrals->cache)
+		pvr_gid_cache_set(referrals->cache, key, PVR_GID_UNKNOWN, NULL, &changed);
+	return changed;
+}
+
+void pvr_referrals_free(struct pvr_referrals *referrals)
+{
+	if (referrals)
+		pvr_gid_cache_free(referrals->cache);
+	free(referrals);
+}
+
+/* ---------------------------------------------------------------------- all scopes */
+
+/* The shard, which is for all adapters of its fabrics, then each adapter of one fabric. */
+struct scopes {
+	const struct pvr_fabric *fabric; /* NULL: it has no adapters */
+	struct pvr_adapter *adapter;
+};
+
+static struct scopes scopes_of(const struct pvr_engine *engine, const struct pvr_gid_key *key)
+{
+	return (struct scopes){ .fabric = pvr_fabric_by_name(engine, key->fabric) };
+}
+
+static struct pvr_referrals **next(struct scopes *scopes)
+{
+	if (scopes->adapter)
+		scopes->adapter = LIST_NEXT(scopes->adapter, fabric_link);
+	else if (scopes->fabric)
+		scopes->adapter = LIST_FIRST(&scopes->fabric->adapters);
+	return scopes->adapter ? &scopes->adapter->referrals : NULL;
+}
+
+struct pvr_host *pvr_referral_find(const struct pvr_gid_shard *shard,
+				   const struct pvr_adapter *adapter, const struct pvr_gid_key *key)
+{
+	uint8_t gid_type;
+	struct pvr_host *host = find(shard->referrals, key, &gid_type);
+
+	if (!host && adapter)
+		host = find(adapter->referrals, key, &gid_type);
+	return gid_type != GUIDE && gid_type == key->gid_type ? host : NULL;
+}
+
+struct pvr_host *pvr_referral_guide(const struct pvr_gid_shard *shard,
+				    const struct pvr_adapter *adapter,
+				    const struct pvr_gid_key *key)
+{
+	struct pvr_host *host = find_guide(shard->referrals, key);
+
+	return host || !adapter ? host : find_guide(adapter->referrals, key);
+}
+
+bool pvr_referral_lost(struct pvr_engine *engine, struct pvr_gid_shard *shard,
+		       const struct pvr_gid_key *key, struct pvr_host *host, bool known)
+{
+	struct scopes scopes = scopes_of(engine, key);
+	struct pvr_referrals **at;
+	bool changed = known;
+	uint8_t gid_type;
+
+	if (known)
+		put(engine, &shard->referrals, *key, GUIDE, host);
+	for (at = &shard->referrals; at; at = next(&scopes))
+		if (find(*at, key, &gid_type) == host && gid_type != GUIDE)
+			changed |= put(engine, at, *key, GUIDE, host);
+	return changed;
+}
+
+bool pvr_referral_drop(struct pvr_engine *engine, struct pvr_gid_shard *shard,
+		       const struct pvr_gid_key *key, bool asked)
+{
+	struct scopes scopes = scopes_of(engine, key);
+	struct pvr_referrals **at;
+	bool changed = false;
+
+	for (at = &shard->referrals; at; at = next(&scopes)) {
+		changed |= drop(*at, key);
+		if (asked && *at)
+			(*at)->source = NULL;
+	}
+	return changed;
+}
+
+void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		      uint8_t gid_type, struct pvr_host *host)
+{
+	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
+
+	pvr_lock(&shard->lock);
+	if (put(engine, &shard->referrals, key_of(fabric, gid, gid_type), gid_type, host))
+		pvr_fabric_changed(engine, fabric);
+	pvr_unlock(&shard->lock);
+}
+
+void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source)
+{
+	struct pvr_gid_shard *shard = adapter->fabric->shard;
+
+	pvr_lock(&shard->lock);
+	if (!adapter->referrals)
+		adapter->referrals = calloc(1, sizeof(*adapter->referrals));
+	if (adapter->referrals)
+		adapter->referrals->source = source;
+	pvr_unlock(&shard->lock);
+}
+
+void pvr_referrals_forget(struct pvr_adapter *adapter)
+{
+	struct pvr_gid_shard *shard = adapter->fabric->shard;
+
+	pvr_lock(&shard->lock);
+	pvr_referrals_free(adapter->referrals);
+	adapter->referrals = NULL;
+	pvr_unlock(&shard->lock);
+}
+
+/* ----------------------------------------------------------------------- responses */
+
+/* The shard's lock is held. Return: whether the directory has located the GID at @host. */
+static bool is_located(const struct pvr_gid_shard *shard, const struct pvr_gid_key *key,
+		       const struct pvr_host *host)
+{
+	struct pvr_gid_location location;
+
+	return shard->cache && pvr_gid_cache_find(shard->cache, key, &location) &&
+	       location.state == PVR_GID_AT_HOST && location.hosts[0] == host;
+}
+
+/* @to: as for pvr_referral_answered() */
+static bool take_answer(struct pvr_engine *engine, struct pvr_referrals **at,
+			const struct pvr_gid_key *key, const struct pvr_host *from,
+			struct pvr_host *to)
+{
+	if (find_guide(*at, key) != from)
+		return false;
+	return to ? put(engine, at, *key, key->gid_type, to) : drop(*at, key);
+}
+
+bool pvr_referral_answered(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+			   uint8_t gid_type, struct pvr_host *from, struct pvr_host *to)
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
+	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
+	struct scopes scopes = scopes_of(engine, &key);
+	struct pvr_referrals **at;
+	bool changed = false;
+
+	if (pvr_gid_is_multicast(gid) || (to && !pvr_gid_may_have(engine, to, fabric, gid)))
+		return false;
+	pvr_lock(&shard->lock);
+	for (at = &shard->referrals; at; at = next(&scopes))
+		changed |= take_answer(engine, at, &key, from, to);
+	if (changed)
+		pvr_fabric_changed(engine, fabric);
+	pvr_unlock(&shard->lock);
+	return changed;
+}
+
+bool pvr_referral_believes(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+			   const struct pvr_host *from)
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, 0);
+	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
+	struct scopes scopes = scopes_of(engine, &key);
+	struct pvr_referrals **at;
+	bool believes;
+
+	if (pvr_gid_is_multicast(gid))
+		return false;
+	pvr_lock(&shard->lock);
+	believes = is_located(shard, &key, from);
+	for (at = &shard->referrals; at && !believes; at = next(&scopes))
+		believes = find_guide(*at, &key) == from;
+	pvr_unlock(&shard->lock);
+	return believes;
+}
+
+struct pvr_host *pvr_referral_to(struct pvr_engine *engine, const char *fabric,
+				 const uint8_t gid[16], uint8_t *gid_type)
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, 0);
+	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
+	struct pvr_gid_location location;
+	struct pvr_host *host = NULL;
+
+	if (pvr_gid_is_multicast(gid))
+		return NULL;
+	pvr_lock(&shard->lock);
+	if (!shard->cache || !pvr_gid_cache_find(shard->cache, &key, &location)) {
+		host = find(shard->referrals, &key, gid_type);
+	} else if (location.state == PVR_GID_AT_HOST) {
+		host = location.hosts[0];
+		*gid_type = location.gid_type;
+	}
+	pvr_unlock(&shard->lock);
+	return host && *gid_type != GUIDE ? host : NULL;
+}
