@@ -105,8 +105,17 @@ static const struct pvr_gid_ops gid_ops = { GID_OPS };
 /* With etcd. Without claims, destinations of one state ask each other. */
 static const struct pvr_gid_ops claiming_gid_ops = { GID_OPS, .claim_state = claim_state };
 
+static void referred(void *opaque, struct pvr_host *peer, const char *address)
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_refer(network->directory, pvr_host_name(peer), address);
+}
+
 static const struct pvr_host_ops host_ops = {
 	.located = located,
+	.referred = referred,
 	.want = request_host,
 };
 

@@ -51,6 +51,8 @@ struct pvr_directory_ops {
 			struct pvr_dir_host *host);
 	/* A connection to @host is needed. NULL: all hosts are always known. */
 	void (*host_needed)(struct pvr_directory *directory, struct pvr_dir_host *host);
+	/* As pvr_directory_refer(). NULL: all hosts are always known. */
+	void (*referred)(struct pvr_directory *directory, const char *host, const char *address);
 	void (*host_changed)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host);
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host);

@@ -218,10 +218,17 @@ static void unneeded(struct pvr_directory *directory, const struct pvr_news *new
 	pvr_dir_host_put(directory, host);
 }
 
+static void referred(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	if (strcmp(news->host, directory->env.name))
+		directory->ops->referred(directory, news->host, news->address);
+}
+
 static void (*const news_handlers[PVR_NEWS_KINDS])(struct pvr_directory *directory,
 						   const struct pvr_news *news) = {
-	[PVR_NEWS_LOCATED] = located, [PVR_NEWS_MOVED] = moved,	  [PVR_NEWS_WANTED] = wanted,
-	[PVR_NEWS_DOUBT] = doubted,   [PVR_NEWS_NEEDED] = needed, [PVR_NEWS_UNNEEDED] = unneeded,
+	[PVR_NEWS_LOCATED] = located,	[PVR_NEWS_MOVED] = moved,	[PVR_NEWS_WANTED] = wanted,
+	[PVR_NEWS_DOUBT] = doubted,	[PVR_NEWS_REFERRED] = referred, [PVR_NEWS_NEEDED] = needed,
+	[PVR_NEWS_UNNEEDED] = unneeded,
 };
 
 /* Return: whether more messages may be queued. */
@@ -360,6 +367,12 @@ void pvr_directory_need(struct pvr_directory *directory, const char *host, bool 
 	if (directory->ops->host_needed)
 		pvr_dir_queue_add_news(&directory->queue,
 				       needs ? PVR_NEWS_NEEDED : PVR_NEWS_UNNEEDED, host, NULL, 0);
+}
+
+void pvr_directory_refer(struct pvr_directory *directory, const char *host, const char *address)
+{
+	if (directory->ops->referred)
+		pvr_dir_queue_refer(&directory->queue, host, address);
 }
 
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host)

@@ -105,6 +105,8 @@ void pvr_directory_doubt(struct pvr_directory *directory, const char *host, cons
 			 const uint8_t gid[16]);
 /* The host stays known while more calls had @needs set than not. */
 void pvr_directory_need(struct pvr_directory *directory, const char *host, bool needs);
+/* Connections to the host will be needed, and another host has told its address. */
+void pvr_directory_refer(struct pvr_directory *directory, const char *host, const char *address);
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host);
 /* As claim_state() of struct pvr_gid_ops. */
 enum pvr_claim pvr_directory_claim(struct pvr_directory *directory,

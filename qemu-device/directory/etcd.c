@@ -86,6 +86,41 @@ bool pvr_etcd_key_host(struct json_object *kv, char host[PVR_HOST_NAME_MAX])
 	return true;
 }
 
+/* ---------------------------------------------------------- addresses that are kept */
+
+static void forget_kept(struct pvr_etcd *etcd, char name[PVR_HOST_NAME_MAX])
+{
+	const struct pvr_directory_env *env = &etcd->directory->env;
+
+	if (name[0] && !pvr_dir_host_find(etcd->directory, name))
+		env->forget_peer(env->opaque, name);
+	name[0] = '\0';
+}
+
+static void keep(struct pvr_etcd *etcd, const char *host)
+{
+	char *name = etcd->kept.names[etcd->kept.next++ % PVR_ETCD_KEPT];
+
+	forget_kept(etcd, name);
+	strcpy(name, host);
+}
+
+static void etcd_referred(struct pvr_directory *directory, const char *host, const char *address)
+{
+	const struct pvr_directory_env *env = &directory->env;
+	struct pvr_error err;
+
+	if (env->want(env->opaque, host) || !*address)
+		return;
+	if (!env->set_peer(env->opaque, host, address, &err)) {
+		pvr_directory_log(directory, PVR_LOG_WARN,
+				  "the address of host %s by another host: %.300s", host, err.text);
+		return;
+	}
+	keep(pvr_etcd_of(directory), host);
+	env->want(env->opaque, host);
+}
+
 /* -------------------------------------------------------------------- steps */
 
 void pvr_etcd_step(struct pvr_etcd *etcd)
@@ -165,12 +200,15 @@ static void client_changed(void *opaque, bool connected, const char *why)
 {
 	struct pvr_etcd *etcd = opaque;
 	const char *url = pvr_etcd_client_url(&etcd->client);
+	size_t i;
 
 	if (connected) {
 		pvr_directory_log(etcd->directory, PVR_LOG_INFO, "etcd at %s responds", url);
 		if (etcd->missed)
 			begin_grace(etcd);
 		etcd->missed = false;
+		for (i = 0; i < PVR_ETCD_KEPT; i++)
+			forget_kept(etcd, etcd->kept.names[i]);
 		pvr_etcd_audit_all(etcd);
 	} else {
 		etcd->missed = true;
@@ -209,8 +247,12 @@ static void etcd_host_gone(struct pvr_directory *directory, struct pvr_dir_host 
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
 
 	drop_item(pvr_etcd_of(directory), &part->item);
-	if (part->known && !directory->ending)
+	if (!part->known || directory->ending)
+		return;
+	if (pvr_etcd_of(directory)->client.connected)
 		directory->env.forget_peer(directory->env.opaque, host->name);
+	else
+		keep(pvr_etcd_of(directory), host->name);
 }
 
 static void etcd_own_changed(struct pvr_directory *directory)
@@ -300,6 +342,7 @@ const struct pvr_directory_ops pvr_directory_etcd = {
 	.located = pvr_etcd_located,
 	.moved = pvr_etcd_moved,
 	.host_needed = pvr_etcd_host_needed,
+	.referred = etcd_referred,
 	.host_gone = etcd_host_gone,
 	.own_changed = etcd_own_changed,
 	.claims_changed = pvr_etcd_claims_changed,

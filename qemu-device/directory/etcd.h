@@ -41,6 +41,10 @@
  * connected, or does not confirm that it still has it. After an outage or a data loss of
  * etcd, hosts get time to write their keys again.
  *
+ * During the outage adapters can move: the engine asks the hosts that they have left, see
+ * gid/referral.h. The addresses that such hosts tell are used for hosts without an address. They are
+ * forgotten when etcd responds, as are those of hosts that no GID needs any more.
+ *
  * DOC: steps
  *
  * Lease, own keys, claims, look-ups and watches each have a list of pending work and a step
@@ -169,6 +173,14 @@ struct pvr_etcd_watch {
 	uint64_t events;
 };
 
+#define PVR_ETCD_KEPT 256
+
+/* Hosts whose addresses stay in use although no look-up needs them: a ring. */
+struct pvr_etcd_kept {
+	char names[PVR_ETCD_KEPT][PVR_HOST_NAME_MAX]; /* "": none */
+	size_t next;
+};
+
 struct pvr_etcd {
 	struct pvr_directory *directory;
 	struct pvr_etcd_client client;
@@ -181,6 +193,7 @@ struct pvr_etcd {
 	struct pvr_etcd_lookup lookup;
 	struct pvr_etcd_watch watch;
 	uint64_t revision, raft_term, cluster_id; /* newest seen */
+	struct pvr_etcd_kept kept;
 	bool missed; /* etcd was unreachable for a while */
 	uint64_t grace_until; /* until then, missing keys may still be written */
 };

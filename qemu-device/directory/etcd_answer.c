@@ -152,6 +152,9 @@ static void index_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct 
 	size_t num = kvs ? json_object_array_length(kvs) : 0, i;
 	char name[PVR_HOST_NAME_MAX];
 
+	/* The time in which the owner withdraws its claim begins when etcd responds. */
+	if (part->gone_until == PVR_NEVER)
+		part->gone_until = pvr_loop_now() + GONE_FOR;
 	if (entry->owner)
 		add_claimant(etcd, entry, entry->owner->name);
 	for (i = 0; i < num; i++) {
@@ -316,7 +319,7 @@ void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 		pvr_entry_leave(directory, entry, host);
 	} else {
 		part->gone_revision = part->key_revision;
-		part->gone_until = pvr_loop_now() + GONE_FOR;
+		part->gone_until = PVR_NEVER;
 		part->verifying = false;
 		pvr_entry_set_due(directory, entry, PVR_DUE_NEVER);
 		pvr_entry_unknown(directory, entry);

@@ -203,6 +203,19 @@ void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind
 	pthread_mutex_unlock(&queue->lock);
 }
 
+void pvr_dir_queue_refer(struct pvr_dir_queue *queue, const char *host, const char *address)
+{
+	struct pvr_news news = { .kind = PVR_NEWS_REFERRED };
+
+	if (strlen(host) >= sizeof(news.host) || strlen(address) >= sizeof(news.address))
+		return;
+	strcpy(news.host, host);
+	strcpy(news.address, address);
+	pthread_mutex_lock(&queue->lock);
+	add_news_locked(queue, &news);
+	pthread_mutex_unlock(&queue->lock);
+}
+
 bool pvr_is_same_claimant(const struct pvr_state_claim *a, const struct pvr_state_claim *b)
 {
 	return !memcmp(a->mac, b->mac, sizeof(a->mac)) && !strcmp(a->fabric, b->fabric) &&

@@ -33,6 +33,7 @@ enum pvr_news_kind {
 	PVR_NEWS_MOVED, /* the host reports that it lost the GID */
 	PVR_NEWS_WANTED, /* the host is needed, and no connection is up */
 	PVR_NEWS_DOUBT, /* the host sends as the GID, which is located elsewhere */
+	PVR_NEWS_REFERRED, /* another host has told @address of the host */
 	PVR_NEWS_NEEDED,
 	PVR_NEWS_UNNEEDED, /* see pvr_directory_need() */
 	PVR_NEWS_KINDS,
@@ -43,6 +44,7 @@ struct pvr_news {
 	char host[PVR_HOST_NAME_MAX];
 	struct pvr_key key; /* unused without a GID */
 	uint8_t type;
+	char address[PVR_FRAME_ADDRESS_MAX]; /* REFERRED */
 	TAILQ_ENTRY(pvr_news) link;
 };
 
@@ -83,6 +85,7 @@ void pvr_dir_queue_exit(struct pvr_dir_queue *queue);
 void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const char *host, const struct pvr_key *key);
 void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
 			    const struct pvr_key *key, uint8_t type);
+void pvr_dir_queue_refer(struct pvr_dir_queue *queue, const char *host, const char *address);
 /* Return: false without memory. */
 bool pvr_dir_queue_add_claim(struct pvr_dir_queue *queue, const struct pvr_state_claim *claim);
 /* Return: whether both claims are of one adapter, and for the same reason. */

@@ -166,14 +166,19 @@ bool pvr_peers_check(struct pvr_peers *peers, const char *name, const char *text
 bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
 		   struct pvr_error *err)
 {
+	char formatted[PVR_ADDRESS_TEXT];
 	struct pvr_address address;
 	struct pvr_peer *peer;
+	struct pvr_host *host;
 
 	if (!parse(peers, name, text, &address, err))
 		return false;
 	peer = pvr_peers_find_or_add(peers, name, err);
 	if (!peer)
 		return false;
+	host = pvr_peers_host_of(peers, name);
+	if (host)
+		pvr_host_set_address(host, pvr_address_format(&address, formatted));
 	if (peer->has_address && !pvr_address_equal(&peer->address, &address))
 		pvr_peer_disconnect(peer, "it has another address now");
 	peer->address = address;

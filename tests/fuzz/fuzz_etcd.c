@@ -19,6 +19,7 @@
  *	c	the adapter of the argument claims a state; upper case: and waits. The text begins with a
  *		byte of its token
  *	l m w	a host reports that it has a GID or has lost it, or it is needed
+ *	f	another host refers to the host, at the address in the text
  *
  * In texts, {{...}} becomes the base64 of what it encloses, @I the ID of the newest watch.
  */
@@ -278,7 +279,7 @@ static bool want(void *opaque, const char *host)
 {
 	(void)opaque;
 	check_host(host);
-	return true;
+	return host[0] == 'a';
 }
 
 static bool ask(void *opaque, const char *host, const struct pvr_key *key)
@@ -506,6 +507,9 @@ static void step(struct pvr_directory *directory, char op, char arg, const char 
 		break;
 	case 'm':
 		pvr_directory_moved(directory, host_of(arg), fabric, gid);
+		break;
+	case 'f':
+		pvr_directory_refer(directory, host_of(arg), text);
 		break;
 	case 'w':
 		pvr_directory_wanted(directory, host_of(arg));

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from hosts_checks import assert_right
+from daemon_process import wait_until
+from hosts_checks import TCP_IN_CHECK, assert_right
 
 GUESTS = (1, 2)
 # Flushed, RETRY_EXC_ERR, GENERAL_ERR of a receive without peer. Streams of a dead device have none.
@@ -35,6 +36,36 @@ def begin(lab, moves, seed, **options):
         args += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
     sockets = [f"{guest}=" + ",".join(str(daemon.socket(guest)) for daemon in lab.daemons.values()) for guest in GUESTS]
     return lab.begin_alone_with("hosts_verify", [*args, *sockets], over=over)
+
+
+def moves_of(lab):
+    return sum(daemon.log().count(": moved to host") for daemon in lab.daemons.values())
+
+
+@TCP_IN_CHECK
+def test_moves_while_etcd_does_not_respond(start_lab, pipe):
+    """Guest 1 moves between hosts 1 and 3, which know each other. Its peer is at host 2, which does not know host 3."""
+    lab = start_lab(hosts=3, etcd=True, pipe=pipe)
+    first, second, third = lab.daemons.values()
+    first.add_adapter("vm4", 4, **first.settings)
+    third.add_adapter("vm1", 1, **third.settings)
+    end_both, go, over = (lab.folder / name for name in ("end_both", "go", "over"))
+    both = lab.begin_with("hosts_verify", (3,), "--seconds", 600, "--until", end_both, f"4={first.socket(4)}", over=end_both)
+    both.wait_begun()
+    args = ["--seconds", 600, "--timeout", 16, "--until", over, "--moves", 10000, "--moves-from", go]
+    run = lab.begin_alone_with("hosts_verify", [*args, f"1={first.socket(1)},{third.socket(1)}", f"2={second.socket(2)}"],
+                               over=over)
+    run.wait_begun()
+    lab.etcd.kill()
+    go.touch()
+    wait_until(lambda: moves_of(lab) >= 4, "guest 1 has moved four times")
+    lab.start_etcd()
+    wait_until(lambda: all("responds" in daemon.log().rsplit("cached GIDs stay", 1)[-1] for daemon in (first, second, third)),
+               "all hosts have connected to etcd again")
+    before = moves_of(lab)
+    wait_until(lambda: moves_of(lab) >= before + 4, "guest 1 has moved four times more")
+    assert_right(run.end())
+    assert_right(both.end())
 
 
 def expect_moves(result, moves):

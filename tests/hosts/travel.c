@@ -3,6 +3,7 @@
 #include "travel.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "plug.h"
 
@@ -76,6 +77,8 @@ static void move(struct travel *travel, struct guests *guests, unsigned int firs
 	for (k = 0; k < num; k++) {
 		i = (first + k) % 2;
 		guest = guests->guest[i];
+		if (travel->places[i].num < 2)
+			continue;
 		to[i] = other_place(travel, &travel->places[i]);
 		saved[i] = check(travel, plug_save(guest->adapter, &state[i]), guest, "save");
 	}
@@ -102,7 +105,8 @@ void travel_go(struct travel *travel, struct guests *guests)
 {
 	unsigned int first;
 
-	if (travel->done >= travel->moves || now() < travel->next)
+	if (travel->done >= travel->moves || now() < travel->next ||
+	    (travel->from && access(travel->from, F_OK)))
 		return;
 	first = draw(travel, 2);
 	move(travel, guests, first, draw(travel, 3) ? 1 : 2);

@@ -10,7 +10,7 @@
 /* Where a guest can be: adapters with its MAC. */
 struct travel_places {
 	const char *path[TRAVEL_PLACES];
-	unsigned int num, now;
+	unsigned int num, now; /* a guest with one place stays there */
 };
 
 struct travel {
@@ -18,6 +18,7 @@ struct travel {
 	unsigned int moves; /* to be made */
 	unsigned int done, cancelled, both, failed;
 	bool may_fail; /* daemons die: a move that fails is none */
+	const char *from; /* NULL, or no move before there is this file */
 	double next, gap; /* seconds: the time of the next move, and between two */
 	uint32_t seed;
 };

@@ -428,6 +428,7 @@ static const char help[] =
 	"  --ipv4         GIDs of IPv4 addresses instead of the default ones\n"
 	"  --moves N      with NUMBER=SOCKET,SOCKET...: move guests among these sockets, until\n"
 	"                 there were N moves; some moves are cancelled\n"
+	"  --moves-from FILE   not before there is such a file\n"
 	"  --seed S       which moves\n"
 	"  --may-fail     a stream that fails is reported, and no error\n" GUESTS_HELP "\n"
 	"One line of JSON is the result. Exit status 0: nothing was wrong.\n";
@@ -448,6 +449,7 @@ int main(int argc, char **argv)
 		{ "may-fail", GUESTS_FLAG, &may_fail },
 		{ "until", GUESTS_TEXT, &run.until },
 		{ "moves", GUESTS_NUMBER, &run.travel.moves },
+		{ "moves-from", GUESTS_TEXT, &run.travel.from },
 		{ "seed", GUESTS_NUMBER, &run.travel.seed },
 		{ 0 },
 	};
