@@ -121,6 +121,17 @@ static void etcd_referred(struct pvr_directory *directory, const char *host, con
 	env->want(env->opaque, host);
 }
 
+/* What is looked up now can be at a host that has not written its keys yet. */
+static void distrust_absence(struct pvr_etcd *etcd)
+{
+	struct pvr_entry *entry;
+
+	TAILQ_FOREACH(entry, &etcd->directory->entries.used, used) {
+		if (entry->state == PVR_ENTRY_ASKING)
+			((struct pvr_etcd_entry *)entry->private)->uncertain = true;
+	}
+}
+
 /* -------------------------------------------------------------------- steps */
 
 void pvr_etcd_step(struct pvr_etcd *etcd)
@@ -204,8 +215,10 @@ static void client_changed(void *opaque, bool connected, const char *why)
 
 	if (connected) {
 		pvr_directory_log(etcd->directory, PVR_LOG_INFO, "etcd at %s responds", url);
-		if (etcd->missed)
+		if (etcd->missed) {
 			begin_grace(etcd);
+			distrust_absence(etcd);
+		}
 		etcd->missed = false;
 		for (i = 0; i < PVR_ETCD_KEPT; i++)
 			forget_kept(etcd, etcd->kept.names[i]);

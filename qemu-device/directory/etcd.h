@@ -42,8 +42,10 @@
  * etcd, hosts get time to write their keys again.
  *
  * During the outage adapters can move: the engine asks the hosts that they have left, see
- * gid/referral.h. The addresses that such hosts tell are used for hosts without an address. They are
- * forgotten when etcd responds, as are those of hosts that no GID needs any more.
+ * gid/referral.h. What they say ends with the result of the look-up. So a GID that was unknown
+ * when etcd responds again is not reported as absent while its host may still write the key. The
+ * addresses that such hosts tell are used for hosts without an address. They are forgotten when
+ * etcd responds, as are those of hosts that no GID needs any more.
  *
  * DOC: steps
  *
@@ -109,6 +111,7 @@ struct pvr_etcd_entry {
 	uint64_t gone_revision, gone_until;
 	bool verifying; /* its key is gone, and the owner was queried */
 	bool awaited; /* no key yet, but one may follow soon */
+	bool uncertain; /* it was unknown when etcd responded again: see grace_until */
 };
 
 struct pvr_etcd_host {

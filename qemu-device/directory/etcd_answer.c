@@ -69,6 +69,7 @@ static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, struct pvr
 		      uint8_t type)
 {
 	entry_part(entry)->verifying = entry_part(entry)->awaited = false;
+	entry_part(entry)->uncertain = false;
 	pvr_entry_set_due(etcd->directory, entry, PVR_DUE_NEVER);
 	pvr_entry_found(etcd->directory, entry, host, type);
 	pvr_etcd_watch_add(etcd, &entry_part(entry)->item);
@@ -78,6 +79,7 @@ static void gid_absent(struct pvr_etcd *etcd, struct pvr_entry *entry)
 {
 	pvr_etcd_watch_drop(etcd, &entry_part(entry)->item);
 	entry_part(entry)->verifying = entry_part(entry)->awaited = false;
+	entry_part(entry)->uncertain = false;
 	pvr_entry_absent(etcd->directory, entry);
 }
 
@@ -89,15 +91,16 @@ static void gid_missing(struct pvr_etcd *etcd, struct pvr_entry *entry)
 {
 	struct pvr_directory *directory = etcd->directory;
 	const struct pvr_directory_env *env = &directory->env;
+	bool uncertain = entry_part(entry)->uncertain && pvr_loop_now() < etcd->grace_until;
 
-	if (!entry->owner && entry_part(entry)->awaited) {
+	if (!entry->owner && entry_part(entry)->awaited && !uncertain) {
 		gid_absent(etcd, entry);
 		return;
 	}
 	pvr_etcd_watch_add(etcd, &entry_part(entry)->item);
 	if (!entry->owner) {
 		entry_part(entry)->awaited = true;
-		pvr_entry_set_due(directory, entry, PVR_DUE_ROUND);
+		pvr_entry_set_due(directory, entry, uncertain ? PVR_DUE_VERIFY : PVR_DUE_ROUND);
 		return;
 	}
 	if (entry->owner->up)
