@@ -170,6 +170,8 @@ struct pvr_qp {
 	bool is_lost; /* its memory is gone: the device refuses changes, see cmd.c */
 	u32 handle;
 	u32 max_inline; /* bytes */
+	struct mutex groups_lock;
+	struct list_head groups; /* that it is attached to */
 	struct pvr_counted *counted; /* NULL if not bound to a counter */
 	struct ib_umem *sbuf; /* NULL for kernel QPs and XRC targets */
 	/* Also NULL without a receive queue, or if sbuf has all pages. */

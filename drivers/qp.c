@@ -480,6 +480,8 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		return err;
 	qp->max_inline = init->cap.max_inline_data;
 	mutex_init(&qp->lock);
+	mutex_init(&qp->groups_lock);
+	INIT_LIST_HEAD(&qp->groups);
 	pvr_ref_init(&qp->ref);
 	qp->state = IB_QPS_RESET;
 	if (pvr_qp_is_target(qp))
@@ -516,6 +518,7 @@ int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	count(dev, qp, -1);
 	destroy_qp(dev, qp);
 	pages_free(qp);
+	mutex_destroy(&qp->groups_lock);
 	mutex_destroy(&qp->lock);
 	return 0;
 }

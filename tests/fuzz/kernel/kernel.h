@@ -921,7 +921,9 @@ enum {
 };
 #define ib_access_writable(access) ((access) & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE))
 enum ib_srq_attr_mask { IB_SRQ_LIMIT };
-union ib_gid;
+union ib_gid {
+	u8 raw[16];
+};
 struct ib_dm_alloc_attr;
 struct ib_dm_mr_attr;
 struct ib_gid_attr;
