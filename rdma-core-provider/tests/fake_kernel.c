@@ -252,7 +252,6 @@ int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq,
 		container_of(resp, struct pvr_uverbs_create_xsrq_resp, ibv_resp);
 
 	srq->srq.context = context;
-	srq->srq.pd = attr->pd;
 	srq->cq = attr->cq;
 	drv->srqn = fake.xrc_srqn;
 	fake.xrc_srqn += !fake.repeats_srqn;

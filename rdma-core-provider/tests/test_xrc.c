@@ -201,6 +201,16 @@ TEST(xrc, test_completions_go_with_their_srq)
 
 /* --------------------------------------------------------------------------- SRQs */
 
+/* libibverbs sets no PD for it. */
+TEST(xrc, test_srq_can_be_resized)
+{
+	struct ibv_srq_attr attr = { .max_wr = 33 };
+
+	fake.ctx.features |= PVR_EXT_RESIZE;
+	assert_int_equal(pvr_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(to_pvr_srq(srq)->wq.num, 64);
+}
+
 TEST(xrc, test_number_of_the_srq_is_the_devices)
 {
 	uint32_t number;

@@ -77,6 +77,8 @@ static int create_xrc_in_kernel(struct pvr_srq *srq, const struct ibv_srq_init_a
 	err = ibv_cmd_create_srq_ex(attr->pd->context, &srq->verbs_srq, &rounded, &cmd.ibv_cmd,
 				    sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	srq->handle = resp.srqn;
+	/* libibverbs sets it for basic SRQs only, and a resize allocates from it. */
+	srq->verbs_srq.srq.pd = attr->pd;
 	return err;
 }
 
