@@ -102,7 +102,7 @@ static struct ib_umem *get_umem(struct pvr_dev *dev, u64 start, u64 length,
 	return pvr_umem_odp(dev, start, length, access, &pvr_odp_ops);
 }
 
-/* Return: the queue of @ctx, made with its first region, with a use for this region. */
+/* Return: the queue that @ctx got with its first region, with a use for this region. */
 static struct pvr_odp_queue *get_queue(struct pvr_dev *dev,
 				       struct pvr_ucontext *ctx)
 {
@@ -110,7 +110,7 @@ static struct pvr_odp_queue *get_queue(struct pvr_dev *dev,
 	struct pvr_odp_queue *other;
 
 	if (!queue) {
-		queue = pvr_odp_queue_create(dev);
+		queue = pvr_odp_queue_get(dev);
 		if (IS_ERR(queue))
 			return queue;
 		other = ctx ? cmpxchg(&ctx->odp_queue, NULL, queue) : NULL;

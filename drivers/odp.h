@@ -15,8 +15,9 @@
  * A page can come from a file system that does not respond, so a fault lasts without a limit. It
  * is resolved by a queue of its context, never by a thread that others need, and nothing waits
  * for it but the removal of the driver or of the PCI function. A region that the device has no
- * more lives until its last work item ends. A queue resolves some faults at a time. The faults
- * that outlive the contexts of a user are limited too.
+ * more lives until its last work item ends. A queue resolves some faults at a time. The queues of
+ * a user are limited, and so are those whose contexts have ended: so few threads wait for the
+ * memory of one user that those of others never do.
  *
  * A region that may be written gets only pages that its process may write: the device has no
  * rights of single pages. The others stay absent, and a fault asks the kernel for a writable page.
@@ -39,14 +40,14 @@
 #define PVR_ODP_CHILD_BYTES (PVR_ODP_CHILD_PAGES * PAGE_SIZE)
 #define PVR_ODP_IMPLICIT_BYTES BIT_ULL(47)
 
-/* The workqueue of a context's page faults and advice. */
+/* The workqueue of the page faults and advice of a context, or of some contexts of a user. */
 struct pvr_odp_queue {
 	struct workqueue_struct *wq;
-	refcount_t users; /* the context, and each region until it is freed */
+	refcount_t users; /* each context, and each region until it is freed */
 	struct pvr_odp_queues *queues;
 	struct list_head entry; /* of queues->list, or unused; under its lock */
 	kuid_t user; /* its limit has this queue */
-	bool ended; /* under queues->lock: the context has ended */
+	u32 contexts; /* under queues->lock: those that have not ended */
 };
 
 /* What a region on demand has beyond pvr_mr. */
@@ -70,14 +71,14 @@ struct pvr_odp {
 /* odp_queue.c */
 
 /**
- * pvr_odp_queue_create() - create the queue of a context
+ * pvr_odp_queue_get() - get a queue for a context
  * @dev: the adapter
  *
  * Context: may sleep, for some seconds if the faults of ended contexts of this user are many.
  * Return: the queue, which pvr_odp_queue_end() ends, or an ERR_PTR: -EAGAIN if they stay many.
  */
-struct pvr_odp_queue *pvr_odp_queue_create(struct pvr_dev *dev);
-/* The context has ended. The queue stays until its regions are freed. */
+struct pvr_odp_queue *pvr_odp_queue_get(struct pvr_dev *dev);
+/* A context has ended. The queue stays until its regions are freed. */
 void pvr_odp_queue_end(struct pvr_odp_queue *queue);
 /* Context: any process. */
 void pvr_odp_queue_put(struct pvr_odp_queue *queue);

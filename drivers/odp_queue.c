@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Queues of page faults: one for each context that has regions on demand. See odp.h. */
+/* Queues of page faults, of the contexts that have regions on demand. See odp.h. */
 #include <linux/cred.h>
 #include <linux/user_namespace.h>
 
 #include "odp.h"
 
-/* Page faults of a context that are resolved at the same time. */
+/* Page faults of a queue that are resolved at the same time. */
 #define FAULTS_MAX 4
+/* Queues of one user with contexts. Further contexts share them. */
+#define QUEUES_MAX 32
 /* Queues of one user whose contexts have ended, but not their page faults. */
 #define ENDED_MAX 16
 #define ENDED_WAIT (5 * HZ)
@@ -38,15 +40,56 @@ static u32 count_ended(struct pvr_odp_queues *queues, kuid_t user)
 
 	spin_lock(&queues->lock);
 	list_for_each_entry(queue, &queues->list, entry)
-		n += queue->ended && uid_eq(queue->user, user);
+		n += !queue->contexts && uid_eq(queue->user, user);
 	spin_unlock(&queues->lock);
 	return n;
 }
 
-struct pvr_odp_queue *pvr_odp_queue_create(struct pvr_dev *dev)
+static struct pvr_odp_queue *create(struct pvr_odp_queues *queues, kuid_t user)
+{
+	struct pvr_odp_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	if (!queue)
+		return NULL;
+	queue->wq = alloc_workqueue("pvrdma-odp", WQ_UNBOUND, FAULTS_MAX);
+	if (!queue->wq) {
+		kfree(queue);
+		return NULL;
+	}
+	queue->queues = queues;
+	queue->user = user;
+	refcount_set(&queue->users, 1);
+	queue->contexts = 1;
+	return queue;
+}
+
+static void destroy(struct pvr_odp_queue *queue)
+{
+	destroy_workqueue(queue->wq);
+	kfree(queue);
+}
+
+/* Return: the queue with the fewest contexts if @user has no more of them, else NULL. */
+static struct pvr_odp_queue *find_shared(struct pvr_odp_queues *queues,
+					 kuid_t user)
+{
+	struct pvr_odp_queue *queue, *least = NULL;
+	u32 n = 0;
+
+	list_for_each_entry(queue, &queues->list, entry) {
+		if (!queue->contexts || !uid_eq(queue->user, user))
+			continue;
+		n++;
+		if (!least || queue->contexts < least->contexts)
+			least = queue;
+	}
+	return n < QUEUES_MAX ? NULL : least;
+}
+
+struct pvr_odp_queue *pvr_odp_queue_get(struct pvr_dev *dev)
 {
 	struct pvr_odp_queues *queues = &dev->pci->odp_queues;
-	struct pvr_odp_queue *queue;
+	struct pvr_odp_queue *queue, *shared;
 	kuid_t user = counted_user();
 	long left;
 
@@ -55,27 +98,28 @@ struct pvr_odp_queue *pvr_odp_queue_create(struct pvr_dev *dev)
 		ENDED_WAIT);
 	if (left <= 0)
 		return ERR_PTR(left ?: -EAGAIN);
-	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	queue = create(queues, user);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
-	queue->wq = alloc_workqueue("pvrdma-odp", WQ_UNBOUND, FAULTS_MAX);
-	if (!queue->wq) {
-		kfree(queue);
-		return ERR_PTR(-ENOMEM);
-	}
-	queue->queues = queues;
-	queue->user = user;
-	refcount_set(&queue->users, 1);
 	spin_lock(&queues->lock);
-	list_add(&queue->entry, &queues->list);
+	shared = find_shared(queues, user);
+	if (shared) {
+		shared->contexts++;
+		refcount_inc(&shared->users); /* its contexts have uses */
+	} else {
+		list_add(&queue->entry, &queues->list);
+	}
 	spin_unlock(&queues->lock);
-	return queue;
+	if (!shared)
+		return queue;
+	destroy(queue);
+	return shared;
 }
 
 void pvr_odp_queue_end(struct pvr_odp_queue *queue)
 {
 	spin_lock(&queue->queues->lock);
-	queue->ended = true;
+	queue->contexts--;
 	spin_unlock(&queue->queues->lock);
 	pvr_odp_queue_put(queue);
 }
@@ -103,10 +147,8 @@ static void free_work(struct work_struct *work)
 	spin_lock(&queues->lock);
 	list_splice_init(&queues->unused, &unused);
 	spin_unlock(&queues->lock);
-	list_for_each_entry_safe(queue, next, &unused, entry) {
-		destroy_workqueue(queue->wq);
-		kfree(queue);
-	}
+	list_for_each_entry_safe(queue, next, &unused, entry)
+		destroy(queue);
 	wake_up_all(&queues->fewer);
 }
 

@@ -85,7 +85,7 @@ enum pvr_dev_flag {
 
 /* All queues of page faults, see odp_queue.c. They may outlive the contexts and a restart. */
 struct pvr_odp_queues {
-	spinlock_t lock; /* protects the lists and pvr_odp_queue.ended */
+	spinlock_t lock; /* protects the lists and pvr_odp_queue.contexts */
 	struct list_head list;
 	struct list_head unused;
 	struct work_struct free_work; /* frees the unused ones */

@@ -222,6 +222,28 @@ typedef struct {
 typedef struct {
 	u32 val;
 } kuid_t;
+/* No other thread makes a condition true. */
+#define init_waitqueue_head(q) ((void)(q))
+#define wake_up_all(q) ((void)(q))
+#define wait_event(q, condition)  \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
+#define wait_event_killable_timeout(q, condition, time) ((condition) ? (long)(time) : 0)
+
+struct user_namespace {
+	struct user_namespace *parent;
+	kuid_t owner, root;
+};
+
+extern struct user_namespace init_user_ns;
+struct user_namespace *current_user_ns(void);
+kuid_t current_uid(void);
+#define GLOBAL_ROOT_UID ((kuid_t){ 0 })
+#define uid_eq(a, b) ((a).val == (b).val)
+#define uid_valid(uid) ((uid).val != U32_MAX)
+#define make_kuid(ns, uid) ((ns)->root)
 #define atomic_inc_return(a) (++(a)->n)
 #define atomic_inc(a) ((void)++(a)->n)
 #define atomic_dec(a) ((void)--(a)->n)
@@ -264,6 +286,20 @@ static inline void list_del(struct list_head *entry)
 	entry->next->prev = entry->prev;
 	entry->prev->next = entry->next;
 }
+
+static inline void list_move(struct list_head *entry, struct list_head *head)
+{
+	list_del(entry);
+	list_add(entry, head);
+}
+
+static inline void list_splice_init(struct list_head *from, struct list_head *to)
+{
+	while (!list_empty(from))
+		list_move(from->next, to);
+}
+
+#define LIST_HEAD(head) struct list_head head = { &(head), &(head) }
 
 #define list_for_each_entry(pos, head, member)                               \
 	for ((pos) = container_of((head)->next, __typeof__(*(pos)), member); \
@@ -530,7 +566,10 @@ struct notifier_block {
 
 struct work_struct {
 	bool queued;
+	void (*run)(struct work_struct *work);
 };
+
+#define INIT_WORK(w, function) (*(w) = (struct work_struct){ .run = (function) })
 
 struct delayed_work {
 	struct work_struct work;
@@ -541,6 +580,10 @@ struct delayed_work {
 #define system_long_wq NULL
 #define queue_work(wq, w) ((void)(wq), (w)->queued = true)
 #define schedule_work(w) queue_work(system_long_wq, w)
+#define flush_work(w) ((void)(w))
+#define WQ_UNBOUND 2
+struct workqueue_struct *alloc_workqueue(const char *name, unsigned int flags, int max_active);
+void destroy_workqueue(struct workqueue_struct *wq);
 #define INIT_DELAYED_WORK(w, function) (*(w) = (struct delayed_work){ .run = (function) })
 #define cancel_delayed_work_sync(w) ((w)->work.queued = false)
 
@@ -1006,6 +1049,7 @@ struct ib_umem {
 #define HMM_PFN_DMA_MAPPED (1ull << 60)
 struct hmm_dma_map {
 	u64 *pfn_list;
+	dma_addr_t *dma_list;
 };
 struct pci_p2pdma_map_state {
 	int unused;
