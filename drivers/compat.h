@@ -190,12 +190,43 @@ static inline void mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
  * pvr_odp_has_pages(): whether the device may have pages of these addresses. umem_mutex is held,
  * or no page is added.
  *
+ * pvr_odp_unmap(): unmap the pages of these addresses for DMA. umem_mutex is held.
+ *
  * Since 6.16 the driver maps resident pages for DMA. Before, ib_uverbs does it.
  */
 #ifdef PVR_HAVE_HMM_DMA_MAP
 static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
 {
 	return odp->umem.writable ? HMM_PFN_WRITE : 0;
+}
+
+static inline u64 pvr_odp_page(struct ib_umem_odp *odp, u64 address)
+{
+	return (address - ib_umem_start(odp)) >> PAGE_SHIFT;
+}
+
+/*
+ * hmm_range_fault(), which has no umem_mutex, may store HMM_PFN_DMA_MAPPED again after an
+ * invalidation has cleared it. Where a mapping has to be undone, dma_list has its address, which
+ * is then that of the former page.
+ */
+static inline void pvr_odp_drop_stale(struct ib_umem_odp *odp, u64 page)
+{
+	if (odp->map.dma_list && odp->map.dma_list[page] == DMA_MAPPING_ERROR)
+		odp->map.pfn_list[page] &= ~HMM_PFN_DMA_MAPPED;
+}
+
+static inline void pvr_odp_unmap(struct ib_umem_odp *odp, u64 start, u64 end)
+{
+	u64 first = pvr_odp_page(odp, start);
+	u64 last = pvr_odp_page(odp, end + PAGE_SIZE - 1);
+	u64 page;
+
+	for (page = first; page < last; page++)
+		pvr_odp_drop_stale(odp, page);
+	ib_umem_odp_unmap_dma_pages(odp, start, end);
+	for (page = first; odp->map.dma_list && page < last; page++)
+		odp->map.dma_list[page] = DMA_MAPPING_ERROR;
 }
 
 static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
@@ -208,6 +239,7 @@ static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
 
 	if ((odp->map.pfn_list[page] & needed) != needed)
 		return DMA_MAPPING_ERROR;
+	pvr_odp_drop_stale(odp, page);
 	is_new = !(odp->map.pfn_list[page] & HMM_PFN_DMA_MAPPED);
 	dma = hmm_dma_map_pfn(dma_dev, &odp->map, page, &p2p);
 	odp->npages += is_new && dma != DMA_MAPPING_ERROR;
@@ -221,8 +253,8 @@ static inline dma_addr_t pvr_odp_dma(struct device *dma_dev,
 static inline bool pvr_odp_has_pages(struct ib_umem_odp *odp, u64 start,
 				     u64 end)
 {
-	u64 page = (start - ib_umem_start(odp)) >> PAGE_SHIFT;
-	u64 last = (end - ib_umem_start(odp) + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	u64 page = pvr_odp_page(odp, start);
+	u64 last = pvr_odp_page(odp, end + PAGE_SIZE - 1);
 
 	for (; page < last; page++)
 		if (READ_ONCE(odp->map.pfn_list[page]) & HMM_PFN_DMA_MAPPED)
@@ -230,6 +262,11 @@ static inline bool pvr_odp_has_pages(struct ib_umem_odp *odp, u64 start,
 	return false;
 }
 #else
+static inline void pvr_odp_unmap(struct ib_umem_odp *odp, u64 start, u64 end)
+{
+	ib_umem_odp_unmap_dma_pages(odp, start, end);
+}
+
 static inline u64 pvr_odp_access(const struct ib_umem_odp *odp)
 {
 	return ODP_READ_ALLOWED_BIT |

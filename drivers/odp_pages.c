@@ -90,7 +90,7 @@ static bool invalidate(struct mmu_interval_notifier *notifier,
 	if (mr && start < end && pvr_odp_has_pages(umem, start, end)) {
 		remove_pages(mr, (start - base_of(mr)) >> PAGE_SHIFT,
 			     (end - start) >> PAGE_SHIFT);
-		ib_umem_odp_unmap_dma_pages(umem, start, end);
+		pvr_odp_unmap(umem, start, end);
 	}
 	mutex_unlock(&umem->umem_mutex);
 	return true;

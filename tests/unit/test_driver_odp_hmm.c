@@ -15,7 +15,10 @@ static struct {
 	struct pvr_mr *mr;
 	struct ib_umem_odp umem;
 	u64 pfn_list[1];
-	bool at_device;
+	dma_addr_t dma_list[1]; /* used with bounce buffers or DMA-API debugging */
+	dma_addr_t mapped; /* 0: nothing */
+	dma_addr_t next; /* address of the next mapping */
+	dma_addr_t at_device; /* 0: nothing */
 	void (*before_store)(void); /* another CPU, after hmm_range_fault() has read the word */
 } w;
 
@@ -49,14 +52,28 @@ dma_addr_t hmm_dma_map_pfn(struct device *dev, struct hmm_dma_map *map, u64 page
 {
 	(void)dev;
 	(void)p2p;
-	map->pfn_list[page] |= HMM_PFN_DMA_MAPPED;
-	return ADDRESS;
+	if (!map->dma_list) {
+		map->pfn_list[page] |= HMM_PFN_DMA_MAPPED;
+		return ADDRESS;
+	}
+	if (!(map->pfn_list[page] & HMM_PFN_DMA_MAPPED)) {
+		assert_int_equal(w.mapped, 0);
+		w.mapped = w.next;
+		w.next += PAGE_SIZE;
+		map->dma_list[page] = w.mapped;
+		map->pfn_list[page] |= HMM_PFN_DMA_MAPPED;
+	}
+	return map->dma_list[page];
 }
 
 void ib_umem_odp_unmap_dma_pages(struct ib_umem_odp *odp, u64 start, u64 end)
 {
 	(void)start;
 	(void)end;
+	if (odp->map.dma_list && odp->map.pfn_list[0] & HMM_PFN_DMA_MAPPED) {
+		assert_int_equal(odp->map.dma_list[0], w.mapped);
+		w.mapped = 0;
+	}
 	odp->npages -= !!(odp->map.pfn_list[0] & HMM_PFN_DMA_MAPPED);
 	odp->map.pfn_list[0] = 0;
 }
@@ -94,7 +111,9 @@ int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req, union pvr_cmd_resp *res
 	(void)dev;
 	(void)resp;
 	assert_int_equal(req->hdr.cmd, PVR_CMD_SET_PAGES);
-	w.at_device = req->set_pages.state == PVR_PAGES_PRESENT;
+	w.at_device = req->set_pages.state == PVR_PAGES_PRESENT
+			      ? le64_to_cpu(*(__le64 *)w.mr->odp->list.va)
+			      : 0;
 	return 0;
 }
 
@@ -104,6 +123,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&w, 0, sizeof(w));
+	w.next = ADDRESS;
 	w.umem = (struct ib_umem_odp){
 		.umem = { .length = PAGE_SIZE, .writable = true },
 		.map = { .pfn_list = w.pfn_list },
@@ -147,4 +167,28 @@ TEST_SETUP(set_up, tear_down, test_page_that_was_invalidated_during_a_fault_leav
 	w.before_store = NULL;
 	invalidate();
 	assert_false(w.at_device);
+}
+
+/* Otherwise the device keeps the address of a page that the kernel has taken. */
+TEST_SETUP(set_up, tear_down, test_page_that_was_invalidated_during_a_fault_is_mapped_again)
+{
+	w.umem.map.dma_list = w.dma_list;
+	assert_int_equal(pvr_odp_resolve(w.mr, 0, 1, true), 0);
+	assert_int_equal(w.at_device, ADDRESS);
+	w.before_store = invalidate;
+	assert_int_equal(pvr_odp_resolve(w.mr, 0, 1, true), 0);
+	assert_int_equal(w.at_device, ADDRESS + PAGE_SIZE);
+	assert_int_equal(w.mapped, ADDRESS + PAGE_SIZE);
+}
+
+/* Its flag is there again, but no mapping. */
+TEST_SETUP(set_up, tear_down, test_page_that_is_invalidated_twice_is_unmapped_once)
+{
+	w.umem.map.dma_list = w.dma_list;
+	assert_int_equal(pvr_odp_resolve(w.mr, 0, 1, true), 0);
+	invalidate();
+	w.pfn_list[0] = HMM_PFN_VALID | HMM_PFN_DMA_MAPPED;
+	w.mapped = ADDRESS + PAGE_SIZE; /* of another region */
+	invalidate();
+	assert_int_equal(w.mapped, ADDRESS + PAGE_SIZE);
 }
