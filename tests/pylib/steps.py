@@ -112,7 +112,7 @@ def guest_programs():
     for source in GUEST_SOURCES.glob("*.c"):
         subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I", ROOT / "include",
                         "-o", folder / source.stem, source], check=True)
-    names = ("pvr_verify", "pvr_peerdeath", "pvr_rebind", "pvr_errno", "pvr_fence", "pvr_many", "pvr_stream", "pvr_faults", "pvr_regions", "pvr_cm",
+    names = ("pvr_verify", "pvr_peerdeath", "pvr_random", "pvr_rebind", "pvr_errno", "pvr_fence", "pvr_many", "pvr_stream", "pvr_faults", "pvr_regions", "pvr_cm",
              "pvr_dmabuf", "pvr_odp", "pvr_odp_rights", "pvr_odp_blocked", "pvr_mpi", "pvr_placement", "pvr_qpcost", "pvr_threads", "pvr_moderation", "pvr_rds", "pvr_timestamps", "pvr_vectors", "pvr_xrc",
              "libibverbs.so.1", "late_connect.so", "smc_socket.so", "bar_poke", "fail_nth")
     return [folder / name for name in names]
