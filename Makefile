@@ -37,8 +37,8 @@ check-hosts: deps ## Several hosts, which are network namespaces
 	@scripts/check build-asan hosts
 
 .PHONY: check-debug
-check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak; builds that kernel once
-	@scripts/check debug
+check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak, random verbs for TIME seconds (3600); builds that kernel once
+	@PVRDMA_RANDOM_TIME=$(TIME) PVRDMA_RANDOM_SEED=$(SEED) scripts/check debug
 
 .PHONY: fuzz
 fuzz: deps ## All fuzzers for TIME seconds each (60), from their corpora: scripts/checks/fuzz --help

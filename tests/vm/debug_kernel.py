@@ -5,12 +5,15 @@
 """
 
 import dataclasses
+import os
+import time
 
 import pytest
 from boots import Boot, step_tests
-from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, OPERATOR, READDRESSED, UNLOAD,
-                          UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
-from steps import Step, guest_module, guest_programs
+from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, ODP_BLOCKED, ODP_RIGHTS, OPERATOR, READDRESSED,
+                          UNLOAD, UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
+from harm import UNHARMED, check_random_verbs, check_stream, random_verbs
+from steps import Step, file_system, guest_module, guest_programs
 from traffic import CONNECTIONS
 
 pytestmark = pytest.mark.slow
@@ -94,6 +97,11 @@ FAILING_VERBS = Step("failing-allocations-of-verbs", OVERLAPPING % """(
     dmesg -n 7
     [ "$(resources)" = "$before" ] || { echo "before: $before; after: $(resources)"; exit 1; }
     exit $status)""", 240)
+# Of an ordinary user, for an hour: make check-debug TIME=SECONDS SEED=NUMBER.
+RANDOM = random_verbs(int(os.environ.get("PVRDMA_RANDOM_TIME") or 3600), os.environ.get("PVRDMA_RANDOM_SEED") or int(time.time()))
+RANDOM = dataclasses.replace(RANDOM, script=OVERLAPPING % f"({RANDOM.script})")
+RIGHTS, BLOCKED = (dataclasses.replace(step, script=OVERLAPPING % f"({step.script})", seconds=step.seconds * SLOWNESS)
+                   for step in (ODP_RIGHTS, ODP_BLOCKED))
 DISTURBANCES = [UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, NETDEV_DOWN, READDRESSED, NETDEV_GONE, FAILING, FAILING_VERBS]
 DEVICE_GOES = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD]
 
@@ -111,5 +119,20 @@ STEPS = [dataclasses.replace(step, seconds=step.seconds * SLOWNESS) for step in 
     Step("no-leak-after-load-without-device", LEAKS),
     Step("still-armed", ARMED),
 )]
-debug = Boot("debug", kernel=KERNEL, smp=2).part(STEPS, OPERATOR, lambda: [*guest_programs(), *guest_module(KERNEL)])
-test_step, test_run_ended_well = step_tests(debug=STEPS)
+# odp-blocked is last: its reset leaves lines in the kernel's log.
+RANDOM_STEPS = [Step("armed", ARMED, 240), RIGHTS, RANDOM, UNHARMED, Step("no-leak-after-random-verbs", LEAKS, 240), BLOCKED,
+                Step("no-leak-after-on-demand", LEAKS, 240), Step("still-armed", ARMED, 240)]
+
+
+def files():
+    return [*guest_programs(), *guest_module(KERNEL), *file_system()]
+
+
+debug = Boot("debug", kernel=KERNEL, smp=2).part(STEPS, OPERATOR, files)
+random = Boot("debug-random", kernel=KERNEL, smp=2).part(RANDOM_STEPS, files=files)
+test_step, test_run_ended_well = step_tests(debug=STEPS, random=RANDOM_STEPS)
+
+
+def test_stream_beside_random_verbs_is_whole(random):
+    check_stream(random, RANDOM)
+    check_random_verbs(random, RANDOM)
