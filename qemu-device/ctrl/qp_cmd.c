@@ -442,7 +442,9 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
 		qp->path_gen = 0;
 		qp->adapter->qp_gen++;
-		pvr_qp_note_connection(qp);
+		/* In SQD it gets another path, but keeps its PSNs. */
+		if (qp->state == PVR_QPS_INIT)
+			pvr_qp_note_connection(qp);
 		pvr_peer_gone_watch(qp);
 	}
 }
