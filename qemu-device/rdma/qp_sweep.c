@@ -215,6 +215,9 @@ void pvr_qp_sweep_step(struct pvr_adapter *adapter)
 void pvr_qp_end_connections(struct pvr_adapter *adapter)
 {
 	set_ends_connections(adapter, true);
+	/* What was read of its state has them. */
+	if (pvr_adapter_is_stopped(adapter))
+		adapter->stops++;
 	pvr_qp_sweep_begin(adapter, PVR_SWEEP_STALE);
 	if (pvr_qp_sweep_is_due(adapter))
 		pvr_qp_sweep_step(adapter);
