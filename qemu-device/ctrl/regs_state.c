@@ -117,7 +117,8 @@ static void generation_fields(struct pvr_codec *codec, struct pvr_adapter *adapt
 	bool lost = adapter->has_lost_peers || adapter->features & PVR_EXT_PEER_GONE;
 	uint32_t reasons = adapter->qp_sweep.reasons | adapter->qp_sweep.next;
 
-	reasons &= ~(uint32_t)PVR_SWEEP_KICK; /* the start of the adapter kicks all */
+	/* The start of the adapter kicks all, and resumes what waits for other hosts. */
+	reasons &= PVR_SWEEP_ERRORS | PVR_SWEEP_PEERS;
 	pvr_codec_u8(codec, "region generation", &adapter->mr_generation);
 	pvr_codec_u8(codec, "queue pair generation", &adapter->qpn_generation);
 	table_fields(codec, adapter);

@@ -377,6 +377,61 @@ TEST_CROWD(test_new_connection_stays_while_old_ones_end)
 	t_ping_pong(env->host, &from, &to);
 }
 
+/* It keeps its PSNs, which the peer has seen. */
+TEST_CROWD(test_other_path_is_no_new_connection)
+{
+	struct pvr_qp_attr attr = {
+		.qp_state = PVR_QPS_SQD,
+		.ah_attr = { .hop_limit = 9, .ah_flags = PVR_AH_GRH, .port_num = 1 },
+	};
+	struct fg_end from, to;
+
+	t_open_pair(&from, env->g[0], &to, env->g[1]);
+	fg_run(env->host);
+	load_stale_state(m);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	expect_ok(fg_qp_modify(&from.qp, PVR_QPA_STATE, &attr));
+	memcpy(attr.ah_attr.dgid, to.gid, 16);
+	fg_mac_of_gid(attr.ah_attr.dmac, to.gid);
+	expect_ok(fg_qp_modify(&from.qp, PVR_QPA_AV, &attr));
+	assert_true(m->adapter->ends_connections);
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(count(m, is_failed), MANY + 2);
+}
+
+TEST_CROWD(test_state_that_was_partly_read_when_connections_end_is_stale)
+{
+	struct pvr_save *save;
+	uint8_t part[64];
+
+	(void)m;
+	fg_stop(env->g[0]);
+	assert_int_equal(pvr_adapter_save_begin(env->g[0]->adapter, &save), 0);
+	assert_int_equal(pvr_save_read(save, part, sizeof(part)), sizeof(part));
+	pvr_adapter_lock(env->g[0]->adapter);
+	pvr_qp_end_connections(env->g[0]->adapter);
+	pvr_adapter_unlock(env->g[0]->adapter);
+	assert_int_equal(pvr_save_read(save, part, sizeof(part)), -ESTALE);
+	pvr_save_end(save);
+}
+
+/* A sweep that has begun before the stop. */
+TEST_CROWD(test_stopped_adapter_is_saved_during_each_sweep)
+{
+	struct fg_state state;
+
+	for (uint32_t reason = PVR_SWEEP_ERRORS; reason <= PVR_SWEEP_RESUME; reason <<= 1) {
+		pvr_adapter_lock(m->adapter);
+		pvr_qp_sweep_begin(m->adapter, reason);
+		pvr_adapter_unlock(m->adapter);
+		fg_stop(env->g[0]);
+		assert_int_equal(fg_state_save(env->g[0], &state), 0);
+		fg_state_free(&state);
+		assert_int_equal(fg_start(env->g[0]), 0);
+		fg_run(env->host);
+	}
+}
+
 /* The state that is saved then has no connections either. */
 TEST_CROWD(test_stop_while_connections_end)
 {
