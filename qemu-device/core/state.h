@@ -66,6 +66,7 @@ struct pvr_codec {
 	uint8_t *out;
 	size_t size, room;
 	size_t begin; /* of the current record */
+	uint64_t living; /* see pvr_peer_gone_check(); of one read */
 	/* Reading: the rest of the current record. */
 	const uint8_t *in;
 	size_t left;

@@ -267,6 +267,7 @@ ssize_t pvr_save_read(struct pvr_save *save, void *buf, size_t size)
 	ssize_t n = -ESTALE;
 
 	pvr_adapter_lock(adapter);
+	save->codec.living = 0;
 	if (pvr_adapter_is_stopped(adapter) && adapter->stops == save->stop)
 		n = take(save, buf, size);
 	pvr_adapter_unlock(adapter);

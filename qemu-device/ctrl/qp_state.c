@@ -183,7 +183,7 @@ void pvr_qp_save(struct pvr_codec *codec, void *object)
 	uint32_t target_srq = qp->xrc_target && qp->srq ? qp->srq->handle : NO_HANDLE;
 
 	pvr_qp_end_connection(qp);
-	pvr_peer_gone_settle(qp);
+	pvr_peer_gone_settle(qp, &codec->living);
 	pvr_codec_u32(codec, "handle", &qp->handle);
 	pvr_codec_u32(codec, "number", &qp->qpn);
 	create_fields(codec, &cmd);

@@ -82,11 +82,16 @@ void pvr_peer_gone_moved(struct pvr_adapter *moved)
 	}
 }
 
-void pvr_peer_gone_settle(struct pvr_qp *qp)
+void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living)
 {
-	if (!qp->peer_incarnation || qp->peer_is_far || !pvr_peer_gone_is_connected(qp) ||
-	    pvr_fabric_is_alive(qp->adapter, qp->peer_incarnation))
+	uint64_t incarnation = qp->peer_is_far ? 0 : qp->peer_incarnation;
+
+	if (!incarnation || incarnation == *living || !pvr_peer_gone_is_connected(qp))
 		return;
+	if (pvr_fabric_is_alive(qp->adapter, incarnation)) {
+		*living = incarnation;
+		return;
+	}
 	qp->peer_qp_gone = true;
 	pvr_peer_gone_postpone(qp->adapter);
 }

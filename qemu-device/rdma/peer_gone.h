@@ -48,9 +48,9 @@ void pvr_peer_gone_moved(struct pvr_adapter *moved);
 void pvr_peer_gone_forget(struct pvr_qp *qp);
 /*
  * It is being saved: note whether its peer is gone, as incarnations have a meaning in this
- * process only.
+ * process only. @living: see pvr_peer_gone_check().
  */
-void pvr_peer_gone_settle(struct pvr_qp *qp);
+void pvr_peer_gone_settle(struct pvr_qp *qp, uint64_t *living);
 /* True if the queue pair has the address of a peer and is not in error. */
 bool pvr_peer_gone_is_connected(const struct pvr_qp *qp);
 /*
