@@ -206,7 +206,7 @@ void pvr_own_key_finish(struct pvr_own_key *own, enum pvr_etcd_result result,
 
 	own->etcd->publish.in_flight--;
 	own->busy = own->changed = false;
-	if (result == PVR_ETCD_OK)
+	if (result == PVR_ETCD_OK && reply)
 		pvr_etcd_see_header(own->etcd, pvr_json_object(reply, "header"), own->sent);
 	if (changed || result == PVR_ETCD_FAILED)
 		pvr_own_key_enqueue(own);
@@ -452,7 +452,8 @@ static void puts_done(void *opaque, enum pvr_etcd_result result, struct json_obj
 		pvr_own_key_log_refusal(publish->puts[0], reply);
 	for (i = 0; i < num; i++) {
 		own = publish->puts[i];
-		pvr_own_key_finish(own, result, reply);
+		/* The header is that of all, and has its effect once. */
+		pvr_own_key_finish(own, result, i ? NULL : reply);
 		at += num_operations(own);
 		if (result == PVR_ETCD_REFUSED && (has_no_lease || num == 1))
 			pvr_own_key_later(own);
@@ -460,6 +461,8 @@ static void puts_done(void *opaque, enum pvr_etcd_result result, struct json_obj
 			pvr_own_key_enqueue(own);
 		else if (result == PVR_ETCD_OK && pvr_json_true(reply, "succeeded"))
 			put_succeeded(own, reply);
+		else if (result == PVR_ETCD_OK && own->list == OWN_NOWHERE)
+			pvr_own_key_later(own); /* invalid response */
 		if (own->written && own->list == OWN_NOWHERE && responses)
 			pvr_rivals_find(own, pvr_etcd_kvs(responses, at - 1));
 	}
