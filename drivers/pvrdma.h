@@ -61,7 +61,7 @@ static_assert(PAGE_SIZE >= PVR_PAGE_SIZE);
  * Sleeping, outermost first:
  *  pvr_pci.lock
  *  rtnl (of the network core)
- *  pvr_qp.lock
+ *  pvr_qp.lock, pvr_qp.groups_lock
  *  pvr_dev.qp_lock
  *  pvr_cq.resize_lock, pvr_srq.lock, pvr_stats.lock
  *  pvr_odp.lock, ib_umem_odp.umem_mutex, pvr_odp.alive, see odp.h; memory reclaim takes the
