@@ -128,7 +128,8 @@ rule "the service starts, and guests attach"
 connects()
 {
 	setpriv --reuid "$1" --regid kvm --clear-groups perl -MSocket -e '
-		socket(my $s, AF_UNIX, SOCK_STREAM, 0) && connect($s, sockaddr_un($ARGV[0])) or die "$!\n"' "$2"
+		socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die "$!\n";
+		connect($s, sockaddr_un($ARGV[0])) or die "$!\n"' "$2"
 }
 
 connects 65534 /run/pvrdma/vm1.sock || fail "a QEMU of the group kvm cannot connect"
