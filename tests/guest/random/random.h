@@ -31,25 +31,19 @@ uint32_t mostly_below(struct chance *chance, uint32_t n);
 /* ------------------------------------------------------------------------------- verbs.c */
 
 /* Calls with counters, in the order of the report. */
-#define VERBS(X)                                                                                   \
-	X(open_device)                                                                             \
-	X(import_device)                                                                           \
-	X(import_pd)                                                                               \
-	X(import_mr)                                                                               \
-	X(query)                                                                                   \
-	X(alloc_pd)                                                                                \
-	X(dealloc_pd) X(create_channel) X(destroy_channel) X(create_cq) X(resize_cq) X(            \
-		modify_cq) X(req_notify_cq) X(poll_cq) X(get_cq_event) X(destroy_cq) X(create_srq) \
-		X(modify_srq) X(query_srq) X(post_srq_recv) X(destroy_srq) X(open_xrcd) X(         \
-			close_xrcd) X(create_qp) X(open_qp) X(modify_qp) X(query_qp) X(post_send)  \
-			X(post_recv) X(wr_complete) X(destroy_qp) X(attach_mcast) X(detach_mcast)  \
-				X(reg_mr) X(reg_dmabuf_mr) X(reg_dm_mr) X(rereg_mr) X(dereg_mr)    \
-					X(advise_mr) X(alloc_mw) X(bind_mw) X(dealloc_mw) X(       \
-						create_ah) X(destroy_ah) X(alloc_dm) X(copy_dm)    \
-						X(free_dm) X(get_async_event) X(raw_write)         \
-							X(raw_ioctl) X(map) X(unmap) X(move)       \
-								X(advise) X(protect) X(truncate)   \
-									X(touch) X(share) X(fork)
+/* clang-format off */
+#define VERBS(X) \
+	X(open_device) X(import_device) X(import_pd) X(import_mr) X(query) X(alloc_pd) \
+	X(dealloc_pd) X(create_channel) X(destroy_channel) X(create_cq) X(resize_cq) \
+	X(modify_cq) X(req_notify_cq) X(poll_cq) X(get_cq_event) X(destroy_cq) \
+	X(create_srq) X(modify_srq) X(query_srq) X(post_srq_recv) X(destroy_srq) \
+	X(open_xrcd) X(close_xrcd) X(create_qp) X(open_qp) X(modify_qp) X(query_qp) \
+	X(post_send) X(post_recv) X(wr_complete) X(destroy_qp) X(attach_mcast) \
+	X(detach_mcast) X(reg_mr) X(reg_dmabuf_mr) X(reg_dm_mr) X(rereg_mr) X(dereg_mr) \
+	X(advise_mr) X(alloc_mw) X(bind_mw) X(dealloc_mw) X(create_ah) X(destroy_ah) \
+	X(alloc_dm) X(copy_dm) X(free_dm) X(get_async_event) X(raw_write) X(raw_ioctl) \
+	X(map) X(unmap) X(move) X(advise) X(protect) X(truncate) X(touch) X(share) X(fork)
+/* clang-format on */
 
 enum verb {
 #define VERB_ENUM(name) VERB_##name,
