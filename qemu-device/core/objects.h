@@ -277,8 +277,7 @@ struct pvr_qp {
 	enum pvr_qp_wait wait;
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */
-	/* path/local/rnr.c */
-	/* See pvr_running_time(). */
+	/* path/local/rnr.c; see pvr_running_time() */
 	uint64_t rnr_until; /* when the RNR timer expires */
 	uint64_t rnr_since; /* first RNR NAK of the request at the head */
 	uint32_t rnr_seen; /* receives at the last poll */
@@ -290,7 +289,6 @@ struct pvr_qp {
 	bool peer_gone; /* for good, and no completion has reported it yet */
 	bool peer_qp_gone; /* QP_GONE arrived while the guest could not be notified */
 	bool peer_is_far; /* the peer is at another host */
-	bool is_new_connection; /* see pvr_qp_note_connection() */
 	bool sq_draining; /* SQD is requested while a request is in progress */
 
 	/* Responder. */
@@ -301,6 +299,7 @@ struct pvr_qp {
 	bool rnr_resume_pending; /* its next quantum resumes the requester: a receive was posted */
 	bool comm_est; /* the event COMM_EST was sent */
 	bool last_wqe; /* the event QP_LAST_WQE_REACHED was sent; QPs with an SRQ */
+	bool is_new_connection; /* see pvr_qp_note_connection() */
 
 	/* The peer of a connected QP, and its location: see path/local/local.c. */
 	struct pvr_adapter *peer_adapter;
