@@ -791,9 +791,11 @@ struct pvr_gid_ops {
 	 */
 	void (*announce)(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
 			 const uint8_t mac[6], bool present);
-	/* Return: whether the rules let @host have @gid. Any thread. NULL: each host may. */
-	bool (*may_have)(void *opaque, struct pvr_host *host, const char *fabric,
-			 const uint8_t gid[16]);
+	/*
+	 * Return: whether the rules let the host of this name, which the engine may not know, have
+	 * @gid. Any thread. NULL: each host may.
+	 */
+	bool (*may_have)(void *opaque, const char *host, const char *fabric, const uint8_t gid[16]);
 	/*
 	 * Claim a state. Return: ASKED, and pvr_engine_state_claimed() is called later, within
 	 * 2 s if the adapter waits; FAILED; or NONE: hosts cannot agree here, as without this

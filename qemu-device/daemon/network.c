@@ -45,12 +45,11 @@ static void located(void *opaque, struct pvr_host *peer, const char *fabric, con
 				      gid_type);
 }
 
-static bool may_have(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16])
+static bool may_have(void *opaque, const char *host, const char *fabric, const uint8_t gid[16])
 {
 	struct pvr_network *network = opaque;
 
-	return network->directory &&
-	       pvr_directory_may_have(network->directory, pvr_host_name(peer), fabric, gid);
+	return network->directory && pvr_directory_may_have(network->directory, host, fabric, gid);
 }
 
 static enum pvr_claim claim_state(void *opaque, const struct pvr_state_claim *claim)

@@ -213,13 +213,19 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 					: state;
 }
 
-bool pvr_gid_may_have(const struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
-		      const uint8_t gid[16])
+bool pvr_gid_name_may_have(const struct pvr_engine *engine, const char *host, const char *fabric,
+			   const uint8_t gid[16])
 {
 	const struct pvr_fabrics *fabrics = engine->fabrics;
 
 	return !fabrics->gid_ops || !fabrics->gid_ops->may_have ||
 	       fabrics->gid_ops->may_have(fabrics->gid_opaque, host, fabric, gid);
+}
+
+bool pvr_gid_may_have(const struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+		      const uint8_t gid[16])
+{
+	return pvr_gid_name_may_have(engine, engine->move_ops->host_name(host), fabric, gid);
 }
 
 /* The shard's lock is held. */
@@ -345,8 +351,8 @@ int pvr_host_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_
 	return err;
 }
 
-void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
-		       const uint8_t gid[16])
+bool pvr_gid_forget_host(struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+			 const uint8_t gid[16])
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
 	const struct pvr_fabrics *fabrics = engine->fabrics;
@@ -355,7 +361,7 @@ void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const c
 	bool known = false, changed;
 
 	if (key.multicast)
-		return;
+		return false;
 	pvr_lock(&shard->lock);
 	cache = cache_get(engine->fabrics, shard);
 	if (cache)
@@ -366,7 +372,15 @@ void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const c
 	pvr_unlock(&shard->lock);
 	if (known && fabrics->gid_ops && fabrics->gid_ops->moved)
 		fabrics->gid_ops->moved(fabrics->gid_opaque, host, fabric, gid);
-	if (changed)
+	return changed;
+}
+
+void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+		       const uint8_t gid[16])
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, 0);
+
+	if (pvr_gid_forget_host(engine, host, fabric, gid))
 		query(engine, host, &key);
 }
 

@@ -58,6 +58,9 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 /* Return: whether the rules of the directory let @host have @gid. */
 bool pvr_gid_may_have(const struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
 		      const uint8_t gid[16]);
+/* The same for a name, of which there may be no host. */
+bool pvr_gid_name_may_have(const struct pvr_engine *engine, const char *host, const char *fabric,
+			   const uint8_t gid[16]);
 
 /*
  * @host sends as @gid, which pvr_gid_check_host() denies. Return: the other host that has it, by the
@@ -71,7 +74,13 @@ struct pvr_host *pvr_gid_doubt(struct pvr_engine *engine, const struct pvr_host 
 int pvr_host_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		     uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host, bool *wake);
 
-/* @host has replied that none of its adapters has @gid. Calls the embedder's moved(). */
+/*
+ * @host has replied that none of its adapters has @gid. Calls the embedder's moved(). Return:
+ * whether a location has changed.
+ */
+bool pvr_gid_forget_host(struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+			 const uint8_t gid[16]);
+/* The same, and asks @host for the location if it has changed. */
 void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
 		       const uint8_t gid[16]);
 

@@ -269,7 +269,7 @@ TEST(three, test_wrong_token_ends_the_connections)
 	pvr_adapter_destroy(source);
 }
 
-static bool never(void *opaque, struct pvr_host *host, const char *fabric, const uint8_t gid[16])
+static bool never(void *opaque, const char *host, const char *fabric, const uint8_t gid[16])
 {
 	return false;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Adapters that move while the directory does not respond: the hosts that they leave refer to others. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "hosts.h"
 
@@ -169,13 +170,19 @@ TEST(three, test_old_peer_does_not_find_an_adapter_without_the_directory)
 
 /* ------------------------------------------------------------------------- belief */
 
-/* Host @from tells host 0 that host 3 has the GID. */
-static void refer(struct t_env *env, unsigned int from, const uint8_t gid[16])
+/* Host @from tells host 0 that the host of this name has the GID. */
+static void refer_to(struct t_env *env, unsigned int from, const char *name, const uint8_t gid[16])
 {
-	struct pvr_frame_referral frame = { .gid_type = V2, .name = "host3" };
+	struct pvr_frame_referral frame = { .gid_type = V2 };
 
+	strcpy(frame.name, name);
 	memcpy(frame.gid, gid, sizeof(frame.gid));
 	pvr_pipe_recv_referral(fg_wire_remote_host(env->wire, 0, from), "default", &frame);
+}
+
+static void refer(struct t_env *env, unsigned int from, const uint8_t gid[16])
+{
+	refer_to(env, from, "host3", gid);
 }
 
 TEST(three, test_referral_of_the_host_with_the_gid_is_believed)
@@ -197,10 +204,9 @@ TEST(three, test_referral_of_another_host_is_ignored)
 	assert_int_equal(fg_wire_moves(env->wire, 0), 0);
 }
 
-static bool is_not_host3(void *opaque, struct pvr_host *host, const char *fabric,
-			 const uint8_t gid[16])
+static bool is_not_host3(void *opaque, const char *host, const char *fabric, const uint8_t gid[16])
 {
-	return strcmp(pvr_host_name(host), "host3") != 0;
+	return strncmp(host, "host3", 5) != 0;
 }
 
 TEST(three, test_referral_to_a_host_that_may_not_have_the_gid_is_ignored)
@@ -213,7 +219,56 @@ TEST(three, test_referral_to_a_host_that_may_not_have_the_gid_is_ignored)
 	fabrics->gid_ops = &ops;
 	refer(env, 1, env->b.gid);
 	assert_null(where(env, 0, &env->b));
+	/* Nor does it take the place of a host. The host is still believed, as it was asked. */
+	refer_to(env, 1, "host3a", env->b.gid);
+	assert_null(pvr_host_find(engine_of(env, 0), "host3a"));
 	fabrics->gid_ops = before;
+	refer_to(env, 1, "host3a", env->b.gid);
+	assert_ptr_equal(where(env, 0, &env->b), pvr_host_find(engine_of(env, 0), "host3a"));
+}
+
+TEST(three, test_names_of_referrals_leave_places_for_hosts_that_connect)
+{
+	struct pvr_engine *engine = engine_of(env, 0);
+	char name[PVR_HOST_NAME_MAX];
+	size_t i;
+
+	for (i = 0; i <= PVR_HOSTS_REFERRED_MAX; i++) {
+		snprintf(name, sizeof(name), "other%zu", i);
+		assert_int_equal(pvr_host_get_referred(engine, name) != NULL,
+				 i < PVR_HOSTS_REFERRED_MAX);
+	}
+	assert_non_null(pvr_host_get_referred(engine, "other0"));
+	assert_non_null(pvr_host_get(engine, name));
+}
+
+static struct asking {
+	struct pvr_move_ops ops;
+	unsigned int count;
+} asking;
+
+static void count_query(struct pvr_host *host, const char *fabric, const uint8_t gid[16])
+{
+	asking.count++;
+}
+
+/* Else a host would cause a query by each response to one. */
+TEST(three, test_referral_causes_no_query_of_the_host_that_it_is_from)
+{
+	struct pvr_engine *engine = engine_of(env, 0);
+	const struct pvr_move_ops *before = engine->move_ops;
+
+	asking = (struct asking){ .ops = *before };
+	asking.ops.query = count_query;
+	engine->move_ops = &asking.ops;
+	refer_to(env, 1, "host2", env->b.gid);
+	assert_ptr_equal(where(env, 0, &env->b), fg_wire_remote_host(env->wire, 0, 1));
+	refer(env, 1, env->b.gid);
+	assert_ptr_equal(where(env, 0, &env->b), fg_wire_remote_host(env->wire, 0, 2));
+	refer_to(env, 2, "host3", env->b.gid);
+	assert_ptr_equal(where(env, 0, &env->b), fg_wire_remote_host(env->wire, 0, 2));
+	assert_int_equal(asking.count, 0);
+	engine->move_ops = before;
 }
 
 static const struct answer {

@@ -66,45 +66,50 @@ static struct pvr_host *find(struct pvr_engine *engine, const char *name)
 	return NULL;
 }
 
-static struct pvr_host *host_get(struct pvr_engine *engine, const char *name, size_t max)
+static struct pvr_host *host_get(struct pvr_engine *engine, const char *name, bool referred)
 {
+	struct pvr_pipe *pipe = engine->pipe;
 	unsigned int bucket = bucket_of(name);
 	struct pvr_host *host = find(engine, name);
 
 	if (host)
 		return host;
-	host = engine->pipe->num_hosts < max ? calloc(1, sizeof(*host)) : NULL;
+	if (pipe->num_hosts == PVR_HOSTS_MAX ||
+	    (referred && pipe->num_referred == PVR_HOSTS_REFERRED_MAX))
+		return NULL;
+	host = calloc(1, sizeof(*host));
 	if (!host)
 		return NULL;
 	host->engine = engine;
 	strcpy(host->name, name);
 	LIST_INIT(&host->ins);
 	pvr_qp_gone_queue_init(&host->qp_gone);
-	LIST_INSERT_HEAD(&engine->pipe->hosts[bucket], host, link);
-	engine->pipe->num_hosts++;
+	LIST_INSERT_HEAD(&pipe->hosts[bucket], host, link);
+	pipe->num_hosts++;
+	pipe->num_referred += referred;
 	return host;
 }
 
-static struct pvr_host *get(struct pvr_engine *engine, const char *name, size_t max)
+static struct pvr_host *get(struct pvr_engine *engine, const char *name, bool referred)
 {
 	struct pvr_host *host;
 
 	if (strlen(name) >= PVR_HOST_NAME_MAX)
 		return NULL;
 	pvr_lock(&engine->pipe->lock);
-	host = host_get(engine, name, max);
+	host = host_get(engine, name, referred);
 	pvr_unlock(&engine->pipe->lock);
 	return host;
 }
 
 struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name)
 {
-	return get(engine, name, PVR_HOSTS_MAX);
+	return get(engine, name, false);
 }
 
 struct pvr_host *pvr_host_get_referred(struct pvr_engine *engine, const char *name)
 {
-	return get(engine, name, PVR_HOSTS_MAX / 2);
+	return get(engine, name, true);
 }
 
 struct pvr_host *pvr_host_find(struct pvr_engine *engine, const char *name)

@@ -67,6 +67,7 @@ struct pvr_pipe {
 	struct pvr_lock lock; /* Protects the members below. No lock is taken inside it. */
 	uint64_t generations; /* last generation given to a req_conn */
 	size_t num_hosts; /* up to PVR_HOSTS_MAX */
+	size_t num_referred; /* of these: see pvr_host_get_referred() */
 	/* Hash table by name. A host exists until the engine is destroyed. */
 	LIST_HEAD(, pvr_host) hosts[PVR_PIPE_BUCKETS];
 };
@@ -76,10 +77,10 @@ struct pvr_pipe *pvr_pipe_create(void);
 /* Called without adapters and rsp_conns. */
 void pvr_pipe_destroy(struct pvr_pipe *pipe); /* NULL is allowed */
 
-/*
- * As pvr_host_get(), for a name that another host tells: leaves half of the places for hosts that
- * connect themselves.
- */
+/* Hosts that exist because other hosts have told their names. */
+#define PVR_HOSTS_REFERRED_MAX (PVR_HOSTS_MAX / 8)
+
+/* As pvr_host_get(), for a name that another host tells; creates up to PVR_HOSTS_REFERRED_MAX. */
 struct pvr_host *pvr_host_get_referred(struct pvr_engine *engine, const char *name);
 void pvr_host_get_address(struct pvr_host *host, char address[PVR_FRAME_ADDRESS_MAX]);
 /* Return: the host of this name, if it exists. */

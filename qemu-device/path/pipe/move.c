@@ -213,13 +213,15 @@ void pvr_pipe_recv_referral(struct pvr_host *from, const char *fabric,
 	const struct pvr_pipe *pipe = pvr_host_pipe(from);
 	struct pvr_host *to;
 
-	if (!strcmp(frame->name, engine->name) ||
+	if (!strcmp(frame->name, engine->name) || !strcmp(frame->name, from->name) ||
 	    !pvr_referral_believes(engine, fabric, frame->gid, from))
 		return;
-	/* Perhaps this host has not been told. */
-	pvr_gid_left_host(engine, from, fabric, frame->gid);
+	/* Perhaps this host has not been told. It need not be asked: this is its response. */
+	pvr_gid_forget_host(engine, from, fabric, frame->gid);
+	if (!pvr_gid_name_may_have(engine, frame->name, fabric, frame->gid))
+		return;
 	to = pvr_host_get_referred(engine, frame->name);
-	if (!to || !pvr_gid_may_have(engine, to, fabric, frame->gid))
+	if (!to)
 		return;
 	if (pipe->ops && pipe->ops->referred)
 		pipe->ops->referred(pipe->opaque, to, frame->address);
