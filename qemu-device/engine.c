@@ -19,6 +19,7 @@
 #include "rdma/event.h"
 #include "gid/fabric.h"
 #include "gid/flow.h"
+#include "gid/referral.h"
 #include "gid/resolve.h"
 #include "path/pipe/host.h"
 #include "path/pipe/internal.h"
@@ -457,6 +458,11 @@ int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint
 	if (wake)
 		pvr_host_resume_fabric(engine, fabric);
 	return err;
+}
+
+void pvr_engine_rules_changed(struct pvr_engine *engine)
+{
+	pvr_referrals_forget_all(engine);
 }
 
 void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,

@@ -827,6 +827,11 @@ struct pvr_gid_ops {
  */
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host);
+/*
+ * The rules that may_have() follows have changed: what other hosts have told of locations is
+ * forgotten. Context: that of pvr_engine_set_gid().
+ */
+void pvr_engine_rules_changed(struct pvr_engine *engine);
 
 /*
  * Report the result of a claim: WON, STALE, LOST to the host @detail, or FAILED because of @detail. It is

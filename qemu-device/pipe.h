@@ -106,7 +106,7 @@ const char *pvr_host_name(const struct pvr_host *host);
 bool pvr_engine_has_unsent(struct pvr_engine *engine);
 /*
  * Set the address where the host can be dialed, which other hosts are told. Initially "", as one
- * with PVR_FRAME_ADDRESS_MAX bytes or more. Any thread.
+ * that a REFERRAL cannot have: with PVR_FRAME_ADDRESS_MAX bytes or more, or a zone. Any thread.
  */
 void pvr_host_set_address(struct pvr_host *host, const char *address);
 

@@ -386,7 +386,7 @@ static bool is_from_source(const struct pvr_adapter *adapter, const uint8_t toke
 static void source_answered(struct pvr_adapter *adapter, struct pvr_host *source,
 			    enum pvr_take answer)
 {
-	pvr_referral_set_source(adapter, source);
+	pvr_referral_set_source(adapter, source, adapter->stopped_at);
 	if (adapter->move.is_lone)
 		pvr_lone_start_answered(adapter, answer);
 	else

@@ -170,6 +170,11 @@ static bool is_up(void *opaque, const char *host)
 	return pvr_peers_is_up(peers_of(opaque), host);
 }
 
+static void rules_changed(void *opaque)
+{
+	pvr_engine_rules_changed(((struct pvr_network *)opaque)->daemon->engine);
+}
+
 static void claimed(void *opaque, const struct pvr_state_claim *claim, enum pvr_claim result,
 		    const char *detail)
 {
@@ -269,6 +274,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 		.want = dial_host,
 		.state = state,
 		.is_up = is_up,
+		.rules_changed = rules_changed,
 		.claimed = claimed,
 		.log = log_directory,
 		.opaque = network,

@@ -429,6 +429,8 @@ static void use_policy(struct pvr_directory *directory, struct pvr_peers_file *p
 		if (!is_allowed(directory, entry))
 			pvr_entry_forget(directory, entry);
 	}
+	if (directory->env.rules_changed)
+		directory->env.rules_changed(directory->env.opaque);
 }
 
 bool pvr_directory_may_have(struct pvr_directory *directory, const char *host, const char *fabric,

@@ -51,6 +51,8 @@ struct pvr_directory_env {
 	 * changes.
 	 */
 	bool (*is_up)(void *opaque, const char *host);
+	/* As pvr_engine_rules_changed(). NULL: nothing follows the rules. */
+	void (*rules_changed)(void *opaque);
 	/* As pvr_engine_state_claimed(). */
 	void (*claimed)(void *opaque, const struct pvr_state_claim *claim, enum pvr_claim result,
 			const char *detail);

@@ -283,6 +283,8 @@ int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct p
 	pvr_lock(lock);
 	err = bind(adapter, gid, loser);
 	pvr_unlock(lock);
+	if (!err)
+		pvr_referral_bound(adapter, gid);
 	return err;
 }
 

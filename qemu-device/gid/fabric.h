@@ -73,6 +73,8 @@ struct pvr_gid_shard {
 	struct pvr_lock lock;
 	struct pvr_gid_cache *cache; /* NULL: not used yet */
 	struct pvr_referrals *referrals; /* see gid/referral.h; NULL: none yet */
+	uint32_t num_referring; /* adapters with referrals of their own */
+	uint64_t answered_at; /* when the directory last responded to a query, ns; 0: never */
 	char pad[64]; /* against false sharing with the next shard */
 };
 

@@ -41,14 +41,23 @@ static struct pvr_host *find_guide(const struct pvr_referrals *referrals,
 	return host || !referrals ? host : referrals->source;
 }
 
-/* Referrals are few. At the limit all of them are dropped, and hosts are asked again. */
-static bool make_room(struct pvr_engine *engine, struct pvr_referrals *referrals)
+/* Return: false if out of memory. */
+static bool cache_get(struct pvr_engine *engine, struct pvr_referrals *referrals)
 {
-	if (referrals->cache && referrals->count < PVR_REFERRALS_MAX)
-		return true;
-	pvr_gid_cache_free(referrals->cache);
-	referrals->cache = pvr_gid_cache_new(engine->fabrics->seed, &referrals->count);
+	if (!referrals->cache)
+		referrals->cache = pvr_gid_cache_new(engine->fabrics->seed, &referrals->count);
 	return referrals->cache;
+}
+
+/* Referrals are few. At the limit no more are taken: a host must not end those of others. */
+static bool has_room(struct pvr_engine *engine, struct pvr_referrals *referrals,
+		     const struct pvr_gid_key *key)
+{
+	struct pvr_gid_location location;
+
+	return cache_get(engine, referrals) &&
+	       (referrals->count < PVR_REFERRALS_MAX ||
+		pvr_gid_cache_find(referrals->cache, key, &location));
 }
 
 /* Without memory the GID stays unknown. */
@@ -59,7 +68,7 @@ static bool put(struct pvr_engine *engine, struct pvr_referrals **at, struct pvr
 
 	if (!*at)
 		*at = calloc(1, sizeof(**at));
-	if (!*at || !make_room(engine, *at))
+	if (!*at || !has_room(engine, *at, &key))
 		return false;
 	key.gid_type = gid_type;
 	pvr_gid_cache_set((*at)->cache, &key, PVR_GID_AT_HOST, host, &changed);
@@ -86,13 +95,17 @@ void pvr_referrals_free(struct pvr_referrals *referrals)
 
 /* The shard, which is for all adapters of its fabrics, then each adapter of one fabric. */
 struct scopes {
-	const struct pvr_fabric *fabric; /* NULL: it has no adapters */
+	const struct pvr_fabric *fabric; /* NULL: it has no adapters with referrals */
 	struct pvr_adapter *adapter;
 };
 
-static struct scopes scopes_of(const struct pvr_engine *engine, const struct pvr_gid_key *key)
+/* The shard's lock is held. Without referrals of adapters, the work does not depend on them. */
+static struct scopes scopes_of(const struct pvr_engine *engine, const struct pvr_gid_shard *shard,
+			       const struct pvr_gid_key *key)
 {
-	return (struct scopes){ .fabric = pvr_fabric_by_name(engine, key->fabric) };
+	return (struct scopes){
+		.fabric = shard->num_referring ? pvr_fabric_by_name(engine, key->fabric) : NULL,
+	};
 }
 
 static struct pvr_referrals **next(struct scopes *scopes)
@@ -124,10 +137,16 @@ struct pvr_host *pvr_referral_guide(const struct pvr_gid_shard *shard,
 	return host || !adapter ? host : find_guide(adapter->referrals, key);
 }
 
+bool pvr_referral_query(struct pvr_engine *engine, struct pvr_referrals *referrals,
+			const struct pvr_gid_key *key, uint64_t now, uint64_t ns)
+{
+	return cache_get(engine, referrals) && pvr_gid_cache_query(referrals->cache, key, now, ns);
+}
+
 bool pvr_referral_lost(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 		       const struct pvr_gid_key *key, struct pvr_host *host, bool known)
 {
-	struct scopes scopes = scopes_of(engine, key);
+	struct scopes scopes = scopes_of(engine, shard, key);
 	struct pvr_referrals **at;
 	bool changed = known;
 	uint8_t gid_type;
@@ -143,10 +162,12 @@ bool pvr_referral_lost(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 bool pvr_referral_drop(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 		       const struct pvr_gid_key *key, bool asked)
 {
-	struct scopes scopes = scopes_of(engine, key);
+	struct scopes scopes = scopes_of(engine, shard, key);
 	struct pvr_referrals **at;
 	bool changed = false;
 
+	if (asked)
+		shard->answered_at = pvr_now(engine);
 	for (at = &shard->referrals; at; at = next(&scopes)) {
 		changed |= drop(*at, key);
 		if (asked && *at)
@@ -166,15 +187,28 @@ void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8
 	pvr_unlock(&shard->lock);
 }
 
-void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source)
+void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source, uint64_t since)
 {
 	struct pvr_gid_shard *shard = adapter->fabric->shard;
 
 	pvr_lock(&shard->lock);
-	if (!adapter->referrals)
+	if (shard->answered_at <= since && !adapter->referrals) {
 		adapter->referrals = calloc(1, sizeof(*adapter->referrals));
-	if (adapter->referrals)
+		shard->num_referring += adapter->referrals != NULL;
+	}
+	if (shard->answered_at <= since && adapter->referrals)
 		adapter->referrals->source = source;
+	pvr_unlock(&shard->lock);
+}
+
+void pvr_referral_bound(struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, 0);
+	struct pvr_gid_shard *shard = adapter->fabric->shard;
+
+	pvr_lock(&shard->lock);
+	if (drop(shard->referrals, &key))
+		pvr_fabric_changed(adapter->engine, adapter->fabric->name);
 	pvr_unlock(&shard->lock);
 }
 
@@ -183,9 +217,40 @@ void pvr_referrals_forget(struct pvr_adapter *adapter)
 	struct pvr_gid_shard *shard = adapter->fabric->shard;
 
 	pvr_lock(&shard->lock);
+	shard->num_referring -= adapter->referrals != NULL;
 	pvr_referrals_free(adapter->referrals);
 	adapter->referrals = NULL;
 	pvr_unlock(&shard->lock);
+}
+
+static void forget_fabric(struct pvr_engine *engine, struct pvr_fabric *fabric)
+{
+	struct pvr_adapter *adapter;
+
+	LIST_FOREACH(adapter, &fabric->adapters, fabric_link)
+		pvr_referrals_forget(adapter);
+	pvr_lock(&fabric->shard->lock);
+	pvr_fabric_changed(engine, fabric->name);
+	pvr_unlock(&fabric->shard->lock);
+}
+
+void pvr_referrals_forget_all(struct pvr_engine *engine)
+{
+	struct pvr_fabrics *fabrics = engine->fabrics;
+	struct pvr_gid_shard *shard;
+	struct pvr_fabric *fabric;
+	unsigned int i;
+
+	for (i = 0; i < PVR_GID_SHARDS; i++) {
+		shard = &fabrics->shards[i];
+		pvr_lock(&shard->lock);
+		pvr_referrals_free(shard->referrals);
+		shard->referrals = NULL;
+		pvr_unlock(&shard->lock);
+	}
+	for (i = 0; i < PVR_FABRIC_NAMES; i++)
+		LIST_FOREACH(fabric, &fabrics->names[i], link)
+			forget_fabric(engine, fabric);
 }
 
 /* ----------------------------------------------------------------------- responses */
@@ -215,13 +280,14 @@ bool pvr_referral_answered(struct pvr_engine *engine, const char *fabric, const 
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
-	struct scopes scopes = scopes_of(engine, &key);
+	struct scopes scopes;
 	struct pvr_referrals **at;
 	bool changed = false;
 
 	if (pvr_gid_is_multicast(gid) || (to && !pvr_gid_may_have(engine, to, fabric, gid)))
 		return false;
 	pvr_lock(&shard->lock);
+	scopes = scopes_of(engine, shard, &key);
 	for (at = &shard->referrals; at; at = next(&scopes))
 		changed |= take_answer(engine, at, &key, from, to);
 	if (changed)
@@ -235,13 +301,14 @@ bool pvr_referral_believes(struct pvr_engine *engine, const char *fabric, const 
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
 	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
-	struct scopes scopes = scopes_of(engine, &key);
+	struct scopes scopes;
 	struct pvr_referrals **at;
 	bool believes;
 
 	if (pvr_gid_is_multicast(gid))
 		return false;
 	pvr_lock(&shard->lock);
+	scopes = scopes_of(engine, shard, &key);
 	believes = is_located(shard, &key, from);
 	for (at = &shard->referrals; at && !believes; at = next(&scopes))
 		believes = find_guide(*at, &key) == from;

@@ -16,6 +16,7 @@
  *   adapter that it has had itself.
  * - A referral is used while the directory does not know the location. Each location or absence
  *   that the directory reports ends it, and so does the reset of the adapter.
+ * - An adapter that binds the GID ends the referral of its host. New rules end all referrals.
  * - The source is the guide until the directory responds to the first query in the fabric.
  * - The host of a referral is the guide from then on: an adapter can move repeatedly.
  * - The lock of the fabric's shard protects them.
@@ -49,6 +50,9 @@ struct pvr_host *pvr_referral_find(const struct pvr_gid_shard *shard,
 struct pvr_host *pvr_referral_guide(const struct pvr_gid_shard *shard,
 				    const struct pvr_adapter *adapter,
 				    const struct pvr_gid_key *key);
+/* As pvr_gid_cache_query(), for a query to a guide of an adapter. */
+bool pvr_referral_query(struct pvr_engine *engine, struct pvr_referrals *referrals,
+			const struct pvr_gid_key *key, uint64_t now, uint64_t ns);
 /*
  * @host has lost the GID. @known: the directory had located it there. Return: whether a location
  * has changed.
@@ -67,9 +71,16 @@ bool pvr_referral_drop(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 /* @host has taken the GID from an adapter here. */
 void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		      uint8_t gid_type, struct pvr_host *host);
-/* The adapter's lock is held, in both. */
-void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source);
+/*
+ * No effect if the directory has responded to a query after @since, ns. The adapter's lock is held,
+ * in the next three, too.
+ */
+void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source, uint64_t since);
+/* The adapter has bound the GID, so no other host has it. */
+void pvr_referral_bound(struct pvr_adapter *adapter, const uint8_t gid[16]);
 void pvr_referrals_forget(struct pvr_adapter *adapter);
+/* The same for all adapters and fabrics. Context: that of pvr_engine_set_gid(). */
+void pvr_referrals_forget_all(struct pvr_engine *engine);
 /*
  * @from responds that @to has the GID. @to: @from itself; NULL: @from has no such GID, and refers to
  * no other host. Return: whether a location has changed.

@@ -81,18 +81,26 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key,
 
 /* ----------------------------------------------------------------------- referrals */
 
-/* The shard's lock is held. Return: the guide to be asked, or NULL. */
-static struct pvr_host *guide_of(const struct pvr_gid_shard *shard, struct pvr_adapter *adapter,
-				 const struct pvr_gid_key *key, uint64_t now)
+/*
+ * The shard's lock is held. @ask: resolve() is called. Frames of other hosts use up that record, so
+ * the adapter's own guides have another one. Return: the guide to be asked, or NULL.
+ */
+static struct pvr_host *guide_of(struct pvr_engine *engine, const struct pvr_gid_shard *shard,
+				 struct pvr_adapter *adapter, const struct pvr_gid_key *key,
+				 bool ask)
 {
-	struct pvr_host *guide = pvr_referral_guide(shard, adapter, key);
+	struct pvr_host *guide = pvr_referral_guide(shard, NULL, key);
 	struct pvr_gid_quota *queries;
+	uint64_t now;
 
-	if (!guide || !adapter || !adapter->referrals)
-		return guide;
+	if (guide || !adapter->referrals)
+		return ask ? guide : NULL;
+	guide = pvr_referral_guide(shard, adapter, key);
 	/* A guest can send datagrams to any number of GIDs. */
 	queries = &adapter->referrals->queries;
-	if (!has_quota(queries, GUIDE_QUERIES, now))
+	now = pvr_now(engine);
+	if (!guide || !has_quota(queries, GUIDE_QUERIES, now) ||
+	    !pvr_referral_query(engine, adapter->referrals, key, now, ASK_AGAIN_NS))
 		return NULL;
 	queries->used++;
 	return guide;
@@ -119,7 +127,7 @@ static enum pvr_gid_state check_referral(struct pvr_engine *engine, struct pvr_g
 	pvr_lock(&shard->lock);
 	owner = pvr_referral_find(shard, to, key);
 	if (ask && owner != host)
-		guide = guide_of(shard, to, key, pvr_now(engine));
+		guide = pvr_referral_guide(shard, to, key);
 	pvr_unlock(&shard->lock);
 	query(engine, guide, key);
 	return owner == host ? PVR_GID_AT_HOST : PVR_GID_UNKNOWN;
@@ -145,10 +153,11 @@ static enum pvr_gid_state search(struct pvr_adapter *adapter, const uint8_t gid[
 	ask = look_up(engine, shard, &key, quota, &location);
 	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
 		*host = location.hosts[0];
-	if (location.state == PVR_GID_UNKNOWN)
+	if (location.state == PVR_GID_UNKNOWN) {
 		*host = pvr_referral_find(shard, adapter, &key);
-	if (ask && !*host)
-		guide = guide_of(shard, adapter, &key, pvr_now(engine));
+		if (!*host)
+			guide = guide_of(engine, shard, adapter, &key, ask);
+	}
 	pvr_unlock(&shard->lock);
 	if (ask)
 		resolve(engine, &key, NULL);

@@ -139,6 +139,11 @@ static bool is_up(void *opaque, const char *name)
 	return fake_host(opaque, name)->up;
 }
 
+static void rules_changed(void *opaque)
+{
+	((struct fake_net *)opaque)->rules_changed++;
+}
+
 static void log_line(void *opaque, enum pvr_log_level level, const char *text)
 {
 	struct fake_net *net = opaque;
@@ -171,6 +176,7 @@ struct pvr_directory *fake_net_try(struct fake_net *net,
 		.want = want,
 		.state = state,
 		.is_up = is_up,
+		.rules_changed = rules_changed,
 		.log = log_line,
 		.opaque = net,
 	};

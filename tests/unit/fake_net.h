@@ -32,6 +32,7 @@ struct fake_net {
 	struct pvr_directory *directory;
 	struct fake_gid gids[FAKE_GIDS]; /* what the engine was told; beyond: only counted */
 	size_t num_gids, told, unknown;
+	size_t rules_changed; /* how often the engine was told so */
 	size_t halves; /* told of members of groups that others follow */
 	struct fake_host hosts[FAKE_HOSTS];
 	size_t num_hosts;

@@ -895,11 +895,13 @@ TEST_NET(hurry, test_reload)
 	assert_true(fake_is_at(net, RED, G1, "a"));
 	assert_string_equal(fake_host(net, "d")->address, "");
 	assert_false(fake_host(net, "a")->forgotten);
+	assert_int_equal(net->rules_changed, 0);
 
 	text_file_write(net->path, "[host d]\naddress=192.0.2.4\n[host b]\naddress=192.0.2.22\n");
 	assert_true(pvr_directory_reload(net->directory, &files, &err));
 	assert_string_equal(files.peers, net->path);
 	assert_int_equal(files.num_peers, 2);
+	assert_int_equal(net->rules_changed, 1);
 	assert_true(fake_is_unknown(net, RED, G1));
 	assert_true(fake_is_at(net, RED, G2, "b"));
 	assert_true(fake_host(net, "a")->forgotten);

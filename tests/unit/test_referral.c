@@ -323,10 +323,12 @@ TEST(three, test_source_is_the_guide_of_its_adapter_only)
 	expect_connected(env);
 	assert_ptr_equal(where(env, 1, &env->a), fg_wire_remote_host(env->wire, 2, 0));
 	assert_null(where(env, 2, &env->a));
+	assert_int_equal(env->g[1]->adapter->fabric->shard->num_referring, 1);
 	/* Until the adapter is another one. */
 	pvr_adapter_reset(env->g[1]->adapter);
 	fg_settle(env->host, FG_SEC);
 	assert_null(env->g[1]->adapter->referrals);
+	assert_int_equal(env->g[1]->adapter->fabric->shard->num_referring, 0);
 	pvr_adapter_destroy(source);
 }
 
@@ -364,14 +366,96 @@ TEST(three, test_referrals_of_an_adapter_are_bounded)
 	uint8_t gid[16] = { 0xfe, 0x80 };
 	const struct pvr_gid_key key = key_of(gid);
 
-	pvr_referral_set_source(adapter, guide);
+	pvr_referral_set_source(adapter, guide, pvr_now(engine_of(env, 0)));
 	for (uint32_t i = 0; i < PVR_REFERRALS_MAX + 10; i++) {
 		memcpy(gid + 8, &i, sizeof(i));
 		pvr_referral_answered(engine_of(env, 0), "default", gid, V2, guide, guide);
-		assert_in_range(adapter->referrals->count, 1, PVR_REFERRALS_MAX);
-		assert_ptr_equal(pvr_referral_find(adapter->fabric->shard, adapter, &key), guide);
+		assert_ptr_equal(pvr_referral_find(adapter->fabric->shard, adapter, &key),
+				 i < PVR_REFERRALS_MAX ? guide : NULL);
 	}
-	assert_int_equal(adapter->referrals->count, 10);
+	assert_int_equal(adapter->referrals->count, PVR_REFERRALS_MAX);
+	/* The earlier ones stay, and end as before. */
+	memset(gid + 8, 0, sizeof(uint32_t));
+	assert_ptr_equal(pvr_referral_find(adapter->fabric->shard, adapter, &key), guide);
+	pvr_referral_answered(engine_of(env, 0), "default", gid, V2, guide, NULL);
+	assert_int_equal(adapter->referrals->count, PVR_REFERRALS_MAX - 1);
+}
+
+TEST(three, test_new_rules_end_referrals)
+{
+	struct pvr_engine *engine = engine_of(env, 0);
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+
+	refer(env, 1, env->b.gid);
+	pvr_referral_set_source(adapter, fg_wire_remote_host(env->wire, 0, 1), pvr_now(engine));
+	assert_int_equal(adapter->fabric->shard->num_referring, 1);
+	pvr_engine_rules_changed(engine);
+	assert_null(adapter->referrals);
+	assert_int_equal(adapter->fabric->shard->num_referring, 0);
+	assert_null(where(env, 0, &env->b));
+}
+
+TEST(three, test_adapter_that_comes_back_ends_the_referral_of_its_host)
+{
+	const struct pvr_gid_key key = key_of(env->b.gid);
+	struct pvr_gid_shard *shard = pvr_fabric_shard(engine_of(env, 1), "default");
+	struct pvr_adapter *source = move(env, 1, 2);
+
+	fg_settle(env->host, FG_SEC);
+	assert_ptr_equal(pvr_referral_find(shard, NULL, &key),
+			 fg_wire_remote_host(env->wire, 1, 2));
+	pvr_adapter_destroy(source);
+	source = move(env, 1, 1);
+	assert_null(pvr_referral_find(shard, NULL, &key));
+	pvr_adapter_destroy(source);
+}
+
+/* The source responds late. */
+TEST(three, test_source_is_no_guide_after_the_directory_has_responded)
+{
+	struct pvr_engine *engine = engine_of(env, 0);
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+	uint64_t since = pvr_now(engine) - 1;
+
+	forget(env, 0, env->b.gid);
+	assert_null(where(env, 0, &env->b));
+	assert_int_equal(
+		pvr_engine_set_gid(engine, "default", env->b.gid, V2, PVR_GID_AT_HOST, host), 0);
+	pvr_referral_set_source(adapter, host, since);
+	assert_null(adapter->referrals);
+	pvr_referral_set_source(adapter, host, pvr_now(engine));
+	assert_ptr_equal(adapter->referrals->source, host);
+}
+
+/* They name any GID, to any adapter. */
+TEST(three, test_frames_of_other_hosts_take_no_queries_of_an_adapter)
+{
+	struct pvr_adapter *source = move(env, 1, 2), *adapter = env->g[1]->adapter;
+	const struct pvr_host *other = fg_wire_remote_host(env->wire, 2, 0);
+	struct pvr_engine *engine = engine_of(env, 2);
+	const struct pvr_move_ops *before = engine->move_ops;
+	uint8_t gid[16] = { 0xfe, 0x80 };
+	uint32_t used = adapter->referrals->queries.used;
+
+	asking = (struct asking){ .ops = *before };
+	asking.ops.query = count_query;
+	engine->move_ops = &asking.ops;
+	for (gid[15] = 1; gid[15] <= 10; gid[15]++) {
+		pvr_gid_check_host(engine, other, "default", gid, V2, env->b.gid, NULL);
+		assert_int_equal(asking.count, gid[15]);
+	}
+	assert_int_equal(adapter->referrals->queries.used, used);
+	/* Nor do they delay one for the same GID. */
+	pvr_gid_check_host(engine, other, "default", gid, V2, gid, NULL);
+	for (unsigned int i = 0; i < 2; i++) {
+		pvr_adapter_lock(adapter);
+		assert_null(pvr_gid_find_host(adapter, gid));
+		pvr_adapter_unlock(adapter);
+		assert_int_equal(asking.count, 11);
+	}
+	engine->move_ops = before;
+	pvr_adapter_destroy(source);
 }
 
 /* -------------------------------------------------------------------------- frames */
@@ -438,4 +522,26 @@ TEST_CASES(three, test_query_of_a_gid_that_has_moved, agreements)
 		assert_int_equal(any.gid_query.gid_type, 0);
 	}
 	pvr_adapter_destroy(source);
+}
+
+static const struct known_address {
+	const char *label, *address;
+	bool told;
+} known_addresses[] = {
+	{ "IPv4", "192.0.2.3:7471", true },
+	{ "IPv6", "[2001:db8::3]:7471", true },
+	{ "with a zone", "[fe80::1%eth0]:7471", false },
+	{ "not formatted", "?", false },
+};
+
+/* Else the REFERRAL would end the connection to an asking host. */
+TEST_CASES(three, test_address_that_no_frame_can_have_is_not_told, known_addresses)
+{
+	struct pvr_host *host = fg_wire_remote_host(env->wire, 1, 2);
+	char told[PVR_FRAME_ADDRESS_MAX];
+
+	pvr_host_set_address(host, "[2001:db8:0:1::2]:10000");
+	pvr_host_set_address(host, row->address);
+	pvr_host_get_address(host, told);
+	assert_string_equal(told, row->told ? row->address : "");
 }

@@ -415,6 +415,11 @@ static int is_address_char(int c)
 	return isalnum(c) || c == '.' || c == ':' || c == '[' || c == ']';
 }
 
+bool pvr_frame_is_address(const char *text, size_t size)
+{
+	return is_text(text, size, is_address_char);
+}
+
 static const char *check_referral(const union pvr_any_frame *any, size_t payload)
 {
 	const struct pvr_frame_referral *referral = &any->referral;
@@ -427,7 +432,7 @@ static const char *check_referral(const union pvr_any_frame *any, size_t payload
 	if (!is_text(referral->name, sizeof(referral->name), is_name_char))
 		return "a host's name must be letters, digits, '.', '_' or '-'";
 	if (referral->address[0] &&
-	    !is_text(referral->address, sizeof(referral->address), is_address_char))
+	    !pvr_frame_is_address(referral->address, sizeof(referral->address)))
 		return "an address must be digits, letters, '.', ':', '[' or ']'";
 	return NULL;
 }

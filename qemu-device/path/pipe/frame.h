@@ -441,6 +441,8 @@ bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payloa
 /* Payload bytes of a REQUEST or READ_DATA, in the frame or exposed. */
 uint32_t pvr_frame_chunk(const union pvr_any_frame *any);
 
+/* Return: whether a REFERRAL may have this address. @text: up to @size bytes. */
+bool pvr_frame_is_address(const char *text, size_t size);
 /*
  * Return: true if the lengths of @count segments add up to @chunk bytes, and no segment is
  * empty or wraps. If not, *why is the reason.

@@ -175,10 +175,12 @@ const char *pvr_host_name(const struct pvr_host *host)
 
 void pvr_host_set_address(struct pvr_host *host, const char *address)
 {
-	bool fits = strlen(address) < sizeof(host->address);
+	/* The same check as by the receiver, which has no use for the zone of a local address. */
+	bool ok = strlen(address) < sizeof(host->address) &&
+		  pvr_frame_is_address(address, sizeof(host->address));
 
 	pvr_lock(&host->lock);
-	snprintf(host->address, sizeof(host->address), "%s", fits ? address : "");
+	snprintf(host->address, sizeof(host->address), "%s", ok ? address : "");
 	pvr_unlock(&host->lock);
 }
 
