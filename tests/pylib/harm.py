@@ -38,8 +38,8 @@ def beside_a_stream(name, command, seconds):
 
 
 def random_verbs(seconds, seed):
-    """Of another seed on each node. The program ends up to two minutes later if a process does not end."""
-    return beside_a_stream("random-verbs", f"$SHARE/pvr_random -t {seconds} -s $(({seed} + $NODE))", 1.2 * seconds + 240)
+    """Of another seed on each node. The program ends up to 15 minutes later if a process does not end."""
+    return beside_a_stream("random-verbs", f"$SHARE/pvr_random -t {seconds} -s $(({seed} + $NODE))", 1.2 * seconds + 1200)
 
 
 def check_stream(run, step):

@@ -29,7 +29,7 @@
 #define PROCESSES_MAX 8
 #define LIFE_MIN 3 /* seconds */
 #define LIFE_MAX 30
-#define END_SECONDS 120 /* from the end of a life to that of its process */
+#define END_SECONDS 900 /* from the end of a life to that of its process, on a starved machine */
 #define PROGRESS_SECONDS 10
 
 struct process {
