@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # disk.sh PACKAGE...: runs in the root of a plain system: installs these of our packages, and makes its disk, /out/disk,
-# beside its kernel and initial RAM file system. The one addition of the test is a service that runs node.sh of the share
-# and then switches the VM off. The packages are installed here because TCG takes minutes to compile the driver.
+# beside its kernel and initial RAM file system. /qemu, if it is there, is a QEMU for the domain of boot-domain.sh. The one
+# addition of the test is a service that runs node.sh of the share and then switches the VM off. The packages are installed
+# here because TCG takes minutes to compile the driver.
 set -eu
 
 files=
@@ -11,6 +12,10 @@ for package; do
 done
 # shellcheck disable=SC2086  # patterns
 apt-get --yes --quiet install $files
+if [ -d /qemu ]; then
+	cp -a /qemu /opt/qemu
+	sh /tests/boot-domain.sh
+fi
 rm -f /usr/sbin/policy-rc.d
 echo '/dev/vda / ext4 errors=remount-ro 0 1' >/etc/fstab
 cat >/etc/systemd/system/proof.service <<END

@@ -21,11 +21,11 @@ SECONDS = 900  # of the VMs: 170 s under TCG on a busy machine
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def make_disk(packages, folder, script, *installed):
+def make_disk(packages, folder, script, *installed, variant="vm", binds=()):
     """A disk with these of our packages, and the folder that the VMs share: node.sh there is the script that they run."""
-    tarball = output_of(ROOT / "scripts" / "fetch" / "root", packages.suite, "vm")
-    done = subprocess.run([BUILD / "in-root", "--bind", f"{folder}:/out", "--bind", f"{HERE}:/tests", "--bind", f"{packages.folder}:/debs",
-                           tarball, "sh", "/tests/disk.sh", *installed],
+    tarball = output_of(ROOT / "scripts" / "fetch" / "root", packages.suite, variant)
+    binds = [f"{folder}:/out", f"{HERE}:/tests", f"{packages.folder}:/debs", *binds]
+    done = subprocess.run([BUILD / "in-root", *(word for bind in binds for word in ("--bind", bind)), tarball, "sh", "/tests/disk.sh", *installed],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
     share = folder / "share"
