@@ -17,7 +17,7 @@
  * for it but the removal of the driver or of the PCI function. A region that the device has no
  * more lives until its last work item ends. A queue resolves some faults at a time. The queues of
  * a user are limited, and so are those whose contexts have ended: so few threads wait for the
- * memory of one user that those of others never do.
+ * memory of one user that threads of others never wait for it.
  *
  * A region that may be written gets only pages that its process may write: the device has no
  * rights of single pages. The others stay absent, and a fault asks the kernel for a writable page.
@@ -47,7 +47,7 @@ struct pvr_odp_queue {
 	struct pvr_odp_queues *queues;
 	struct list_head entry; /* of queues->list, or unused; under its lock */
 	kuid_t user; /* its limit has this queue */
-	u32 contexts; /* under queues->lock: those that have not ended */
+	u32 contexts; /* under queues->lock: contexts that have not ended */
 };
 
 /* What a region on demand has beyond pvr_mr. */

@@ -89,8 +89,8 @@ struct ib_umem *pvr_umem_dmabuf_pin(struct pvr_dev *dev, u64 offset, u64 size,
  * @min_size: bytes that the object needs
  *
  * Context: process context of the owner, may sleep.
- * Return: the memory, which the caller frees by ib_umem_release(), or an ERR_PTR. That of
- * -EADDRINUSE: the memory was that of an object that the device did not destroy.
+ * Return: the memory, which the caller frees by ib_umem_release(), or an ERR_PTR.
+ * -EADDRINUSE: the device did not destroy an object that had this memory.
  */
 struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			     u64 min_size);

@@ -132,7 +132,7 @@ struct pvr_move_ops {
 	const char *(*host_name)(const struct pvr_host *host);
 	/*
 	 * Tell the host after @told, or the first one if NULL, that the adapter's GIDs have moved. A
-	 * host without a connection is not told. *@work: that of it, as of a job. Return: this host;
+	 * host without a connection is not told. *@work: what this cost, as of a job. Return: this host;
 	 * NULL: there are no more. The adapter's lock is held.
 	 */
 	struct pvr_host *(*tell)(struct pvr_adapter *adapter, struct pvr_host *told,

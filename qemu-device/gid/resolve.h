@@ -46,8 +46,8 @@ enum pvr_gid_state pvr_gid_resolve(struct pvr_adapter *adapter, const uint8_t gi
 				   struct pvr_gid_quota *quota, struct pvr_host **host);
 
 /*
- * Check whether @host may send as @gid to the adapter with @dgid, or to a group. @quota: charged for a lookup; used by one thread;
- * initially all zero; NULL: no limit. Return: PVR_GID_AT_HOST: yes; PVR_GID_UNKNOWN: not
+ * Check whether @host may send as @gid to the adapter with @dgid, or to a group. @quota: charged
+ * for a lookup; used by one thread; initially all zero; NULL: no limit. Return: PVR_GID_AT_HOST: yes; PVR_GID_UNKNOWN: not
  * known yet, resolve() was called unless the quota is used up; else no. The GID of a local
  * adapter never belongs to a host.
  */
