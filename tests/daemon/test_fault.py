@@ -37,10 +37,24 @@ def faults_of(daemon):
     return daemon.query("fault", "list")["faults"]
 
 
-def verify(daemon, *args):
-    """Two guests exchange WRITEs, SENDs, READs and atomics, and check each byte. Return: the result."""
-    argv = [VERIFY, "--seconds", "0.5", *args, f"1={daemon.socket(1)}", f"2={daemon.socket(2)}"]
-    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+def verify(daemon, *args, one=None, two=None):
+    """Two guests exchange WRITEs, SENDs, READs and atomics, check each byte, and end. `daemon`: of the guests, unless `one`
+    and `two` are their sockets. Return: the process."""
+    argv = [VERIFY, "--seconds", str(2 * PATIENCE), *args, f"1={one or daemon.socket(1)}", f"2={two or daemon.socket(2)}"]
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def verify_until(daemon, over, counters, *args, status=0, **sockets):
+    """verify(), until each of these counters of the daemon's only fault has counted. Return: the fault, and the result."""
+    with verify(daemon, "--until", over, *args, **sockets) as child:
+        wait_until(lambda: all(faults_of(daemon)[0][counter] for counter in counters) or child.poll() is not None,
+                   f"the fault counts {counters}")
+        over.touch()
+        out, errors = child.communicate(timeout=2 * PATIENCE)
+    assert child.returncode == status, out + errors
+    fault, = faults_of(daemon)
+    assert all(fault[counter] for counter in counters), fault
+    return fault, json.loads(out)
 
 
 def test_faults_are_refused_by_default(daemon):
@@ -216,35 +230,26 @@ def test_fault_of_connection_managers_needs_no_guest(faulty):
     assert faults_of(faulty)[0]["fault"] == "from=node1 qp=1 drop=100%"
 
 
-def test_messages_arrive_in_spite_of_drops_and_delays(faulty):
+def test_messages_arrive_in_spite_of_drops_and_delays(faulty, tmp_path):
     faulty.must("fault", "add", "drop=10%", "delay=100us+-50us", "rnr=every:10", "nak=sequence,every=7", "rate=10Gbit")
-    done = verify(faulty, "--timeout", "10")
-    assert done.returncode == 0, done.stdout + done.stderr
-    fault, = faults_of(faulty)
-    assert fault["dropped"] and fault["delayed"] and fault["rnr_naks"] and fault["seq_naks"]
+    verify_until(faulty, tmp_path / "over", ["dropped", "delayed", "rnr_naks", "seq_naks"], "--timeout", "10")
 
 
-def test_corrupt_data_are_noticed(faulty):
+def test_corrupt_data_are_noticed(faulty, tmp_path):
     faulty.must("fault", "add", "--from", "node1", "corrupt=1e-5")
-    done = verify(faulty)
-    assert done.returncode == 1 and json.loads(done.stdout)["wrong"], done.stdout + done.stderr
-    assert faults_of(faulty)[0]["corrupted"]
+    _, result = verify_until(faulty, tmp_path / "over", ["corrupted"], status=1)
+    assert result["wrong"]
 
 
-def test_messages_arrive_in_spite_of_a_port_that_is_down_for_a_while(faulty):
+def test_messages_arrive_in_spite_of_a_port_that_is_down_for_a_while(faulty, tmp_path):
     faulty.must("fault", "add", "--from", "node1", "port-down=50ms,after=20")
-    done = verify(faulty, "--timeout", "14")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert faults_of(faulty)[0]["port_downs"]
-    assert [row["link_up"] for row in faulty.query("adapters")["adapters"]] == [True, True]
+    verify_until(faulty, tmp_path / "over", ["port_downs"], "--timeout", "14")
+    wait_until(lambda: all(row["link_up"] for row in faulty.query("adapters")["adapters"]), "the port is up again")
 
 
-def test_error_ends_connections(faulty):
+def test_error_ends_connections(faulty, tmp_path):
     faulty.must("fault", "add", "--from", "node1", "error=REM_ACCESS_ERR,after=50")
-    done = verify(faulty, "--may-fail")
-    assert done.returncode == 0, done.stdout + done.stderr
-    fault, = faults_of(faulty)
-    assert fault["failed"]
+    fault, _ = verify_until(faulty, tmp_path / "over", ["failed"], "--may-fail")
     assert faulty.counters("node2")["access_errors"] == fault["failed"]
 
 
@@ -262,18 +267,14 @@ def two_hosts(start):
     return hosts(start, "allowed")
 
 
-def verify_hosts(one, two, *args):
-    argv = [VERIFY, "--seconds", "0.5", *args, f"1={one.socket(1)}", f"2={two.socket(1)}"]
-    return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+def verify_hosts_until(one, two, counters, *args, **kwargs):
+    return verify_until(one, one.control.parent / "over", counters, *args, one=one.socket(1), two=two.socket(1), **kwargs)
 
 
 def test_messages_to_another_host_arrive_in_spite_of_drops(two_hosts):
     one, two = two_hosts
     one.must("fault", "add", "--to", "h2", "drop=10%", "delay=100us")
-    done = verify_hosts(one, two, "--timeout", "10")
-    assert done.returncode == 0, done.stdout + done.stderr
-    fault, = faults_of(one)
-    assert fault["dropped"] and fault["delayed"]
+    verify_hosts_until(one, two, ["dropped", "delayed"], "--timeout", "10")
 
 
 @pytest.mark.parametrize("words, counter", [
@@ -282,39 +283,35 @@ def test_messages_to_another_host_arrive_in_spite_of_drops(two_hosts):
 def test_error_fails_the_responder_at_another_host(two_hosts, words, counter):
     one, two = two_hosts
     one.must("fault", "add", "--to", "h2", words)
-    done = verify_hosts(one, two, "--may-fail", "--seconds", "3")
-    assert done.returncode == 0, done.stdout + done.stderr
-    fault, = faults_of(one)
-    assert fault["failed"] and two.counters("node1")[counter] == fault["failed"]
+    fault, _ = verify_hosts_until(one, two, ["failed"], "--may-fail")
+    assert two.counters("node1")[counter] == fault["failed"]
     assert fault["refused"] == 0
 
 
 def test_host_that_refuses_faults_keeps_its_responders(start):
     one, two = hosts(start, "refused")
     one.must("fault", "add", "--to", "h2", "error=REM_ACCESS_ERR,after=50")
-    done = verify_hosts(one, two, "--may-fail", "--seconds", "3")
-    assert done.returncode == 0, done.stdout + done.stderr
-    fault, = faults_of(one)
-    assert fault["failed"] == fault["refused"] > 0
+    fault, _ = verify_hosts_until(one, two, ["failed"], "--may-fail")
+    assert fault["failed"] == fault["refused"]
     assert two.counters("node1")["access_errors"] == 0
 
 
 def test_corrupt_data_at_another_host_are_noticed(two_hosts):
     one, two = two_hosts
     one.must("fault", "add", "--to", "h2", "corrupt=1e-5")
-    done = verify_hosts(one, two)
-    assert done.returncode == 1 and json.loads(done.stdout)["wrong"], done.stdout + done.stderr
-    assert faults_of(one)[0]["corrupted"]
+    _, result = verify_hosts_until(one, two, ["corrupted"], status=1)
+    assert result["wrong"]
 
 
-def test_faults_change_under_traffic(faulty):
+def test_faults_change_under_traffic(faulty, tmp_path):
     """Each change pauses the workers; the guests go on, and no byte is wrong."""
-    argv = [VERIFY, "--seconds", "1", f"1={faulty.socket(1)}", f"2={faulty.socket(2)}"]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+    over = tmp_path / "over"
+    with verify(faulty, "--until", over) as child:
         wait_until(lambda: faulty.counters("node1")["tx_messages"] > 100 or child.poll() is not None, "guests send")
         for _ in range(5):
             faulty.must("fault", "add", "delay=1ms")
             wait_until(lambda: faults_of(faulty)[0]["delayed"] or child.poll() is not None, "a delay")
             faulty.must("fault", "clear")
-        output = child.communicate(timeout=2 * PATIENCE)[0]
+        over.touch()
+        output = child.communicate(timeout=2 * PATIENCE)
     assert child.returncode == 0, output
