@@ -51,6 +51,7 @@
 #include "engine.h"
 
 #define PVR_MOVE_NAME_MAX 64 /* of a host, with its NUL */
+#define PVR_MOVE_GIDS 128u /* PVR_GID_TABLE_LEN */
 #define PVR_MOVE_STARTED 4u /* states whose tokens an adapter keeps */
 
 struct pvr_adapter;
@@ -94,6 +95,9 @@ struct pvr_move {
 	uint64_t to_load; /* the load that it was given to; 0: unknown */
 	bool done; /* that host has bound its GIDs */
 	bool released; /* MOVED: its GIDs are bound there, and not here */
+	/* The GIDs that it had at the last pvr_move_keep_gids(). */
+	uint8_t left[PVR_MOVE_GIDS][16];
+	uint32_t num_left;
 	struct pvr_host *told; /* the last host that was told so; NULL: none */
 };
 

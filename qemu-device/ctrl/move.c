@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Adapters that move to another host, see core/move.h. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -497,27 +498,44 @@ struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *name, c
 	return NULL;
 }
 
-bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
+static_assert(PVR_MOVE_GIDS == PVR_GID_TABLE_LEN, "all GIDs are kept");
+
+void pvr_move_keep_gids(struct pvr_adapter *adapter)
 {
+	struct pvr_move *move = &adapter->move;
 	uint32_t i;
 
+	move->num_left = 0;
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
-		if (adapter->gids[i].bound &&
-		    !pvr_gid_may_have(adapter->engine, to, adapter->fabric->name,
-				      adapter->gids[i].gid))
+		if (adapter->gids[i].bound)
+			memcpy(move->left[move->num_left++], adapter->gids[i].gid,
+			       sizeof(move->left[0]));
+}
+
+bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
+{
+	const struct pvr_move *move = &adapter->move;
+	uint32_t i;
+
+	for (i = 0; i < move->num_left; i++)
+		if (!pvr_gid_may_have(adapter->engine, to, adapter->fabric->name, move->left[i]))
 			return false;
 	return true;
 }
 
-/* Peers here find them at @to, also if the directory does not respond. */
-static void refer_peers(struct pvr_adapter *adapter, struct pvr_host *to)
+/*
+ * Peers find them at the host that has taken the adapter, also if the directory does not respond.
+ * Another adapter here may have some of them since.
+ */
+static void refer_peers(struct pvr_adapter *adapter)
 {
+	const struct pvr_move *move = &adapter->move;
 	uint32_t i;
 
-	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
-		if (adapter->gids[i].bound)
-			pvr_referral_set(adapter->engine, adapter->fabric->name,
-					 adapter->gids[i].gid, adapter->gid_type, to);
+	for (i = 0; i < move->num_left; i++)
+		if (adapter->run_state == PVR_RUN_MOVED || !pvr_fabric_find(adapter, move->left[i]))
+			pvr_referral_set(adapter->engine, adapter->fabric->name, move->left[i],
+					 adapter->gid_type, move->to);
 }
 
 /* The entries stay, for pvr_adapter_reclaim(). */
@@ -549,9 +567,13 @@ static void tell_step(struct pvr_adapter *adapter)
 /* The hosts that are told late, or not at all, ask when they send to a GID. */
 static void release(struct pvr_adapter *adapter)
 {
-	if (adapter->move.released)
+	bool is_bound = adapter->run_state == PVR_RUN_MOVED;
+
+	if (is_bound && adapter->move.released)
 		return;
-	refer_peers(adapter, adapter->move.to);
+	refer_peers(adapter);
+	if (!is_bound)
+		return;
 	leave_fabric(adapter);
 	adapter->move.released = true;
 	if (adapter->job.step)
@@ -572,14 +594,22 @@ static void note_taker(struct pvr_move *move, const struct pvr_taker *taker)
 	snprintf(move->to_name, sizeof(move->to_name), "%s", taker->name);
 }
 
-static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+static bool may_take(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
-	if (!pvr_move_may_have(adapter, taker->host)) {
+	bool may = pvr_move_may_have(adapter, taker->host);
+
+	if (!may)
 		pvr_log_limited(adapter, PVR_LOG_WARN,
 				"host %s takes it, but may not have its GIDs: refused",
 				taker->name);
+	return may;
+}
+
+static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+{
+	pvr_move_keep_gids(adapter);
+	if (!may_take(adapter, taker))
 		return PVR_TAKE_NO;
-	}
 	note_taker(&adapter->move, taker);
 	adapter->move.released = false;
 	adapter->stops++;
@@ -606,15 +636,13 @@ static enum pvr_take give_again(struct pvr_adapter *adapter, const struct pvr_ta
 
 	if (!is_same_load(move, taker)) {
 		/* It starts with the GIDs, too, but without connections. */
-		if (adapter->run_state == PVR_RUN_MOVED)
-			release(adapter);
+		release(adapter);
 		return PVR_TAKE_STALE;
 	}
 	if (!taker->bound)
 		return PVR_TAKE_YES;
 	move->done = true;
-	if (adapter->run_state == PVR_RUN_MOVED)
-		release(adapter);
+	release(adapter);
 	return PVR_TAKE_DONE;
 }
 
@@ -628,8 +656,13 @@ static enum pvr_take give_dropped(struct pvr_adapter *adapter, const struct pvr_
 	/* The VM has run since, or another one. */
 	if (move->ran)
 		return PVR_TAKE_STALE;
+	if (!may_take(adapter, taker))
+		return PVR_TAKE_NO;
 	note_taker(move, taker);
-	return taker->bound ? PVR_TAKE_DONE : PVR_TAKE_YES;
+	if (!taker->bound)
+		return PVR_TAKE_YES;
+	release(adapter);
+	return PVR_TAKE_DONE;
 }
 
 static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *taker)

@@ -293,10 +293,12 @@ int pvr_adapter_drop(struct pvr_adapter *adapter)
 
 	pvr_adapter_lock(adapter);
 	if ((pvr_adapter_is_stopped(adapter) || adapter->run_state == PVR_RUN_MOVED) &&
-	    !adapter->job.step)
+	    !adapter->job.step) {
+		pvr_move_keep_gids(adapter);
 		pvr_adapter_empty(adapter, false);
-	else
+	} else {
 		err = -EINVAL;
+	}
 	pvr_adapter_unlock(adapter);
 	if (!err)
 		pvr_peer_gone_moved(adapter);

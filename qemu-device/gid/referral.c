@@ -267,12 +267,17 @@ static bool is_located(const struct pvr_gid_shard *shard, const struct pvr_gid_k
 
 /* @to: as for pvr_referral_answered() */
 static bool take_answer(struct pvr_engine *engine, struct pvr_referrals **at,
-			const struct pvr_gid_key *key, const struct pvr_host *from,
-			struct pvr_host *to)
+			const struct pvr_gid_key *key, struct pvr_host *from, struct pvr_host *to)
 {
+	uint8_t gid_type;
+
 	if (find_guide(*at, key) != from)
 		return false;
-	return to ? put(engine, at, *key, key->gid_type, to) : drop(*at, key);
+	if (to)
+		return put(engine, at, *key, key->gid_type, to);
+	/* An adapter that is between two hosts has no GIDs. So @from is asked again. */
+	return find(*at, key, &gid_type) == from && gid_type != GUIDE &&
+	       put(engine, at, *key, GUIDE, from);
 }
 
 bool pvr_referral_answered(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

@@ -14,6 +14,7 @@
  * - A guide is believed only for the adapters of the table, and only if the rules of the
  *   directory let the other host have the GID. So a host can give away what it has, and mislead an
  *   adapter that it has had itself.
+ * - A guide that knows no location stays the guide: the adapter can be between two hosts.
  * - A referral is used while the directory does not know the location. Each location or absence
  *   that the directory reports ends it, and so does the reset of the adapter.
  * - An adapter that binds the GID ends the referral of its host. New rules end all referrals.

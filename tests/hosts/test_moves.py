@@ -42,11 +42,9 @@ def moves_of(lab):
     return sum(daemon.log().count(": moved to host") for daemon in lab.daemons.values())
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("pipe", ["tcp", "tls"])
+@pytest.mark.parametrize("pipe", ["tcp", pytest.param("tls", marks=pytest.mark.long)])
 def test_moves_while_etcd_does_not_respond(start_lab, pipe):
-    """Guest 1 moves between hosts 1 and 3, which know each other. Its peer is at host 2, which does not know host 3. Of 9
-    runs on an idle machine 5 failed: some streams end with RETRY_EXC_ERR. So it is not in the short tier yet."""
+    """Guest 1 moves between hosts 1 and 3, which know each other. Its peer is at host 2, which does not know host 3."""
     lab = start_lab(hosts=3, etcd=True, pipe=pipe)
     first, second, third = lab.daemons.values()
     first.add_adapter("vm4", 4, **first.settings)

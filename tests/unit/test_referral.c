@@ -113,6 +113,29 @@ TEST_CASES(three, test_peer_that_is_not_told_follows_an_adapter, firsts)
 	pvr_adapter_destroy(source);
 }
 
+/*
+ * The source's VM ends before the start at the destination, so for a time no host has its GIDs.
+ */
+TEST_CASES(three, test_peer_follows_an_adapter_whose_source_was_dropped, firsts)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	if (row->peer)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 30, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 100 * FG_MS);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	if (row->peer) {
+		fg_settle(env->host, 5 * FG_SEC);
+		expect_written(&env->a, 30);
+	} else {
+		expect_written_by(env, &env->b, &env->a, 30);
+	}
+	expect_connected(env);
+	pvr_adapter_destroy(source);
+}
+
 TEST(three, test_peer_at_the_source_follows_an_adapter_without_the_directory)
 {
 	struct pvr_adapter *source[2];
@@ -337,8 +360,8 @@ static struct pvr_gid_key key_of(const uint8_t gid[16])
 	return (struct pvr_gid_key){ .fabric = "default", .gid = gid, .gid_type = V2 };
 }
 
-/* The VM has ended at the host that its source refers to. */
-TEST(three, test_host_without_the_adapter_ends_a_referral)
+/* The VM has ended at the host that its source refers to. It can come back there, so that host is asked. */
+TEST(three, test_host_without_the_adapter_stays_the_guide)
 {
 	const struct pvr_gid_key key = key_of(env->b.gid);
 	struct pvr_gid_shard *shard = pvr_fabric_shard(engine_of(env, 0), "default");
@@ -355,6 +378,11 @@ TEST(three, test_host_without_the_adapter_ends_a_referral)
 			 fg_wire_remote_host(env->wire, 0, 2));
 	fg_settle(env->host, FG_SEC);
 	assert_null(where(env, 0, &env->b));
+	assert_ptr_equal(pvr_referral_guide(shard, NULL, &key),
+			 fg_wire_remote_host(env->wire, 0, 2));
+	assert_int_equal(pvr_engine_set_gid(engine_of(env, 0), "default", env->b.gid, 0,
+					    PVR_GID_ABSENT, NULL),
+			 0);
 	assert_null(pvr_referral_guide(shard, NULL, &key));
 	pvr_adapter_destroy(source);
 }
@@ -378,6 +406,10 @@ TEST(three, test_referrals_of_an_adapter_are_bounded)
 	memset(gid + 8, 0, sizeof(uint32_t));
 	assert_ptr_equal(pvr_referral_find(adapter->fabric->shard, adapter, &key), guide);
 	pvr_referral_answered(engine_of(env, 0), "default", gid, V2, guide, NULL);
+	assert_null(pvr_referral_find(adapter->fabric->shard, adapter, &key));
+	assert_int_equal(pvr_engine_set_gid(engine_of(env, 0), "default", gid, 0, PVR_GID_ABSENT,
+					    NULL),
+			 0);
 	assert_int_equal(adapter->referrals->count, PVR_REFERRALS_MAX - 1);
 }
 
