@@ -40,10 +40,11 @@ struct entry {
 	struct pvr_host **members;
 };
 
-/* A recent query. A newer query with the same index replaces it. */
+/* A recent query. A newer query with the same index replaces it, and is then one of several. */
 struct query {
 	uint64_t hash; /* 0: none */
 	uint64_t when;
+	bool several;
 };
 
 struct pvr_gid_cache {
@@ -434,17 +435,20 @@ bool pvr_gid_cache_query(struct pvr_gid_cache *cache, const struct pvr_gid_key *
 
 	if (query->hash == hash && now - query->when < ns)
 		return false;
-	*query = (struct query){ .hash = hash, .when = now };
+	query->several |= query->hash && query->hash != hash;
+	query->hash = hash;
+	query->when = now;
 	return true;
 }
 
-bool pvr_gid_cache_was_queried(struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
+enum pvr_gid_queried pvr_gid_cache_was_queried(struct pvr_gid_cache *cache,
+					       const struct pvr_gid_key *key)
 {
 	uint64_t hash = hash_key(cache, key);
 	struct query *query = &cache->query[hash % QUERIES];
 
 	if (query->hash != hash)
-		return false;
+		return query->several ? PVR_GID_PERHAPS_QUERIED : PVR_GID_NOT_QUERIED;
 	query->hash = 0;
-	return true;
+	return PVR_GID_QUERIED;
 }

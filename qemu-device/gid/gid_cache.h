@@ -54,9 +54,14 @@ uint32_t pvr_gid_cache_count(const struct pvr_gid_cache *cache);
  */
 bool pvr_gid_cache_query(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, uint64_t now,
 			 uint64_t ns);
-/*
- * Return: whether there was a query for @key, probably. Deletes the record of the query.
- */
-bool pvr_gid_cache_was_queried(struct pvr_gid_cache *cache, const struct pvr_gid_key *key);
+enum pvr_gid_queried {
+	PVR_GID_NOT_QUERIED,
+	PVR_GID_PERHAPS_QUERIED, /* the record may have made place for that of another query */
+	PVR_GID_QUERIED,
+};
+
+/* Return: whether there was a query for @key. Deletes its record. */
+enum pvr_gid_queried pvr_gid_cache_was_queried(struct pvr_gid_cache *cache,
+					       const struct pvr_gid_key *key);
 
 #endif /* PVR_GID_CACHE_H */

@@ -304,28 +304,43 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 
 /* --------------------------------------------------------------------- the directory */
 
+/*
+ * Return: whether queue pairs may wait for a change to @state. Hosts announce many GIDs that none
+ * waits for. If the GID was absent, the query has had its response before.
+ */
+static bool is_awaited(const struct pvr_gid_key *key, enum pvr_gid_state state,
+		       enum pvr_gid_queried queried, bool was_absent)
+{
+	return queried || was_absent || (!key->multicast && state != PVR_GID_AT_HOST);
+}
+
 /* As pvr_host_gid_set(), for one key. The lock of @shard is held. */
 static int set(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	       const struct pvr_gid_key *key, enum pvr_gid_state state, struct pvr_host *host,
 	       bool *wake)
 {
 	struct pvr_gid_cache *cache = cache_get(engine->fabrics, shard);
-	bool changed, asked;
+	struct pvr_gid_location before;
+	enum pvr_gid_queried queried;
+	bool changed, was_absent;
 	int err;
 
 	if (!cache)
 		return -ENOMEM;
+	was_absent = pvr_gid_cache_find(cache, key, &before) && before.state == PVR_GID_ABSENT;
 	err = pvr_gid_cache_set(cache, key, state, host, &changed);
 	if (err)
 		return err;
 	if (state == PVR_GID_AT_HOST_MORE)
 		return 0;
-	asked = state != PVR_GID_UNKNOWN && pvr_gid_cache_was_queried(cache, key);
+	queried = state == PVR_GID_UNKNOWN ? PVR_GID_NOT_QUERIED
+					   : pvr_gid_cache_was_queried(cache, key);
 	if (!key->multicast && (state == PVR_GID_AT_HOST || state == PVR_GID_ABSENT))
-		changed |= pvr_referral_drop(engine, shard, key, asked);
+		changed |= pvr_referral_drop(engine, shard, key, queried == PVR_GID_QUERIED);
 	if (changed && !key->multicast)
 		pvr_fabric_changed(engine, key->fabric);
-	*wake |= changed && (asked || (!key->multicast && state != PVR_GID_AT_HOST));
+	*wake |= queried == PVR_GID_QUERIED ||
+		 (changed && is_awaited(key, state, queried, was_absent));
 	return 0;
 }
 

@@ -184,10 +184,24 @@ TEST_CACHE(test_queries_have_an_interval)
 	assert_true(pvr_gid_cache_query(cache, &k, 1000, 100));
 	assert_false(pvr_gid_cache_query(cache, &k, 1099, 100));
 	assert_true(pvr_gid_cache_query(cache, &k, 1100, 100));
-	assert_false(pvr_gid_cache_was_queried(cache, &other));
-	assert_true(pvr_gid_cache_was_queried(cache, &k));
-	assert_false(pvr_gid_cache_was_queried(cache, &k));
+	assert_int_equal(pvr_gid_cache_was_queried(cache, &other), PVR_GID_NOT_QUERIED);
+	assert_int_equal(pvr_gid_cache_was_queried(cache, &k), PVR_GID_QUERIED);
+	assert_int_equal(pvr_gid_cache_was_queried(cache, &k), PVR_GID_NOT_QUERIED);
 	assert_true(pvr_gid_cache_query(cache, &k, 1101, 100));
+}
+
+/* The records of queries are few, and a guest can query any number of GIDs. */
+TEST_CACHE(test_query_is_remembered_beside_any_others)
+{
+	uint8_t gid[16], other_gid[16];
+	struct pvr_gid_key k = key(gid, "default", 0), other;
+
+	assert_true(pvr_gid_cache_query(cache, &k, 1000, 100));
+	for (uint32_t i = 1; i < 20000; i++) {
+		other = key(other_gid, "default", i);
+		pvr_gid_cache_query(cache, &other, 1000, 100);
+	}
+	assert_int_equal(pvr_gid_cache_was_queried(cache, &k), PVR_GID_PERHAPS_QUERIED);
 }
 
 /* ------------------------------------------------------------------ with an engine */
@@ -255,6 +269,33 @@ TEST(wire, test_removed_gid_is_resolved_again)
 	fg_wire_directory(env->wire, true);
 	fg_run(env->host);
 	assert_ptr_equal(pvr_gid_find_host(env->g[0]->adapter, its), host);
+}
+
+static bool set_wakes(struct t_env *env, const uint8_t gid[16], enum pvr_gid_state state,
+		      struct pvr_host *host)
+{
+	bool wake;
+
+	expect_ok(pvr_host_gid_set(env->host->engine, "default", gid, PVR_GID_TYPE_ROCE_V2, state,
+				   host, &wake));
+	return wake;
+}
+
+/* Queue pairs wait for it since they were told that no host has it. */
+TEST(wire, test_absent_gid_that_is_found_wakes)
+{
+	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 0, 0, 3);
+	fg_wire_directory(env->wire, false);
+	assert_null(pvr_gid_find_host(env->g[0]->adapter, gid));
+	assert_true(set_wakes(env, gid, PVR_GID_ABSENT, NULL));
+	assert_true(set_wakes(env, gid, PVR_GID_AT_HOST, host));
+	/* The same again, and a GID that was not asked for, are no news. */
+	assert_false(set_wakes(env, gid, PVR_GID_AT_HOST, host));
+	fg_gid_from_ipv4(gid, 10, 0, 0, 4);
+	assert_false(set_wakes(env, gid, PVR_GID_AT_HOST, host));
 }
 
 TEST(wire, test_reset_and_unplugged_adapters_are_announced_as_gone)
