@@ -32,8 +32,10 @@ void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
 	if (qp->wait == PVR_QP_WAIT_RETRY)
 		TAILQ_REMOVE(&hosts->unanswered, qp, unanswered_link);
 	qp->wait = wait;
-	if (wait == PVR_QP_WAIT_RETRY)
-		TAILQ_INSERT_TAIL(&hosts->unanswered, qp, unanswered_link);
+	if (wait != PVR_QP_WAIT_RETRY)
+		return;
+	TAILQ_INSERT_TAIL(&hosts->unanswered, qp, unanswered_link);
+	qp->unanswered_gen = qp->path_gen;
 }
 
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)

@@ -203,3 +203,48 @@ TEST(hosts, test_local_operation_in_flight_is_not_executed_again)
 	expect_no_cqe(&env->a.scq);
 	fg_wire_hold(env->wire, 1, 0, false);
 }
+
+T_SETUP_HOSTS(three, 3, .chunk = 4096)
+{
+	struct fg_conn conn = fg_conn_default;
+
+	conn.timeout = 21; /* 8.6 s */
+	hosts_open(env, &env->a, &env->b, PVR_QPT_RC, 4);
+	fg_end_connect(&env->a, &env->b, &conn);
+	fg_wire_run(env->wire);
+	for (unsigned int i = 0; i < 3; i++)
+		pvr_engine_set_name(fg_wire_host(env->wire, i)->engine,
+				    (const char *[]){ "host1", "host2", "host3" }[i]);
+}
+
+static const struct doorbell {
+	const char *label;
+	bool comes; /* while the requester waits, when the adapter is found again */
+} doorbells[] = { { "the sender is idle", false }, { "the sender posts more", true } };
+
+/*
+ * The source's VM ends before the start at the destination: a request in flight finds no adapter, and
+ * waits for an ACK timeout at most.
+ */
+TEST_CASES(three, test_request_that_found_no_adapter_is_sent_when_it_starts, doorbells)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, FG_MS);
+	fg_wire_directory(env->wire, false);
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_settle(env->host, 20 * FG_MS);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 20 * FG_MS);
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	if (row->comes)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 200 * FG_MS);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	if (row->comes)
+		expect_cqe(&env->a.scq, 2, PVRDMA_WC_SUCCESS);
+	pvr_adapter_destroy(source);
+}

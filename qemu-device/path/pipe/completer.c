@@ -435,6 +435,9 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 	}
 }
 
+/* Bounds the frames between hosts that refer to each other. */
+#define FOUND_ELSEWHERE_NS 1000000u
+
 static bool is_absence(const struct pvr_frame_ack *frame)
 {
 	return frame->syndrome == PVR_FRAME_SYN_NO_QP || frame->syndrome == PVR_FRAME_SYN_NO_GID;
@@ -450,10 +453,17 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 
 	if (!current || !is_first(sq, le32toh(frame->psn)))
 		return;
-	if (frame->syndrome == PVR_FRAME_SYN_NO_GID)
+	if (frame->syndrome == PVR_FRAME_SYN_NO_GID) {
 		pvr_gid_left_host(qp->adapter->engine, sq->route.host, qp->adapter->fabric->name,
 				  qp->attr.ah_attr.dgid);
+		/* The directory wakes queue pairs for GIDs that somebody has asked for. */
+		pvr_path_refresh(qp);
+	}
 	no_response(sq);
+	/* It is known at another host already, so no event will resume the queue pair. */
+	if (qp->wait == PVR_QP_WAIT_RETRY &&
+	    (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host)))
+		pvr_requester_await(qp, FOUND_ELSEWHERE_NS);
 }
 
 void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,

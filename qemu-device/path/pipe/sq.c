@@ -237,12 +237,10 @@ static void resume_changed(struct pvr_pipe_sq *sq)
 /* A UD queue pair has no peer: its next quantum resolves the destination. */
 static bool is_found(struct pvr_qp *qp)
 {
-	uint64_t before = qp->path_gen;
-
 	if (!pvr_qp_is_connected(qp))
 		return true;
 	pvr_path_refresh(qp);
-	return before != qp->path_gen && (qp->peer_adapter || qp->path_host);
+	return qp->unanswered_gen != qp->path_gen && (qp->peer_adapter || qp->path_host);
 }
 
 /* Resumes a queue pair whose peer was resolved meanwhile. */
