@@ -94,7 +94,7 @@ struct pvr_move {
 	char to_name[PVR_MOVE_NAME_MAX];
 	uint64_t to_load; /* the load that it was given to; 0: unknown */
 	bool done; /* that host has bound its GIDs */
-	bool released; /* MOVED: its GIDs are bound there, and not here */
+	bool released; /* its GIDs are bound there, and not here */
 	/* The GIDs that it had at the last pvr_move_keep_gids(). */
 	uint8_t left[PVR_MOVE_GIDS][16];
 	uint32_t num_left;

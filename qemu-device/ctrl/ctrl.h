@@ -150,7 +150,7 @@ void pvr_lone_start_answered(struct pvr_adapter *adapter, enum pvr_take answer);
 
 /* Its VM goes to another host, or ends here after its state was read. */
 void pvr_move_keep_gids(struct pvr_adapter *adapter);
-/* Return: whether host @to may have these GIDs. */
+/* Return: whether host @to may have the GIDs of the adapter. */
 bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to);
 
 /*

@@ -498,6 +498,22 @@ struct pvr_adapter *pvr_move_find(struct pvr_engine *engine, const char *name, c
 	return NULL;
 }
 
+static bool may_have(const struct pvr_adapter *adapter, struct pvr_host *host,
+		     const uint8_t gid[16])
+{
+	return pvr_gid_may_have(adapter->engine, host, adapter->fabric->name, gid);
+}
+
+bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound && !may_have(adapter, to, adapter->gids[i].gid))
+			return false;
+	return true;
+}
+
 static_assert(PVR_MOVE_GIDS == PVR_GID_TABLE_LEN, "all GIDs are kept");
 
 void pvr_move_keep_gids(struct pvr_adapter *adapter)
@@ -512,17 +528,6 @@ void pvr_move_keep_gids(struct pvr_adapter *adapter)
 			       sizeof(move->left[0]));
 }
 
-bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
-{
-	const struct pvr_move *move = &adapter->move;
-	uint32_t i;
-
-	for (i = 0; i < move->num_left; i++)
-		if (!pvr_gid_may_have(adapter->engine, to, adapter->fabric->name, move->left[i]))
-			return false;
-	return true;
-}
-
 /*
  * Peers find them at the host that has taken the adapter, also if the directory does not respond.
  * Another adapter here may have some of them since.
@@ -530,12 +535,16 @@ bool pvr_move_may_have(const struct pvr_adapter *adapter, struct pvr_host *to)
 static void refer_peers(struct pvr_adapter *adapter)
 {
 	const struct pvr_move *move = &adapter->move;
+	const char *fabric = adapter->fabric->name;
+	struct pvr_adapter *owner;
 	uint32_t i;
 
-	for (i = 0; i < move->num_left; i++)
-		if (adapter->run_state == PVR_RUN_MOVED || !pvr_fabric_find(adapter, move->left[i]))
-			pvr_referral_set(adapter->engine, adapter->fabric->name, move->left[i],
-					 adapter->gid_type, move->to);
+	for (i = 0; i < move->num_left; i++) {
+		owner = pvr_fabric_look_up(adapter->engine, fabric, move->left[i], 0);
+		if ((!owner || owner == adapter) && may_have(adapter, move->to, move->left[i]))
+			pvr_referral_set(adapter->engine, fabric, move->left[i], adapter->gid_type,
+					 move->to);
+	}
 }
 
 /* The entries stay, for pvr_adapter_reclaim(). */
@@ -567,15 +576,14 @@ static void tell_step(struct pvr_adapter *adapter)
 /* The hosts that are told late, or not at all, ask when they send to a GID. */
 static void release(struct pvr_adapter *adapter)
 {
-	bool is_bound = adapter->run_state == PVR_RUN_MOVED;
-
-	if (is_bound && adapter->move.released)
+	if (adapter->move.released)
 		return;
+	adapter->move.released = true;
 	refer_peers(adapter);
-	if (!is_bound)
+	/* Without a VM it has no GIDs. */
+	if (adapter->run_state != PVR_RUN_MOVED)
 		return;
 	leave_fabric(adapter);
-	adapter->move.released = true;
 	if (adapter->job.step)
 		return;
 	adapter->move.told = NULL;
@@ -591,18 +599,23 @@ static void note_taker(struct pvr_move *move, const struct pvr_taker *taker)
 	move->to = taker->host;
 	move->to_load = taker->load;
 	move->done = taker->bound;
+	move->released = false;
 	snprintf(move->to_name, sizeof(move->to_name), "%s", taker->name);
 }
 
+/* All GIDs of pvr_move_keep_gids(). */
 static bool may_take(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
-	bool may = pvr_move_may_have(adapter, taker->host);
+	const struct pvr_move *move = &adapter->move;
+	uint32_t i = 0;
 
-	if (!may)
-		pvr_log_limited(adapter, PVR_LOG_WARN,
-				"host %s takes it, but may not have its GIDs: refused",
-				taker->name);
-	return may;
+	while (i < move->num_left && may_have(adapter, taker->host, move->left[i]))
+		i++;
+	if (i == move->num_left)
+		return true;
+	pvr_log_limited(adapter, PVR_LOG_WARN,
+			"host %s takes it, but may not have its GIDs: refused", taker->name);
+	return false;
 }
 
 static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_taker *taker)
@@ -611,7 +624,6 @@ static enum pvr_take give_away(struct pvr_adapter *adapter, const struct pvr_tak
 	if (!may_take(adapter, taker))
 		return PVR_TAKE_NO;
 	note_taker(&adapter->move, taker);
-	adapter->move.released = false;
 	adapter->stops++;
 	pvr_adapter_set_run_state(adapter, PVR_RUN_MOVED);
 	pvr_info(adapter, "moved to host %s", taker->name);

@@ -23,7 +23,6 @@ void pvr_rivals_ask(struct pvr_adapter *adapter, uint64_t now)
 	if (now < move->rivals_next || !decide_themselves(adapter->engine))
 		return;
 	move->rivals_next = now + ASK_AGAIN_NS;
-	pvr_move_keep_gids(adapter);
 	adapter->engine->move_ops->ask_others(adapter, move->source, move->loaded,
 					      pvr_move_may_have);
 }

@@ -7,6 +7,7 @@
 #include "core/adapter.h"
 #include "core/gid.h"
 #include "gid/fabric.h"
+#include "gid/resolve.h"
 
 #define GUIDE 0 /* as gid_type */
 
@@ -151,7 +152,7 @@ bool pvr_referral_lost(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	bool changed = known;
 	uint8_t gid_type;
 
-	if (known)
+	if (known && !find(shard->referrals, key, &gid_type))
 		put(engine, &shard->referrals, *key, GUIDE, host);
 	for (at = &shard->referrals; at; at = next(&scopes))
 		if (find(*at, key, &gid_type) == host && gid_type != GUIDE)
@@ -201,11 +202,29 @@ void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *sourc
 	pvr_unlock(&shard->lock);
 }
 
+/* The shard's lock is held. Return: the host at which the directory has located the GID, or NULL. */
+static struct pvr_host *locate(const struct pvr_gid_shard *shard, const struct pvr_gid_key *key)
+{
+	struct pvr_gid_location location;
+
+	return shard->cache && pvr_gid_cache_find(shard->cache, key, &location) &&
+			       location.state == PVR_GID_AT_HOST
+		       ? location.hosts[0]
+		       : NULL;
+}
+
 void pvr_referral_bound(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, 0);
 	struct pvr_gid_shard *shard = adapter->fabric->shard;
+	struct pvr_host *before;
 
+	pvr_lock(&shard->lock);
+	before = locate(shard, &key);
+	pvr_unlock(&shard->lock);
+	/* Nor may a location of before come back when the adapter leaves. */
+	if (before)
+		pvr_gid_forget_host(adapter->engine, before, adapter->fabric->name, gid);
 	pvr_lock(&shard->lock);
 	if (drop(shard->referrals, &key))
 		pvr_fabric_changed(adapter->engine, adapter->fabric->name);
@@ -255,16 +274,6 @@ void pvr_referrals_forget_all(struct pvr_engine *engine)
 
 /* ----------------------------------------------------------------------- responses */
 
-/* The shard's lock is held. Return: whether the directory has located the GID at @host. */
-static bool is_located(const struct pvr_gid_shard *shard, const struct pvr_gid_key *key,
-		       const struct pvr_host *host)
-{
-	struct pvr_gid_location location;
-
-	return shard->cache && pvr_gid_cache_find(shard->cache, key, &location) &&
-	       location.state == PVR_GID_AT_HOST && location.hosts[0] == host;
-}
-
 /* @to: as for pvr_referral_answered() */
 static bool take_answer(struct pvr_engine *engine, struct pvr_referrals **at,
 			const struct pvr_gid_key *key, struct pvr_host *from, struct pvr_host *to)
@@ -275,9 +284,13 @@ static bool take_answer(struct pvr_engine *engine, struct pvr_referrals **at,
 		return false;
 	if (to)
 		return put(engine, at, *key, key->gid_type, to);
+	if (find(*at, key, &gid_type) != from)
+		return false;
 	/* An adapter that is between two hosts has no GIDs. So @from is asked again. */
-	return find(*at, key, &gid_type) == from && gid_type != GUIDE &&
-	       put(engine, at, *key, GUIDE, from);
+	if (!(*at)->source || (*at)->source == from)
+		return gid_type != GUIDE && put(engine, at, *key, GUIDE, from);
+	/* The source may know more. */
+	return drop(*at, key);
 }
 
 bool pvr_referral_answered(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
@@ -314,7 +327,7 @@ bool pvr_referral_believes(struct pvr_engine *engine, const char *fabric, const 
 		return false;
 	pvr_lock(&shard->lock);
 	scopes = scopes_of(engine, shard, &key);
-	believes = is_located(shard, &key, from);
+	believes = locate(shard, &key) == from;
 	for (at = &shard->referrals; at && !believes; at = next(&scopes))
 		believes = find_guide(*at, &key) == from;
 	pvr_unlock(&shard->lock);
@@ -339,5 +352,5 @@ struct pvr_host *pvr_referral_to(struct pvr_engine *engine, const char *fabric,
 		*gid_type = location.gid_type;
 	}
 	pvr_unlock(&shard->lock);
-	return host && *gid_type != GUIDE ? host : NULL;
+	return host;
 }

@@ -20,6 +20,7 @@
  * - An adapter that binds the GID ends the referral of its host. New rules end all referrals.
  * - The source is the guide until the directory responds to the first query in the fabric.
  * - The host of a referral is the guide from then on: an adapter can move repeatedly.
+ * - A guide that knows a guide only, refers to that one.
  * - The lock of the fabric's shard protects them.
  */
 #ifndef PVR_REFERRAL_H
@@ -77,7 +78,7 @@ void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8
  * in the next three, too.
  */
 void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source, uint64_t since);
-/* The adapter has bound the GID, so no other host has it. */
+/* The adapter has bound the GID, so no other host has it, whatever the directory has said. */
 void pvr_referral_bound(struct pvr_adapter *adapter, const uint8_t gid[16]);
 void pvr_referrals_forget(struct pvr_adapter *adapter);
 /* The same for all adapters and fabrics. Context: that of pvr_engine_set_gid(). */
@@ -93,7 +94,7 @@ bool pvr_referral_believes(struct pvr_engine *engine, const char *fabric, const 
 			   const struct pvr_host *from);
 /*
  * Find the host that another one is referred to, by the directory or by a referral.
- * *gid_type is set. Return: NULL: unknown.
+ * *gid_type is set; 0: the host is a guide. Return: NULL: unknown.
  */
 struct pvr_host *pvr_referral_to(struct pvr_engine *engine, const char *fabric,
 				 const uint8_t gid[16], uint8_t *gid_type);

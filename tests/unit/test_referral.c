@@ -6,6 +6,7 @@
 #include "hosts.h"
 
 #include "core/adapter.h"
+#include "ctrl/ctrl.h"
 #include "fg_link.h"
 #include "fg_malformed.h"
 #include "gid/fabric.h"
@@ -136,6 +137,21 @@ TEST_CASES(three, test_peer_follows_an_adapter_whose_source_was_dropped, firsts)
 	pvr_adapter_destroy(source);
 }
 
+/* The host of the peer has never lost the GID: it has the location of before, and refers to itself no host. */
+TEST(three, test_adapter_that_was_at_a_host_is_found_from_there)
+{
+	struct pvr_adapter *source[2];
+
+	fg_wire_cut(env->wire, 1, 0, 0);
+	source[0] = move(env, 1, 0);
+	fg_wire_mend(env->wire, 1, 0, 0);
+	fg_settle(env->host, FG_SEC);
+	source[1] = move(env, 1, 2);
+	expect_connected(env);
+	pvr_adapter_destroy(source[0]);
+	pvr_adapter_destroy(source[1]);
+}
+
 TEST(three, test_peer_at_the_source_follows_an_adapter_without_the_directory)
 {
 	struct pvr_adapter *source[2];
@@ -189,6 +205,39 @@ TEST(three, test_old_peer_does_not_find_an_adapter_without_the_directory)
 	fg_settle(env->host, 60 * FG_SEC);
 	expect_cqe(&env->a.scq, 30, PVRDMA_WC_RETRY_EXC_ERR);
 	pvr_adapter_destroy(source);
+}
+
+T_SETUP_HOSTS(four, 4, .chunk = 4096)
+{
+	static const char *const names[] = { "host1", "host2", "host3", "host4" };
+
+	hosts_connect(env, &env->a, &env->b, PAGES);
+	for (unsigned int i = 0; i < 4; i++)
+		pvr_engine_set_name(engine_of(env, i), names[i]);
+	expect_connected(env);
+	fg_wire_directory(env->wire, false);
+	for (unsigned int i = 2; i < 4; i++) {
+		forget(env, i, env->a.gid);
+		forget(env, i, env->b.gid);
+	}
+}
+
+/* The source of the peer only knows which host to ask. */
+TEST(four, test_guide_refers_to_its_own_guide)
+{
+	struct pvr_adapter *source[2] = { NULL, hosts_send_state(env, env->g[1], 2) };
+	unsigned int ms;
+
+	assert_int_equal(pvr_adapter_drop(source[1]), 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 30, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 20 * FG_MS);
+	source[0] = move(env, 0, 3);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	fg_settle(env->host, 5 * FG_SEC);
+	expect_written(&env->a, 30);
+	expect_connected(env);
+	pvr_adapter_destroy(source[0]);
+	pvr_adapter_destroy(source[1]);
 }
 
 /* ------------------------------------------------------------------------- belief */
@@ -407,10 +456,57 @@ TEST(three, test_referrals_of_an_adapter_are_bounded)
 	assert_ptr_equal(pvr_referral_find(adapter->fabric->shard, adapter, &key), guide);
 	pvr_referral_answered(engine_of(env, 0), "default", gid, V2, guide, NULL);
 	assert_null(pvr_referral_find(adapter->fabric->shard, adapter, &key));
-	assert_int_equal(pvr_engine_set_gid(engine_of(env, 0), "default", gid, 0, PVR_GID_ABSENT,
-					    NULL),
-			 0);
+	assert_int_equal(
+		pvr_engine_set_gid(engine_of(env, 0), "default", gid, 0, PVR_GID_ABSENT, NULL), 0);
 	assert_int_equal(adapter->referrals->count, PVR_REFERRALS_MAX - 1);
+}
+
+static const struct pvr_host *referred_to(struct t_env *env, unsigned int host,
+					  const uint8_t gid[16])
+{
+	uint8_t gid_type;
+
+	return pvr_referral_to(engine_of(env, host), "default", gid, &gid_type);
+}
+
+/* The host that has taken an adapter without VM may have lost it to another one since. */
+TEST(three, test_host_that_takes_an_adapter_again_renews_no_referral)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct pvr_taker taker = {
+		.fabric = "default",
+		.mac = env->g[1]->config.mac,
+		.token = source->move.token,
+		.host = fg_wire_remote_host(env->wire, 1, 2),
+		.name = "host3",
+		.bound = true,
+		.load = env->g[1]->adapter->move.load,
+	};
+	unsigned int ms;
+
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	assert_ptr_equal(referred_to(env, 1, env->b.gid), fg_wire_remote_host(env->wire, 1, 2));
+	pvr_engine_rules_changed(engine_of(env, 1));
+	assert_null(referred_to(env, 1, env->b.gid));
+	assert_int_equal(pvr_move_give(engine_of(env, 1), &taker), PVR_TAKE_DONE);
+	assert_null(referred_to(env, 1, env->b.gid));
+	pvr_adapter_destroy(source);
+}
+
+/* An adapter asks its source, too, if another guide knows nothing. */
+TEST(three, test_guide_without_the_gid_leaves_the_source)
+{
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+	struct pvr_host *source = fg_wire_remote_host(env->wire, 0, 1);
+	struct pvr_host *guide = fg_wire_remote_host(env->wire, 0, 2);
+	uint8_t gid[16] = { 0xfe, 0x80, 1 };
+	const struct pvr_gid_key key = key_of(gid);
+
+	pvr_referral_set_source(adapter, source, pvr_now(engine_of(env, 0)));
+	pvr_referral_answered(engine_of(env, 0), "default", gid, V2, source, guide);
+	pvr_referral_answered(engine_of(env, 0), "default", gid, V2, guide, NULL);
+	assert_ptr_equal(pvr_referral_guide(adapter->fabric->shard, adapter, &key), source);
 }
 
 TEST(three, test_new_rules_end_referrals)

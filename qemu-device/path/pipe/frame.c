@@ -425,7 +425,7 @@ static const char *check_referral(const union pvr_any_frame *any, size_t payload
 	const struct pvr_frame_referral *referral = &any->referral;
 
 	(void)payload;
-	if (!is_gid_type(referral->gid_type))
+	if (referral->gid_type && !is_gid_type(referral->gid_type))
 		return "unknown GID type";
 	if (!is_zero(referral->reserved, sizeof(referral->reserved)))
 		return "reserved fields are not zero";
