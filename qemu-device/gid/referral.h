@@ -78,7 +78,7 @@ void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8
  * in the next three, too.
  */
 void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source, uint64_t since);
-/* The adapter has bound the GID, so no other host has it, whatever the directory has said. */
+/* The adapter has bound the GID, so no other host has it, even if the directory has said so. */
 void pvr_referral_bound(struct pvr_adapter *adapter, const uint8_t gid[16]);
 void pvr_referrals_forget(struct pvr_adapter *adapter);
 /* The same for all adapters and fabrics. Context: that of pvr_engine_set_gid(). */

@@ -36,6 +36,8 @@ void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
 		return;
 	TAILQ_INSERT_TAIL(&hosts->unanswered, qp, unanswered_link);
 	qp->unanswered_gen = qp->path_gen;
+	/* A loaded queue pair waits, and has resolved nothing here. */
+	__atomic_store_n(&hosts->any, true, __ATOMIC_SEQ_CST);
 }
 
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)

@@ -248,3 +248,26 @@ TEST_CASES(three, test_request_that_found_no_adapter_is_sent_when_it_starts, doo
 		expect_cqe(&env->a.scq, 2, PVRDMA_WC_SUCCESS);
 	pvr_adapter_destroy(source);
 }
+
+/* Both go from one host to another one, first the adapter whose request waits. */
+TEST(three, test_request_that_found_no_adapter_is_sent_when_both_are_here)
+{
+	struct pvr_adapter *source[3];
+	unsigned int ms;
+
+	source[2] = hosts_send_state(env, env->g[1], 0);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	source[1] = hosts_send_state(env, env->g[1], 2);
+	assert_int_equal(pvr_adapter_drop(source[1]), 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 20 * FG_MS);
+	source[0] = hosts_send_state(env, env->g[0], 2);
+	assert_int_equal(hosts_start_in(env, env->g[0], &ms), 0);
+	fg_settle(env->host, 20 * FG_MS);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	fg_settle(env->host, 200 * FG_MS);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	pvr_adapter_destroy(source[0]);
+	pvr_adapter_destroy(source[1]);
+	pvr_adapter_destroy(source[2]);
+}

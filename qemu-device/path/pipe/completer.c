@@ -456,7 +456,7 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 	if (frame->syndrome == PVR_FRAME_SYN_NO_GID) {
 		pvr_gid_left_host(qp->adapter->engine, sq->route.host, qp->adapter->fabric->name,
 				  qp->attr.ah_attr.dgid);
-		/* The directory wakes queue pairs for GIDs that somebody has asked for. */
+		/* The directory wakes queue pairs for GIDs that were asked for. */
 		pvr_path_refresh(qp);
 	}
 	no_response(sq);
