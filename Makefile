@@ -30,7 +30,7 @@ check: deps ## Build everything and run all tests; last line: N passed, N failed
 
 .PHONY: check-long
 check-long: host module provider ## What "check" leaves out: clang-tidy of all files, clang, ThreadSanitizer, tests that take minutes each
-	@scripts/check analysis-long build-clang build-tsan unit-tsan unit-long daemon-long hosts-long packages long
+	@scripts/check analysis-long build-clang build-tsan unit-tsan unit-long sim-long daemon-long hosts-long packages long
 
 .PHONY: check-hosts
 check-hosts: deps ## Several hosts, which are network namespaces
@@ -43,6 +43,10 @@ check-debug: host module provider ## The driver on a kernel with lockdep, KASAN 
 .PHONY: fuzz
 fuzz: deps ## All fuzzers for TIME seconds each (60), from their corpora: scripts/checks/fuzz --help
 	@scripts/checks/fuzz $(or $(TIME),60)
+
+.PHONY: sim
+sim: deps host ## Simulate hosts, VMs and what happens to them for TIME seconds (600): build/host/tests/sim/pvr_sim --help
+	@build/host/tests/sim/pvr_sim --seconds $(or $(TIME),600)
 
 .PHONY: soak
 soak: host module provider ## Random traffic and random faults for TIME seconds (600): tests/soak/soak.py --help

@@ -64,6 +64,23 @@ static void map_uar(struct fg_guest *guest)
 	pvr_adapter_map_uar(guest->adapter, va);
 }
 
+bool fg_guest_attach(struct fg_guest *guest)
+{
+	for (int i = 0; i < FG_RAM_REGIONS; i++) {
+		const struct fg_ram_region *region = &guest->ram.region[i];
+
+		if (region->size && pvr_adapter_map_ram(guest->adapter, region->gpa, region->size,
+							region->device_va, true))
+			return false;
+	}
+	if (fg_plug_hook)
+		fg_plug_hook(guest);
+	pvr_adapter_set_bus_master(guest->adapter, true);
+	if (guest->config.uar_mapped)
+		map_uar(guest);
+	return true;
+}
+
 bool fg_guest_plug(struct fg_guest *guest)
 {
 	struct pvr_adapter_config config = {
@@ -83,20 +100,10 @@ bool fg_guest_plug(struct fg_guest *guest)
 					    sizeof(err));
 	if (!guest->adapter)
 		return false;
-	for (int i = 0; i < FG_RAM_REGIONS; i++) {
-		const struct fg_ram_region *region = &guest->ram.region[i];
-
-		if (region->size && pvr_adapter_map_ram(guest->adapter, region->gpa, region->size,
-							region->device_va, true)) {
-			fg_guest_unplug(guest);
-			return false;
-		}
+	if (!fg_guest_attach(guest)) {
+		fg_guest_unplug(guest);
+		return false;
 	}
-	if (fg_plug_hook)
-		fg_plug_hook(guest);
-	pvr_adapter_set_bus_master(guest->adapter, true);
-	if (guest->config.uar_mapped)
-		map_uar(guest);
 	return true;
 }
 

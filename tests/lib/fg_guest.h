@@ -84,6 +84,11 @@ void fg_guest_destroy(struct fg_guest *guest);
 void fg_guest_unplug(struct fg_guest *guest);
 /* The reverse, with RAM as it is. Return: false if the adapter cannot be created. */
 bool fg_guest_plug(struct fg_guest *guest);
+/*
+ * A VM whose adapter exists already, as guest->adapter: it gets RAM and bus mastering. Return: false if
+ * it refuses the RAM.
+ */
+bool fg_guest_attach(struct fg_guest *guest);
 
 /* A guest with GID 0 bound. @number: as in fg_guest_config_init(). */
 struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number);

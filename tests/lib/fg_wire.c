@@ -134,6 +134,11 @@ static bool pump_host(struct node *node)
 	return done;
 }
 
+bool fg_wire_pump(struct fg_wire *wire, unsigned int host)
+{
+	return pump_host(&wire->node[host]);
+}
+
 bool fg_wire_step(struct fg_wire *wire)
 {
 	bool done = false;

@@ -45,6 +45,8 @@ void fg_wire_run(struct fg_wire *wire);
 /* One round: each host's workers, then each connection once. Return: whether anything was done. */
 bool fg_wire_step(struct fg_wire *wire);
 void fg_wire_steps(struct fg_wire *wire, uint32_t n);
+/* The connections of one host once, and what the directory tells it. Return: as above. */
+bool fg_wire_pump(struct fg_wire *wire, unsigned int host);
 /* As fg_advance() and fg_settle(), for all hosts. */
 void fg_wire_advance(struct fg_wire *wire, uint64_t ns);
 uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The command line of the simulator: one seed, or many in several processes, or the shrinking of one. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+#define MAX_JOBS 64
+
+static const char help[] =
+	"Usage: pvr_sim --seed N [--only LIST] [--trace]\n"
+	"       pvr_sim --seconds S [--first N] [--jobs J]\n"
+	"       pvr_sim --shrink N\n"
+	"Simulates hosts, VMs and what happens to them, and checks what InfiniBand promises.\n\n"
+	"  --seed N      one run; the last line has the hash of its trace\n"
+	"  --only LIST   the events of these numbers only: 3,17,20\n"
+	"  --trace       print each line of the trace\n"
+	"  --seconds S   runs of one seed after the other, for so long\n"
+	"  --first N     the first seed (default 1)\n"
+	"  --jobs J      processes (default: one for each CPU)\n"
+	"  --shrink N    leave out events of a run that fails, while it still fails, and trace the rest\n\n"
+	"Exit status 0: no rule was violated. 1: one was; its seed and the last events are printed.\n";
+
+/* What a process has done; shared with the process that waits for it. */
+struct job {
+	uint64_t seed; /* of the present run */
+	uint64_t runs, checks, events[SIM_EVENTS];
+};
+
+/* The C library's function is replaced, see chance.c. */
+static double now(void)
+{
+	struct timespec ts;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* ------------------------------------------------------------------------- many seeds */
+
+static void work(struct job *job, uint64_t seed, unsigned int stride, double end)
+{
+	for (; now() < end; seed += stride) {
+		const struct sim_order order = { .seed = seed };
+		struct sim_result result;
+
+		job->seed = seed;
+		result = sim_run(&order);
+		job->runs++;
+		job->checks += result.checks;
+		for (unsigned int i = 0; i < SIM_EVENTS; i++)
+			job->events[i] += result.happened[i];
+	}
+}
+
+static int report(const struct job *jobs, unsigned int num, double seconds)
+{
+	struct job sum = { 0 };
+
+	for (unsigned int i = 0; i < num; i++) {
+		sum.runs += jobs[i].runs;
+		sum.checks += jobs[i].checks;
+		for (unsigned int k = 0; k < SIM_EVENTS; k++)
+			sum.events[k] += jobs[i].events[k];
+	}
+	printf("%" PRIu64 " runs, %" PRIu64 " checked operations in %.0f s: %.0f runs an hour\n",
+	       sum.runs, sum.checks, seconds, (double)sum.runs / seconds * 3600);
+	for (unsigned int i = 0; i < sim_num_events(); i++)
+		printf("%s%s %" PRIu64, i ? ", " : "events: ", sim_event_name(i), sum.events[i]);
+	printf("\n");
+	return 0;
+}
+
+static int many(uint64_t first, unsigned int num, double seconds)
+{
+	struct job *jobs = mmap(NULL, MAX_JOBS * sizeof(*jobs), PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pids[MAX_JOBS];
+	double start = now();
+	int status, failed = 0;
+
+	if (jobs == MAP_FAILED)
+		fg_die("out of memory");
+	for (unsigned int i = 0; i < num; i++) {
+		pids[i] = fork();
+		if (pids[i] < 0)
+			fg_die("cannot make a process");
+		if (pids[i])
+			continue;
+		work(&jobs[i], first + i, num, start + seconds);
+		_exit(0);
+	}
+	for (unsigned int i = 0; i < num; i++) {
+		waitpid(pids[i], &status, 0);
+		if (!status)
+			continue;
+		failed = 1;
+		if (WIFSIGNALED(status))
+			printf("seed %" PRIu64 ": the process was killed by signal %d (%s)\n"
+			       "repeat: pvr_sim --seed %" PRIu64 " --trace\n",
+			       jobs[i].seed, WTERMSIG(status), strsignal(WTERMSIG(status)),
+			       jobs[i].seed);
+	}
+	report(jobs, num, now() - start);
+	return failed;
+}
+
+/* -------------------------------------------------------------------------- shrinking */
+
+/* In a process of its own, without output. Return: whether the run fails. */
+static bool fails(const struct sim_order *order)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		fg_die("cannot make a process");
+	if (!pid) {
+		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+			_exit(0);
+		alarm(60);
+		sim_run(order);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return status != 0;
+}
+
+/* Leaves out [at, at + size) if the run still fails. Return: whether it does. */
+static bool leave_out(struct sim_order *order, uint8_t *flags, unsigned int at, unsigned int size)
+{
+	uint8_t kept[SIM_STEPS];
+
+	memcpy(kept, flags, sizeof(kept));
+	memset(flags + at, 1, size);
+	if (memcmp(kept, flags, sizeof(kept)) && fails(order))
+		return true;
+	memcpy(flags, kept, sizeof(kept));
+	return false;
+}
+
+static int shrink(uint64_t seed)
+{
+	static uint8_t flags[SIM_STEPS];
+	struct sim_order order = { .seed = seed, .left_out = flags };
+	unsigned int size, at, steps, left = 0;
+	bool shorter = true;
+
+	if (!fails(&order)) {
+		printf("seed %" PRIu64 " does not fail\n", seed);
+		return 2;
+	}
+	while (shorter) {
+		shorter = false;
+		for (size = SIM_STEPS / 2; size; size /= 2)
+			for (at = 0; at + size <= SIM_STEPS; at += size)
+				shorter |= leave_out(&order, flags, at, size);
+	}
+	steps = sim_steps(seed);
+	for (at = 0; at < steps; at++)
+		left += !flags[at];
+	printf("%u events are left: pvr_sim --seed %" PRIu64 " --trace --only ", left, seed);
+	for (at = 0; at < steps; at++)
+		if (!flags[at])
+			printf("%u%s", at, --left ? "," : "\n");
+	fflush(stdout);
+	order.prints = true;
+	sim_run(&order);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- command line */
+
+static int usage(void)
+{
+	fputs(help, stderr);
+	return 2;
+}
+
+/* @only: or NULL */
+static int one(uint64_t seed, bool prints, const char *only)
+{
+	static uint8_t flags[SIM_STEPS];
+	const struct sim_order order = {
+		.seed = seed,
+		.prints = prints,
+		.left_out = only ? flags : NULL,
+	};
+	struct sim_result result;
+	char *end;
+
+	memset(flags, 1, sizeof(flags));
+	while (only && *only) {
+		unsigned long step = strtoul(only, &end, 10);
+
+		if (end == only || step >= SIM_STEPS)
+			return usage();
+		flags[step] = 0;
+		only = *end ? end + 1 : end;
+	}
+	result = sim_run(&order);
+	printf("seed %" PRIu64 ": %u events, %" PRIu64 " checked operations, trace %016" PRIx64
+	       "\n",
+	       seed, result.steps, result.checks, result.hash);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "trace", no_argument, NULL, 't' },
+		{ "only", required_argument, NULL, 'o' },
+		{ "seconds", required_argument, NULL, 'S' },
+		{ "first", required_argument, NULL, 'f' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "shrink", required_argument, NULL, 'k' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned long jobs = cpus > 0 ? (unsigned long)cpus : 1;
+	uint64_t seed = 0, first = 1, shrinks = 0;
+	const char *only = NULL;
+	bool prints = false;
+	double seconds = 0;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (option) {
+		case 's':
+			seed = strtoull(optarg, NULL, 10);
+			break;
+		case 'o':
+			only = optarg;
+			break;
+		case 't':
+			prints = true;
+			break;
+		case 'S':
+			seconds = strtod(optarg, NULL);
+			break;
+		case 'f':
+			first = strtoull(optarg, NULL, 10);
+			break;
+		case 'j':
+			jobs = strtoul(optarg, NULL, 10);
+			break;
+		case 'k':
+			shrinks = strtoull(optarg, NULL, 10);
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			return usage();
+		}
+	if (optind < argc || !jobs || jobs > MAX_JOBS || !!seed + !!shrinks + (seconds > 0) != 1)
+		return usage();
+	if (seed)
+		return one(seed, prints, only);
+	if (shrinks)
+		return shrink(shrinks);
+	return many(first, (unsigned int)jobs, seconds);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* VMs that migrate, step by step, with anything between two steps. */
+#include <errno.h>
+#include <string.h>
+
+#include "sim.h"
+
+/* As in a real host, an adapter stays when its VM has left. */
+static void leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated)
+{
+	struct pvr_adapter *adapter = vm->at[host];
+	struct pvr_engine *engine = fg_wire_host(sim->wire, host)->engine;
+
+	pvr_adapter_set_bus_master(adapter, false);
+	if (!migrated || pvr_adapter_drop(adapter))
+		pvr_adapter_reset(adapter);
+	while (pvr_adapter_busy(adapter))
+		pvr_engine_run(engine, pvr_adapter_worker(adapter));
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		if (vm->guest->ram.region[i].size)
+			pvr_adapter_unmap_ram(adapter, vm->guest->ram.region[i].gpa,
+					      vm->guest->ram.region[i].size);
+	sim_trace(&sim->trace, "vm%u has left host%u", vm->number, host + 1);
+}
+
+/* guest->adapter is the one at @host from then on. */
+static void go_to(struct sim *sim, struct sim_vm *vm, unsigned int host)
+{
+	struct fg_guest *guest = vm->guest;
+
+	LIST_REMOVE(guest, of_host);
+	guest->host = fg_wire_host(sim->wire, host);
+	LIST_INSERT_HEAD(&guest->host->guests, guest, of_host);
+	guest->adapter = vm->at[host];
+}
+
+static void attach(struct sim *sim, struct sim_vm *vm, unsigned int host)
+{
+	bool ok;
+
+	go_to(sim, vm, host);
+	ok = vm->at[host] ? fg_guest_attach(vm->guest) : fg_guest_plug(vm->guest);
+	if (!ok)
+		sim_fail(sim, "attach", "vm%u cannot attach at host%u", vm->number, host + 1);
+	vm->at[host] = vm->guest->adapter;
+}
+
+bool sim_vm_runs(const struct sim_vm *vm)
+{
+	return vm->phase == SIM_HOME || vm->phase == SIM_LEAVING;
+}
+
+void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsigned int host)
+{
+	vm->number = number;
+	vm->host = host;
+	vm->guest = fg_guest_start_on(fg_wire_host(sim->wire, host), number,
+				      number % sim->config.workers);
+	vm->at[host] = vm->guest->adapter;
+}
+
+void sim_vm_end(struct sim *sim, struct sim_vm *vm)
+{
+	for (unsigned int i = 0; i < sim->config.hosts; i++)
+		if (vm->at[i] && vm->at[i] != vm->guest->adapter)
+			pvr_adapter_destroy(vm->at[i]);
+	fg_guest_destroy(vm->guest);
+}
+
+static void next(struct sim *sim, struct sim_vm *vm, enum sim_move_phase phase)
+{
+	vm->phase = phase;
+	vm->due = sim_now(sim) + sim_scale(&vm->rng, FG_US, 64 * FG_MS);
+}
+
+void sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
+{
+	if (vm->phase != SIM_HOME || sim->config.hosts < 2)
+		return;
+	vm->from = vm->host;
+	vm->to = (vm->host + 1 + sim_below(rng, sim->config.hosts - 1)) % sim->config.hosts;
+	vm->rng = sim_rng_of(sim_draw(rng), 0);
+	vm->leaves_early = sim_one_in(rng, 3);
+	vm->cancels = !vm->leaves_early && sim_one_in(rng, 8);
+	vm->source_left = false;
+	sim_trace(&sim->trace, "vm%u migrates from host%u to host%u%s%s", vm->number, vm->from + 1,
+		  vm->to + 1, vm->leaves_early ? ", leaves early" : "",
+		  vm->cancels ? ", is cancelled" : "");
+	vm->phase = SIM_STOPPING;
+	vm->due = sim_now(sim);
+}
+
+/* Return: whether it has ended, with success. */
+static bool has_ended(struct sim *sim, struct sim_vm *vm, const char *what, int err)
+{
+	char why[200];
+
+	if (err == -EINPROGRESS) {
+		vm->due = sim_now(sim) + FG_MS;
+		return false;
+	}
+	if (err) {
+		pvr_adapter_load_error(vm->guest->adapter, why, sizeof(why));
+		sim_fail(sim, "migration", "vm%u: %s: %s: %s", vm->number, what, strerror(-err),
+			 why);
+	}
+	return true;
+}
+
+static void load(struct sim *sim, struct sim_vm *vm)
+{
+	int err;
+
+	attach(sim, vm, vm->to);
+	err = fg_state_load(vm->guest, &vm->state);
+	has_ended(sim, vm, "load", err);
+	sim_trace(&sim->trace, "vm%u: %zu bytes are loaded at host%u", vm->number, vm->state.size,
+		  vm->to + 1);
+	fg_state_free(&vm->state);
+}
+
+void sim_move_step(struct sim *sim, struct sim_vm *vm)
+{
+	if (vm->phase == SIM_HOME || vm->due > sim_now(sim))
+		return;
+	switch (vm->phase) {
+	case SIM_HOME:
+		break;
+	case SIM_STOPPING:
+		if (has_ended(sim, vm, "stop", pvr_adapter_stop(vm->guest->adapter)))
+			next(sim, vm, SIM_STOPPED);
+		break;
+	case SIM_STOPPED:
+		has_ended(sim, vm, "save", fg_state_save(vm->guest, &vm->state));
+		next(sim, vm, SIM_LOADING);
+		break;
+	case SIM_LOADING:
+		load(sim, vm);
+		next(sim, vm, SIM_LOADED);
+		break;
+	case SIM_LOADED:
+		if (vm->cancels) {
+			leave(sim, vm, vm->to, false);
+			go_to(sim, vm, vm->from);
+			next(sim, vm, SIM_CANCELLING);
+			break;
+		}
+		if (vm->leaves_early) {
+			leave(sim, vm, vm->from, true);
+			vm->source_left = true;
+		}
+		next(sim, vm, SIM_STARTING);
+		break;
+	case SIM_STARTING:
+		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
+			break;
+		vm->host = vm->to;
+		sim_trace(&sim->trace, "vm%u runs at host%u", vm->number, vm->host + 1);
+		next(sim, vm, vm->source_left ? SIM_HOME : SIM_LEAVING);
+		break;
+	case SIM_CANCELLING:
+		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
+			break;
+		sim_trace(&sim->trace, "vm%u runs at host%u again", vm->number, vm->host + 1);
+		next(sim, vm, SIM_HOME);
+		break;
+	case SIM_LEAVING:
+		leave(sim, vm, vm->from, true);
+		next(sim, vm, SIM_HOME);
+		break;
+	}
+}

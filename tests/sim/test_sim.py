@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The simulator: its runs can be repeated, and violate no rule. PVR_SIM_SECONDS: how long new seeds are run."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PVR_SIM = os.environ.get("PVR_SIM", ROOT / "build/host/tests/sim/pvr_sim")
+SEEDS = [line.split(maxsplit=1) for line in (Path(__file__).parent / "seeds.txt").read_text().splitlines()
+         if not line.startswith("#")]
+SECONDS = float(os.environ.get("PVR_SIM_SECONDS", "60"))
+
+
+def run(*args, seconds=120):
+    return subprocess.run([PVR_SIM, *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=seconds, check=False)
+
+
+def must(*args, **kwargs):
+    done = run(*args, **kwargs)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("seed", [seed for seed, _ in SEEDS])
+def test_seed_that_failed_once(seed):
+    must("--seed", seed)
+
+
+def test_same_seed_is_the_same_run():
+    """The last line has a hash of the trace."""
+    for seed in range(1, 51):
+        assert must("--seed", seed) == must("--seed", seed)
+
+
+def test_trace_is_printed():
+    lines = must("--seed", 1, "--trace").splitlines()
+    assert re.fullmatch(r" +0 \d hosts of \d workers, \d VMs, .*", lines[0])
+    assert lines[-1] == must("--seed", 1).strip()
+
+
+def test_only_some_events_happen():
+    assert len(must("--seed", 1, "--trace", "--only", "3,5").splitlines()) < len(must("--seed", 1, "--trace").splitlines())
+
+
+def test_seed_that_does_not_fail_is_not_shrunk():
+    done = run("--shrink", 1)
+    assert (done.returncode, done.stdout) == (2, "seed 1 does not fail\n")
+
+
+@pytest.mark.parametrize("args", [(), ("--seed", 1, "--shrink", 1), ("--seed", 1, "--only", "x"), ("--seconds", 1, "--jobs", 0),
+                                  ("--seed", 1, "more"), ("--unknown",)])
+def test_bad_command_line(args):
+    done = run(*args)
+    assert done.returncode == 2 and "Usage: pvr_sim" in done.stderr, done
+
+
+def test_help():
+    text = must("--help")
+    assert text.startswith("Usage: pvr_sim") and "--shrink N" in text
+
+
+def test_new_seeds():
+    print(must("--seconds", SECONDS, seconds=SECONDS + 120))
