@@ -22,16 +22,30 @@ static bool draw_hosts(struct sim *sim, struct sim_rng *rng, unsigned int *from,
 
 void sim_net_cut(struct sim *sim, struct sim_rng *rng)
 {
+	unsigned int slot = sim_below(rng, sim->config.slots), from, to;
 	struct sim_down *cut;
-	unsigned int from, to;
 
-	if (!draw_hosts(sim, rng, &from, &to) || sim->cut[from][to][0].is)
+	if (!draw_hosts(sim, rng, &from, &to) || sim->cut[from][to][slot].is)
 		return;
-	cut = &sim->cut[from][to][0];
+	cut = &sim->cut[from][to][slot];
 	cut->is = true;
 	cut->until = draw_end(sim, rng);
-	sim_trace(&sim->trace, "the connection of host%u to host%u breaks", from + 1, to + 1);
-	fg_wire_cut(sim->wire, from, to, 0);
+	sim_trace(&sim->trace, "connection %u of host%u to host%u breaks", slot, from + 1, to + 1);
+	fg_wire_cut(sim->wire, from, to, slot);
+}
+
+/* An RDMA NIC, beside the connections: it comes, or goes. */
+void sim_net_nic(struct sim *sim, struct sim_rng *rng)
+{
+	unsigned int from, to;
+	bool up;
+
+	if (!draw_hosts(sim, rng, &from, &to))
+		return;
+	up = !fg_wire_verbs_is_up(sim->wire, from, to);
+	sim_trace(&sim->trace, "the NIC of host%u to host%u is %s", from + 1, to + 1,
+		  up ? "up" : "down");
+	fg_wire_verbs(sim->wire, from, to, up);
 }
 
 void sim_net_hold(struct sim *sim, struct sim_rng *rng)
@@ -81,9 +95,12 @@ static bool ends(struct sim *sim, struct sim_down *down, bool all)
 
 static void mend_between(struct sim *sim, unsigned int from, unsigned int to, bool all)
 {
-	if (ends(sim, &sim->cut[from][to][0], all)) {
-		sim_trace(&sim->trace, "host%u connects to host%u", from + 1, to + 1);
-		fg_wire_mend(sim->wire, from, to, 0);
+	for (unsigned int slot = 0; slot < sim->config.slots; slot++) {
+		if (!ends(sim, &sim->cut[from][to][slot], all))
+			continue;
+		sim_trace(&sim->trace, "host%u makes connection %u to host%u", from + 1, slot,
+			  to + 1);
+		fg_wire_mend(sim->wire, from, to, slot);
 		/* New streams flow. */
 		if (sim->held[from][to].is)
 			fg_wire_hold(sim->wire, from, to, true);

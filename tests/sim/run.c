@@ -70,6 +70,11 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	config->timeout = (uint8_t)DRAW_OF(rng, 0, 20, 20, 21);
 	config->unsignaled = sim_one_in(rng, 2);
 	config->max_pause = sim_scale(rng, 16 * FG_US, 32 * FG_MS);
+	config->slots = 1 + sim_below(rng, 3);
+	config->ext = sim_one_in(rng, 2) ? 0 : PVR_ENGINE_EXT & ~(uint32_t)PVR_EXT_RESP_POLL;
+	config->polls = config->ext && sim_one_in(rng, 2);
+	config->exposes = sim_one_in(rng, 2);
+	config->sleeps = sim_one_in(rng, 2);
 	draw_rc_weights(config, rng);
 	for (unsigned int i = 0; i < sim_num_events(); i++)
 		config->weight[i] = sim_draw_weight(i, rng);
@@ -98,6 +103,9 @@ static void trace_config(struct sim *sim)
 	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u%s", config->chunk,
 		  config->buffer, 128u << config->mtu, config->timeout,
 		  config->unsignaled ? ", unsignaled requests" : "");
+	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s", config->slots, config->ext,
+		  config->polls ? ", workers poll" : "", config->exposes ? ", NICs read" : "",
+		  config->sleeps ? ", programs sleep" : "");
 }
 
 static void open_world(struct sim *sim, struct sim_rng *rng)
@@ -108,13 +116,17 @@ static void open_world(struct sim *sim, struct sim_rng *rng)
 		.workers = config->workers,
 		.chunk = config->chunk,
 		.buffer = config->buffer,
+		.slots = config->slots,
+		.exposes = config->exposes,
 	};
 	char name[16];
 
 	sim->wire = fg_wire_create(&wire);
 	sim_chance_init(sim->seed, &fg_wire_host(sim->wire, 0)->now);
 	sim->trace.now = &fg_wire_host(sim->wire, 0)->now;
+	fg_default_ext = config->ext;
 	for (unsigned int i = 0; i < config->hosts; i++) {
+		fg_wire_host(sim->wire, i)->polls = config->polls;
 		snprintf(name, sizeof(name), "host%u", i + 1);
 		pvr_engine_set_name(fg_wire_host(sim->wire, i)->engine, name);
 	}
@@ -134,14 +146,12 @@ static void open_world(struct sim *sim, struct sim_rng *rng)
 
 void sim_poll_all(struct sim *sim)
 {
+	for (unsigned int i = 0; i < sim->config.vms; i++)
+		sim_poll_events(sim, &sim->vm[i]);
 	for (unsigned int i = 0; i < sim->config.pairs; i++)
 		for (unsigned int j = 0; j < 2; j++) {
-			struct sim_rc *rc = &sim->pair[i].rc[j];
-
-			if (sim_vm_runs(rc->from->vm))
-				sim_oracle_sent(sim, rc);
-			if (sim_vm_runs(rc->to->vm))
-				sim_oracle_received(sim, rc);
+			sim_poll_sent(sim, &sim->pair[i].rc[j]);
+			sim_poll_received(sim, &sim->pair[i].rc[j]);
 		}
 }
 

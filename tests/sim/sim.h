@@ -9,6 +9,7 @@
  *	    event.c    the table of events: how often, and what they do
  *	      rc.c       the program of the guests: RC requests at random
  *	      oracle.c   what InfiniBand promises of them
+ *	      poll.c     programs that poll, or sleep until a notification
  *	      move.c     VMs that migrate, step by step
  *	      net.c      connections that break, stall and are slow
  *	  trace.c    what has happened
@@ -58,6 +59,11 @@ struct sim_config {
 	uint32_t weight[SIM_EVENTS];
 	bool unsignaled;
 	uint64_t max_pause; /* ns between two events, at most */
+	unsigned int slots; /* connections between two hosts */
+	uint32_t ext; /* PVR_EXT_* of all guests */
+	bool polls; /* workers poll, so doorbells are suppressed */
+	bool sleeps; /* programs wait for notifications of their CQs */
+	bool exposes; /* RDMA NICs read from guest memory */
 };
 
 enum sim_move_phase {
@@ -75,6 +81,7 @@ struct sim_vm {
 	struct fg_guest *guest;
 	unsigned int number, host;
 	struct pvr_adapter *at[FG_WIRE_HOSTS]; /* its adapter at each host; NULL: none yet */
+	uint32_t irqs; /* interrupts of CQ notifications that the driver has handled */
 	/* The migration. */
 	enum sim_move_phase phase;
 	unsigned int from, to;
@@ -125,6 +132,7 @@ struct sim_rc {
 struct sim_end {
 	struct sim_vm *vm;
 	struct fg_end fg;
+	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
 };
 
 struct sim_pair {
@@ -173,7 +181,7 @@ unsigned int sim_steps(uint64_t seed);
 void sim_fail(struct sim *sim, const char *rule, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 uint64_t sim_now(const struct sim *sim);
-/* Completes what can be completed now, in all VMs that run. */
+/* The programs of all VMs that run and do not sleep take their completions. */
 void sim_poll_all(struct sim *sim);
 
 /* event.c */
@@ -194,6 +202,12 @@ enum sim_area { SIM_OUT, SIM_IN, SIM_TARGET, SIM_BACK };
 size_t sim_rc_at(const struct sim *sim, enum sim_area area, uint32_t slot);
 size_t sim_rc_word(const struct sim *sim, enum sim_rc_kind kind);
 
+/* poll.c. The driver of the VM handles its interrupts. */
+void sim_poll_events(struct sim *sim, struct sim_vm *vm);
+/* Nothing, while the program sleeps. */
+void sim_poll_sent(struct sim *sim, struct sim_rc *rc);
+void sim_poll_received(struct sim *sim, struct sim_rc *rc);
+
 /* oracle.c */
 void sim_oracle_sent(struct sim *sim, struct sim_rc *rc);
 void sim_oracle_received(struct sim *sim, struct sim_rc *rc);
@@ -209,6 +223,7 @@ void sim_vm_end(struct sim *sim, struct sim_vm *vm);
 
 /* net.c */
 void sim_net_cut(struct sim *sim, struct sim_rng *rng);
+void sim_net_nic(struct sim *sim, struct sim_rng *rng);
 void sim_net_hold(struct sim *sim, struct sim_rng *rng);
 void sim_net_limit(struct sim *sim, struct sim_rng *rng);
 void sim_net_directory(struct sim *sim, struct sim_rng *rng);

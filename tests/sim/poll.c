@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Programs that take completions. They poll, or they sleep: a program that finds no completion arms
+ * its CQ, looks once more (as ibv_req_notify_cq() demands), and sleeps until the notification. So a
+ * lost notification or interrupt shows as a request that never completes.
+ */
+#include "fg_event.h"
+#include "sim.h"
+
+static void wake(struct sim *sim, struct sim_vm *vm, uint32_t cq_handle)
+{
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		for (unsigned int j = 0; j < 2; j++) {
+			struct sim_end *end = &sim->pair[i].end[j];
+
+			if (end->vm != vm)
+				continue;
+			if (end->fg.scq.handle == cq_handle)
+				end->sends_armed = false;
+			if (end->fg.rcq.handle == cq_handle)
+				end->recvs_armed = false;
+		}
+}
+
+void sim_poll_events(struct sim *sim, struct sim_vm *vm)
+{
+	uint32_t cq_handle;
+
+	if (!sim_vm_runs(vm) || vm->guest->irq[PVR_VEC_CQ] == vm->irqs)
+		return;
+	vm->irqs = vm->guest->irq[PVR_VEC_CQ];
+	while (fg_cq_event_poll(vm->guest, &cq_handle)) {
+		sim_trace(&sim->trace, "vm%u: CQ %u is notified", vm->number, cq_handle);
+		wake(sim, vm, cq_handle);
+	}
+}
+
+/* Return: whether the program may sleep. */
+static bool arm(const struct sim *sim, struct fg_cq *cq)
+{
+	if (sim->config.ext & PVR_EXT_CQ_ARM_DBREC)
+		fg_cq_arm_in_memory(cq, PVR_CQ_ARM_ANY);
+	else
+		fg_cq_arm(cq);
+	return !fg_cq_pending(cq);
+}
+
+void sim_poll_sent(struct sim *sim, struct sim_rc *rc)
+{
+	struct sim_end *end = rc->from;
+
+	if (!sim_vm_runs(end->vm) || end->sends_armed)
+		return;
+	do {
+		sim_oracle_sent(sim, rc);
+		end->sends_armed = sim->config.sleeps && arm(sim, &end->fg.scq);
+	} while (sim->config.sleeps && !end->sends_armed);
+}
+
+void sim_poll_received(struct sim *sim, struct sim_rc *rc)
+{
+	struct sim_end *end = rc->to;
+
+	if (!sim_vm_runs(end->vm) || end->recvs_armed)
+		return;
+	do {
+		sim_oracle_received(sim, rc);
+		end->recvs_armed = sim->config.sleeps && arm(sim, &end->fg.rcq);
+	} while (sim->config.sleeps && !end->recvs_armed);
+}
