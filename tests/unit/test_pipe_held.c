@@ -277,3 +277,20 @@ TEST(old, test_host_without_move_does_not_wait_for_a_closed_adapter)
 	fg_settle(env->host, FG_MS);
 	expect_written(&env->a, 1);
 }
+
+/* Then the requester has nothing to do but wait for that response. */
+TEST(hosts, test_response_to_a_stopped_adapter_that_waits_for_it)
+{
+	set_timeout(env, 0);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+	       T_SGE(&env->a.mr, 60000, 8), T_REMOTE(&env->b.mr, 0), .compare_add = 1);
+	t_post(&env->a, .wr_id = 2, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&env->a.mr, 0, 8),
+	       T_REMOTE(&env->b.mr, 8), .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE);
+	fg_wire_steps(env->wire, 1);
+	assert_int_equal(pvr_adapter_stop(env->g[0]->adapter), 0);
+	fg_settle(env->host, 100 * FG_MS);
+	assert_int_equal(pvr_adapter_start(env->g[0]->adapter), 0);
+	fg_settle(env->host, 100 * FG_MS);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_SUCCESS);
+}

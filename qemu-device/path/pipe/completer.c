@@ -61,8 +61,10 @@ static struct pvr_pipe_sq *find_locked(struct pvr_adapter *adapter, const struct
 		return NULL;
 	if (adapter->link_up && pvr_adapter_may_request(adapter))
 		return qp->pipe_sq;
-	/* Its guest's memory is not accessible now: resend in a later quantum. */
+	/* Its guest's memory is not accessible now: resend in a later quantum. No response ends the wait. */
 	qp->pipe_sq->gap = true;
+	if (qp->wait == PVR_QP_WAIT_ACKS)
+		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	return NULL;
 }
 
