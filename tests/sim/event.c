@@ -62,7 +62,7 @@ static const struct event {
 	{ "wait", 16, true, wait },	      { "cut", 3, false, sim_net_cut },
 	{ "nic", 2, false, sim_net_nic },     { "hold", 3, false, sim_net_hold },
 	{ "limit", 2, false, sim_net_limit }, { "directory", 2, false, sim_net_directory },
-	{ "migrate", 4, false, migrate },
+	{ "migrate", 4, false, migrate },     { "break", 3, false, sim_break },
 };
 
 #define NUM_EVENTS (sizeof(events) / sizeof(events[0]))

@@ -17,34 +17,36 @@ size_t sim_rc_word(const struct sim *sim, enum sim_rc_kind kind)
 	return sim_rc_at(sim, SIM_BACK + 1, 0) + (kind == SIM_ADD ? 0 : sizeof(uint64_t));
 }
 
-static void open_rc(struct sim_rc *rc, struct sim_end *from, struct sim_end *to, uint32_t number)
+static void open_rc(struct sim *sim, struct sim_pair *pair, unsigned int which)
 {
-	rc->from = from;
-	rc->to = to;
-	rc->number = number;
+	struct sim_rc *rc = &pair->rc[which];
+
+	rc->from = &pair->end[which];
+	rc->to = &pair->end[!which];
+	rc->pair = pair;
+	rc->number = (uint32_t)(2 * (pair - sim->pair)) + which;
 }
 
 void sim_rc_open(struct sim *sim, struct sim_pair *pair, struct sim_vm *a, struct sim_vm *b)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	uint32_t pages = (uint32_t)((sim_rc_word(sim, SIM_SWAP) + sizeof(uint64_t)) / 4096 + 1);
-	struct fg_conn conn = fg_conn_default;
-	uint32_t number = (uint32_t)(2 * (pair - sim->pair));
 
-	conn.mtu = sim->config.mtu;
-	conn.timeout = sim->config.timeout;
+	pair->conn = fg_conn_default;
+	pair->conn.mtu = sim->config.mtu;
+	pair->conn.timeout = sim->config.timeout;
 	pair->end[0].vm = a;
 	pair->end[1].vm = b;
 	for (unsigned int i = 0; i < 2; i++) {
 		fg_end_open_spec(&pair->end[i].fg, &pair->end[i].vm->guest->kernel, &spec, pages);
-		open_rc(&pair->rc[i], &pair->end[i], &pair->end[!i], number + i);
+		open_rc(sim, pair, i);
 	}
-	fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &conn);
+	fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
 }
 
 bool sim_rc_is_idle(const struct sim_rc *rc)
 {
-	return rc->done == rc->posted && rc->taken == rc->takers;
+	return rc->pair->is_broken || (rc->done == rc->posted && rc->taken == rc->takers);
 }
 
 /* ------------------------------------------------------------------------ requests */
@@ -204,7 +206,7 @@ bool sim_rc_post(struct sim *sim, struct sim_rc *rc, struct sim_rng *rng)
 	bool reads;
 	size_t at;
 
-	if (rc->posted - rc->done == SIM_RC_SLOTS ||
+	if (rc->pair->is_broken || rc->posted - rc->done == SIM_RC_SLOTS ||
 	    rc->takers - rc->taken > SIM_RC_TAKERS - SIM_RC_SLOTS)
 		return false;
 	*req = (struct sim_req){ 0 };
@@ -246,7 +248,7 @@ bool sim_rc_post_recv(struct sim *sim, struct sim_rc *rc, struct sim_rng *rng)
 	struct pvrdma_sge sge[MAX_SGE];
 	uint32_t num;
 
-	if (rc->recvs - rc->taken == SIM_RC_SLOTS)
+	if (rc->pair->is_broken || rc->recvs - rc->taken == SIM_RC_SLOTS)
 		return false;
 	num = cut_into_sges(&to->mr, sim_rc_at(sim, SIM_IN, slot), sim->config.max_len, rng, sge);
 	if (!fg_post_recv(&to->qp, rc->recvs, sge, num))

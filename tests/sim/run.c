@@ -160,6 +160,8 @@ static void go_on(struct sim *sim, bool all)
 	sim_net_mend(sim, all);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_move_step(sim, &sim->vm[i]);
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		sim_break_mend(sim, &sim->pair[i], all);
 }
 
 /* ------------------------------------------------------------------------- the end */
@@ -261,9 +263,8 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 static void close_world(struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++) {
+		for (unsigned int j = 0; j < 2; j++)
 			sim_oracle_end(sim, &sim->pair[i].rc[j]);
-		}
 	for (unsigned int i = 0; i < sim->config.pairs; i++)
 		for (unsigned int j = 0; j < 2; j++)
 			fg_end_close(&sim->pair[i].end[j].fg);

@@ -11,6 +11,7 @@
  *	      oracle.c   what InfiniBand promises of them
  *	      poll.c     programs that poll, or sleep until a notification
  *	      move.c     VMs that migrate, step by step
+ *	      break.c    queue pairs that go to ERR, and are connected anew
  *	      net.c      connections that break, stall and are slow
  *	  trace.c    what has happened
  *	  chance.c   getrandom() and the wall clock of the engines
@@ -117,6 +118,7 @@ struct sim_slot {
 /* One direction of a pair: requests of @from. */
 struct sim_rc {
 	struct sim_end *from, *to;
+	const struct sim_pair *pair;
 	uint32_t number;
 	uint64_t posted, done;
 	uint64_t takers, taken; /* requests that take a receive request; such that were received */
@@ -126,6 +128,7 @@ struct sim_rc {
 	struct sim_taker taker[SIM_RC_TAKERS];
 	struct sim_slot slot[SIM_RC_SLOTS];
 	uint64_t adds, swapped;
+	bool has_failed; /* a request has completed with an error, and so must all others */
 	bool ends_unsignaled; /* no completion tells of the last request */
 };
 
@@ -138,6 +141,12 @@ struct sim_end {
 struct sim_pair {
 	struct sim_end end[2];
 	struct sim_rc rc[2];
+	struct fg_conn conn;
+	/* From the ERR of an end to the new connection; requests may fail meanwhile. */
+	bool is_broken;
+	unsigned int broken; /* that end */
+	uint64_t hash; /* of its buffer */
+	uint64_t due; /* ns: the new connection */
 };
 
 struct sim_down {
@@ -220,6 +229,11 @@ void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsig
 void sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng);
 void sim_move_step(struct sim *sim, struct sim_vm *vm);
 void sim_vm_end(struct sim *sim, struct sim_vm *vm);
+
+/* break.c */
+void sim_break(struct sim *sim, struct sim_rng *rng);
+/* A connection whose time has come, or @now, is made anew, if both VMs run. */
+void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now);
 
 /* net.c */
 void sim_net_cut(struct sim *sim, struct sim_rng *rng);
