@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Connections that a program ends: one end goes to ERR, later both are reset and connected anew. When
+ * the verb has returned, the peer and the device use the memory of that end no more: programs that
+ * fence a peer rely on it.
+ */
+#include <string.h>
+
+#include "sim.h"
+
+static uint64_t hash_of(const struct fg_buf *buf)
+{
+	const uint64_t *word = (const uint64_t *)buf->va;
+	uint64_t hash = 1;
+
+	for (size_t i = 0; i < buf->size / sizeof(*word); i++)
+		hash = (hash ^ word[i]) * 0x9e3779b97f4a7c15ull;
+	return hash;
+}
+
+static bool both_run(const struct sim_pair *pair)
+{
+	return sim_vm_runs(pair->end[0].vm) && sim_vm_runs(pair->end[1].vm);
+}
+
+void sim_break(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_pair *pair = &sim->pair[sim_below(rng, sim->config.pairs)];
+	unsigned int which = sim_below(rng, 2);
+	struct sim_end *end = &pair->end[which];
+
+	if (pair->is_broken || !sim_vm_runs(end->vm))
+		return;
+	if (fg_qp_to_err(&end->fg.qp))
+		sim_fail(sim, "break", "vm%u: its queue pair does not go to ERR", end->vm->number);
+	pair->is_broken = true;
+	pair->broken = which;
+	pair->hash = hash_of(&end->fg.buf);
+	/* With the PSNs of before, requests on their way could be taken for new ones. */
+	pair->conn.psn = (uint32_t)sim_draw(rng) & 0xffffff;
+	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
+	sim_trace(&sim->trace, "rc%u: vm%u goes to ERR", pair->rc[which].number, end->vm->number);
+}
+
+static void forget(struct sim_rc *rc, const struct sim *sim)
+{
+	const struct sim_rc blank = {
+		.from = rc->from, .to = rc->to, .pair = rc->pair, .number = rc->number
+	};
+
+	*rc = blank;
+	memset(rc->to->fg.buf.va + sim_rc_word(sim, SIM_ADD), 0, 2 * sizeof(uint64_t));
+}
+
+static void reset(struct sim *sim, struct sim_pair *pair)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		if (fg_qp_to_reset(&pair->end[i].fg.qp))
+			sim_fail(sim, "break", "vm%u: its queue pair does not go to RESET",
+				 pair->end[i].vm->number);
+		/* A reset removes no completion. */
+		fg_cq_drain(&pair->end[i].fg.scq);
+		fg_cq_drain(&pair->end[i].fg.rcq);
+		pair->end[i].sends_armed = pair->end[i].recvs_armed = false;
+	}
+}
+
+void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
+{
+	struct sim_end *end = &pair->end[pair->broken];
+
+	if (!pair->is_broken || !both_run(pair) || (!now && pair->due > sim_now(sim)))
+		return;
+	sim_poll_all(sim);
+	if (hash_of(&end->fg.buf) != pair->hash)
+		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
+			 end->vm->number);
+	reset(sim, pair);
+	for (unsigned int i = 0; i < 2; i++)
+		forget(&pair->rc[i], sim);
+	pair->is_broken = false;
+	fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
+	sim_trace(&sim->trace, "rc%u: vm%u and vm%u connect again", pair->rc[0].number,
+		  pair->end[0].vm->number, pair->end[1].vm->number);
+	sim->checks++;
+}
