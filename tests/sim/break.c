@@ -23,6 +23,17 @@ static bool both_run(const struct sim_pair *pair)
 	return sim_vm_runs(pair->end[0].vm) && sim_vm_runs(pair->end[1].vm);
 }
 
+void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
+		     struct sim_rng *rng)
+{
+	pair->is_broken = true;
+	pair->broken = which;
+	pair->hash = hash_of(&pair->end[which].fg.buf);
+	/* With the PSNs of before, requests on their way could be taken for new ones. */
+	pair->conn.psn = (uint32_t)sim_draw(rng) & 0xffffff;
+	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
+}
+
 void sim_break(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_pair *pair = &sim->pair[sim_below(rng, sim->config.pairs)];
@@ -33,12 +44,7 @@ void sim_break(struct sim *sim, struct sim_rng *rng)
 		return;
 	if (fg_qp_to_err(&end->fg.qp))
 		sim_fail(sim, "break", "vm%u: its queue pair does not go to ERR", end->vm->number);
-	pair->is_broken = true;
-	pair->broken = which;
-	pair->hash = hash_of(&end->fg.buf);
-	/* With the PSNs of before, requests on their way could be taken for new ones. */
-	pair->conn.psn = (uint32_t)sim_draw(rng) & 0xffffff;
-	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
+	sim_break_watch(sim, pair, which, rng);
 	sim_trace(&sim->trace, "rc%u: vm%u goes to ERR", pair->rc[which].number, end->vm->number);
 }
 
@@ -65,20 +71,33 @@ static void reset(struct sim *sim, struct sim_pair *pair)
 	}
 }
 
+/*
+ * QP_GONE has no number of its connection: one that arrives late would end the next connection of the
+ * same two queue pairs. A restored VM has those of before.
+ */
+static void hear_all(struct sim *sim)
+{
+	sim_net_mend(sim, true);
+	fg_wire_settle(sim->wire, SIM_ECHO_NS);
+}
+
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 {
 	struct sim_end *end = &pair->end[pair->broken];
 
 	if (!pair->is_broken || !both_run(pair) || (!now && pair->due > sim_now(sim)))
 		return;
-	sim_poll_all(sim);
+	if (pair->is_restored)
+		hear_all(sim);
+	else
+		sim_poll_all(sim);
 	if (hash_of(&end->fg.buf) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
 			 end->vm->number);
 	reset(sim, pair);
 	for (unsigned int i = 0; i < 2; i++)
 		forget(&pair->rc[i], sim);
-	pair->is_broken = false;
+	pair->is_broken = pair->is_restored = false;
 	fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
 	sim_trace(&sim->trace, "rc%u: vm%u and vm%u connect again", pair->rc[0].number,
 		  pair->end[0].vm->number, pair->end[1].vm->number);

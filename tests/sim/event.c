@@ -57,12 +57,22 @@ static const struct event {
 	bool always; /* it never makes it 0 */
 	void (*happens)(struct sim *sim, struct sim_rng *rng);
 } events[] = {
-	{ "post", 64, true, post },	      { "receive", 48, true, receive },
-	{ "poll", 24, true, poll },	      { "run", 8, false, run },
-	{ "wait", 16, true, wait },	      { "cut", 3, false, sim_net_cut },
-	{ "nic", 2, false, sim_net_nic },     { "hold", 3, false, sim_net_hold },
-	{ "limit", 2, false, sim_net_limit }, { "directory", 2, false, sim_net_directory },
-	{ "migrate", 4, false, migrate },     { "break", 3, false, sim_break },
+	/* clang-format off: a row each */
+	{ "post", 64, true, post },
+	{ "receive", 48, true, receive },
+	{ "poll", 24, true, poll },
+	{ "run", 8, false, run },
+	{ "wait", 16, true, wait },
+	{ "cut", 3, false, sim_net_cut },
+	{ "nic", 2, false, sim_net_nic },
+	{ "hold", 3, false, sim_net_hold },
+	{ "limit", 2, false, sim_net_limit },
+	{ "directory", 2, false, sim_net_directory },
+	{ "migrate", 4, false, migrate },
+	{ "break", 3, false, sim_break },
+	{ "snapshot", 3, false, sim_snapshot },
+	{ "restore", 3, false, sim_restore_begin },
+	/* clang-format on */
 };
 
 #define NUM_EVENTS (sizeof(events) / sizeof(events[0]))

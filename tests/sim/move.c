@@ -6,7 +6,7 @@
 #include "sim.h"
 
 /* As in a real host, an adapter stays when its VM has left. */
-static void leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated)
+void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated)
 {
 	struct pvr_adapter *adapter = vm->at[host];
 	struct pvr_engine *engine = fg_wire_host(sim->wire, host)->engine;
@@ -64,6 +64,7 @@ void sim_vm_end(struct sim *sim, struct sim_vm *vm)
 	for (unsigned int i = 0; i < sim->config.hosts; i++)
 		if (vm->at[i] && vm->at[i] != vm->guest->adapter)
 			pvr_adapter_destroy(vm->at[i]);
+	sim_snapshot_free(vm);
 	fg_guest_destroy(vm->guest);
 }
 
@@ -111,6 +112,11 @@ static void load(struct sim *sim, struct sim_vm *vm)
 {
 	int err;
 
+	if (vm->restores) {
+		/* Without its source, a state of a VM that ran on would be started. */
+		sim_net_mend(sim, true);
+		sim_restore_memory(sim, vm);
+	}
 	attach(sim, vm, vm->to);
 	err = fg_state_load(vm->guest, &vm->state);
 	has_ended(sim, vm, "load", err);
@@ -140,13 +146,13 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		break;
 	case SIM_LOADED:
 		if (vm->cancels) {
-			leave(sim, vm, vm->to, false);
+			sim_vm_leave(sim, vm, vm->to, false);
 			go_to(sim, vm, vm->from);
 			next(sim, vm, SIM_CANCELLING);
 			break;
 		}
 		if (vm->leaves_early) {
-			leave(sim, vm, vm->from, true);
+			sim_vm_leave(sim, vm, vm->from, true);
 			vm->source_left = true;
 		}
 		next(sim, vm, SIM_STARTING);
@@ -155,6 +161,8 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
 			break;
 		vm->host = vm->to;
+		if (vm->restores)
+			sim_restore_end(sim, vm);
 		sim_trace(&sim->trace, "vm%u runs at host%u", vm->number, vm->host + 1);
 		next(sim, vm, vm->source_left ? SIM_HOME : SIM_LEAVING);
 		break;
@@ -165,7 +173,7 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		next(sim, vm, SIM_HOME);
 		break;
 	case SIM_LEAVING:
-		leave(sim, vm, vm->from, true);
+		sim_vm_leave(sim, vm, vm->from, true);
 		next(sim, vm, SIM_HOME);
 		break;
 	}

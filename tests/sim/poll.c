@@ -49,7 +49,7 @@ void sim_poll_sent(struct sim *sim, struct sim_rc *rc)
 {
 	struct sim_end *end = rc->from;
 
-	if (!sim_vm_runs(end->vm) || end->sends_armed)
+	if (rc->pair->is_restored || !sim_vm_runs(end->vm) || end->sends_armed)
 		return;
 	do {
 		sim_oracle_sent(sim, rc);
@@ -61,7 +61,7 @@ void sim_poll_received(struct sim *sim, struct sim_rc *rc)
 {
 	struct sim_end *end = rc->to;
 
-	if (!sim_vm_runs(end->vm) || end->recvs_armed)
+	if (rc->pair->is_restored || !sim_vm_runs(end->vm) || end->recvs_armed)
 		return;
 	do {
 		sim_oracle_received(sim, rc);

@@ -11,6 +11,7 @@
  *	      oracle.c   what InfiniBand promises of them
  *	      poll.c     programs that poll, or sleep until a notification
  *	      move.c     VMs that migrate, step by step
+ *	      snapshot.c VMs that are restored
  *	      break.c    queue pairs that go to ERR, and are connected anew
  *	      net.c      connections that break, stall and are slow
  *	  trace.c    what has happened
@@ -37,6 +38,7 @@
 #define SIM_STEPS 4096 /* events of a run, at most */
 #define SIM_EVENTS 16 /* kinds of events, at most */
 #define SIM_RC_SLOTS 8 /* requests of a direction without a completion, and receive requests */
+#define SIM_ECHO_NS (100 * FG_MS) /* after which no frame is on its way */
 #define SIM_RC_TAKERS 64 /* requests that take receive requests, whose content is kept */
 
 enum sim_rc_kind {
@@ -78,6 +80,23 @@ enum sim_move_phase {
 	SIM_LEAVING, /* it runs; the source has not been told */
 };
 
+struct sim_vm;
+
+struct sim_end {
+	struct sim_vm *vm;
+	struct fg_end fg;
+	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
+};
+
+/* Of a VM that has run on. */
+struct sim_snapshot {
+	bool taken;
+	int memory; /* a memfd */
+	struct fg_state state;
+	struct fg_guest guest; /* the driver's indices */
+	struct sim_end end[2 * SIM_PAIRS]; /* its own ones: those of programs */
+};
+
 struct sim_vm {
 	struct fg_guest *guest;
 	unsigned int number, host;
@@ -90,6 +109,8 @@ struct sim_vm {
 	bool leaves_early, source_left, cancels;
 	struct sim_rng rng; /* of its steps */
 	struct fg_state state;
+	struct sim_snapshot snapshot;
+	bool restores; /* it loads the snapshot */
 };
 
 /* One request, from post to completion. */
@@ -132,18 +153,13 @@ struct sim_rc {
 	bool ends_unsignaled; /* no completion tells of the last request */
 };
 
-struct sim_end {
-	struct sim_vm *vm;
-	struct fg_end fg;
-	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
-};
-
 struct sim_pair {
 	struct sim_end end[2];
 	struct sim_rc rc[2];
 	struct fg_conn conn;
 	/* From the ERR of an end to the new connection; requests may fail meanwhile. */
 	bool is_broken;
+	bool is_restored; /* by the restore of a VM: its completions are of another time */
 	unsigned int broken; /* that end */
 	uint64_t hash; /* of its buffer */
 	uint64_t due; /* ns: the new connection */
@@ -229,9 +245,20 @@ void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsig
 void sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng);
 void sim_move_step(struct sim *sim, struct sim_vm *vm);
 void sim_vm_end(struct sim *sim, struct sim_vm *vm);
+void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated);
+
+/* snapshot.c */
+void sim_snapshot(struct sim *sim, struct sim_rng *rng);
+void sim_snapshot_free(struct sim_vm *vm);
+void sim_restore_begin(struct sim *sim, struct sim_rng *rng);
+void sim_restore_memory(struct sim *sim, struct sim_vm *vm);
+void sim_restore_end(struct sim *sim, struct sim_vm *vm);
 
 /* break.c */
 void sim_break(struct sim *sim, struct sim_rng *rng);
+/* The memory of end @which must not change until the new connection. */
+void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
+		     struct sim_rng *rng);
 /* A connection whose time has come, or @now, is made anew, if both VMs run. */
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now);
 

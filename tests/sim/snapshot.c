@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Snapshots of VMs that run on, and their restore at any host. Peers have executed requests since, so
+ * a restored VM must continue no connection.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+/* Copies the pages of @from that have content. */
+static void copy_memory(int from, int to)
+{
+	static uint8_t page[64 * 1024];
+	off_t at = 0, end;
+	ssize_t n;
+
+	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
+		end = lseek(from, at, SEEK_HOLE);
+		for (; at < end; at += n) {
+			n = pread(from, page,
+				  (size_t)(end - at) < sizeof(page) ? (size_t)(end - at)
+								    : sizeof(page),
+				  at);
+			if (n <= 0 || pwrite(to, page, (size_t)n, at) != n)
+				fg_die("cannot copy memory");
+		}
+	}
+}
+
+static struct sim_end *end_of(struct sim *sim, const struct sim_vm *vm, unsigned int i)
+{
+	struct sim_end *end = &sim->pair[i / 2].end[i % 2];
+
+	return end->vm == vm ? end : NULL;
+}
+
+void sim_snapshot_free(struct sim_vm *vm)
+{
+	fg_state_free(&vm->snapshot.state);
+	if (vm->snapshot.taken)
+		close(vm->snapshot.memory);
+	vm->snapshot.taken = false;
+}
+
+void sim_snapshot(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
+	struct sim_snapshot *snapshot = &vm->snapshot;
+
+	if (vm->phase != SIM_HOME)
+		return;
+	sim_snapshot_free(vm);
+	fg_stop(vm->guest);
+	if (fg_state_save(vm->guest, &snapshot->state))
+		sim_fail(sim, "snapshot", "vm%u cannot be saved", vm->number);
+	snapshot->memory = memfd_create("snapshot", MFD_CLOEXEC);
+	if (snapshot->memory < 0 ||
+	    ftruncate(snapshot->memory, lseek(vm->guest->ram.fd, 0, SEEK_END)))
+		fg_die("cannot make a memfd");
+	copy_memory(vm->guest->ram.fd, snapshot->memory);
+	snapshot->taken = true;
+	snapshot->guest = *vm->guest;
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		if (end_of(sim, vm, i))
+			snapshot->end[i] = *end_of(sim, vm, i);
+	if (fg_start(vm->guest))
+		sim_fail(sim, "snapshot", "vm%u does not run on", vm->number);
+	sim_trace(&sim->trace, "vm%u: a snapshot at host%u", vm->number, vm->host + 1);
+}
+
+void sim_restore_begin(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
+
+	if (vm->phase != SIM_HOME || !vm->snapshot.taken)
+		return;
+	sim_trace(&sim->trace, "vm%u ends, and is restored later", vm->number);
+	vm->from = vm->host;
+	vm->to = sim_below(rng, sim->config.hosts);
+	vm->rng = sim_rng_of(sim_draw(rng), 0);
+	vm->leaves_early = vm->cancels = false;
+	vm->source_left = vm->restores = true;
+	sim_vm_leave(sim, vm, vm->host, false);
+	vm->phase = SIM_LOADING;
+	vm->due = sim_now(sim) + SIM_ECHO_NS;
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		if (end_of(sim, vm, i))
+			sim->pair[i / 2].is_broken = sim->pair[i / 2].is_restored = true;
+}
+
+/* The rings' indices are those of the driver then, as they are in its memory. */
+void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
+{
+	const struct sim_snapshot *snapshot = &vm->snapshot;
+	struct fg_guest *guest = vm->guest;
+
+	copy_memory(snapshot->memory, guest->ram.fd);
+	guest->async_head = snapshot->guest.async_head;
+	guest->cq_head = snapshot->guest.cq_head;
+	memcpy(guest->vector, snapshot->guest.vector, sizeof(guest->vector));
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		if (end_of(sim, vm, i))
+			*end_of(sim, vm, i) = snapshot->end[i];
+	vm->state.size = snapshot->state.size;
+	vm->state.data = malloc(vm->state.size);
+	if (!vm->state.data)
+		fg_die("out of memory");
+	memcpy(vm->state.data, snapshot->state.data, vm->state.size);
+}
+
+/* From now on its requests must not reach the peers. */
+void sim_restore_end(struct sim *sim, struct sim_vm *vm)
+{
+	vm->restores = false;
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		if (end_of(sim, vm, i))
+			sim_break_watch(sim, &sim->pair[i / 2], !(i % 2), &vm->rng);
+}
