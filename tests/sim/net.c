@@ -118,7 +118,7 @@ void sim_net_mend(struct sim *sim, bool all)
 	for (unsigned int from = 0; from < sim->config.hosts; from++)
 		for (unsigned int to = 0; to < sim->config.hosts; to++)
 			mend_between(sim, from, to, all);
-	if (ends(sim, &sim->directory, all)) {
+	if (!sim->config.loses_directory && ends(sim, &sim->directory, all)) {
 		sim_trace(&sim->trace, "the directory responds");
 		fg_wire_directory(sim->wire, true);
 	}

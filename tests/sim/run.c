@@ -75,6 +75,7 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	config->polls = config->ext && sim_one_in(rng, 2);
 	config->exposes = sim_one_in(rng, 2);
 	config->sleeps = sim_one_in(rng, 2);
+	config->loses_directory = sim_one_in(rng, 4);
 	draw_rc_weights(config, rng);
 	for (unsigned int i = 0; i < sim_num_events(); i++)
 		config->weight[i] = sim_draw_weight(i, rng);
@@ -103,9 +104,10 @@ static void trace_config(struct sim *sim)
 	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u%s", config->chunk,
 		  config->buffer, 128u << config->mtu, config->timeout,
 		  config->unsignaled ? ", unsignaled requests" : "");
-	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s", config->slots, config->ext,
-		  config->polls ? ", workers poll" : "", config->exposes ? ", NICs read" : "",
-		  config->sleeps ? ", programs sleep" : "");
+	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s", config->slots,
+		  config->ext, config->polls ? ", workers poll" : "",
+		  config->exposes ? ", NICs read" : "", config->sleeps ? ", programs sleep" : "",
+		  config->loses_directory ? ", the directory can be lost" : "");
 }
 
 static void open_world(struct sim *sim, struct sim_rng *rng)

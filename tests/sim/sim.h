@@ -65,6 +65,7 @@ struct sim_config {
 	unsigned int slots; /* connections between two hosts */
 	uint32_t ext; /* PVR_EXT_* of all guests */
 	bool polls; /* workers poll, so doorbells are suppressed */
+	bool loses_directory; /* once it does not respond, it never does again */
 	bool sleeps; /* programs wait for notifications of their CQs */
 	bool exposes; /* RDMA NICs read from guest memory */
 };
