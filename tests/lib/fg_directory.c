@@ -43,6 +43,7 @@ struct fg_directory {
 	LIST_HEAD(, fact) facts;
 	LIST_HEAD(, question) questions;
 	bool on;
+	bool keeps[FG_WIRE_HOSTS]; /* entries of the host stay */
 	unsigned int asked[FG_WIRE_HOSTS], moves[FG_WIRE_HOSTS];
 };
 
@@ -101,6 +102,8 @@ void fg_directory_announce(struct fg_directory *dir, unsigned int host, const ch
 	FG_GUARD(&dir->lock);
 	struct fact *fact;
 
+	if (!present && dir->keeps[host])
+		return;
 	LIST_FOREACH(fact, &dir->facts, link)
 		if (fact->owner == host && fact->gid_type == gid_type &&
 		    is_same(&fact->name, &name))
@@ -146,6 +149,26 @@ void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char 
 	LIST_FOREACH(fact, &dir->facts, link)
 		if (is_same(&fact->name, &name))
 			fact->delivered[host] = false;
+}
+
+void fg_directory_keep(struct fg_directory *dir, unsigned int host, bool keeps)
+{
+	FG_GUARD(&dir->lock);
+
+	dir->keeps[host] = keeps;
+}
+
+void fg_directory_renew(struct fg_directory *dir, unsigned int host)
+{
+	FG_GUARD(&dir->lock);
+	struct question *question;
+	struct fact *fact;
+
+	LIST_FOREACH(fact, &dir->facts, link)
+		fact->delivered[host] = false;
+	LIST_FOREACH(question, &dir->questions, link)
+		if (question->host == host)
+			question->open = false;
 }
 
 /* ---------------------------------------------------------------------- delivering */

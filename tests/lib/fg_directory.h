@@ -20,6 +20,10 @@ void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *f
 /* The GID was not at the reported host: @host gets the present location again. */
 void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char *fabric,
 			const uint8_t gid[16]);
+/* While @keeps, GIDs that @host withdraws stay: its process ends, and another one takes its place. */
+void fg_directory_keep(struct fg_directory *dir, unsigned int host, bool keeps);
+/* @host has a new engine, which knows nothing. */
+void fg_directory_renew(struct fg_directory *dir, unsigned int host);
 /* Delivers the pending announcements and replies to @host. Return: whether one was pending. */
 bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
 		       struct pvr_host *const *peer);

@@ -73,6 +73,14 @@ struct fg_host *fg_host_create(void)
 	return fg_host_create_workers(1);
 }
 
+void fg_host_renew(struct fg_host *host)
+{
+	pvr_engine_destroy(host->engine);
+	host->engine = pvr_engine_create(&engine_ops, host, host->workers);
+	if (!host->engine)
+		fg_die("cannot make an engine");
+}
+
 void fg_host_destroy(struct fg_host *host)
 {
 	if (!host)

@@ -77,6 +77,8 @@ extern void (*fg_migrate_hook)(struct fg_host *host);
 struct fg_host *fg_host_create(void);
 struct fg_host *fg_host_create_workers(unsigned int workers);
 void fg_host_destroy(struct fg_host *host);
+/* Another process takes the place of this one: a new engine, without adapters and other hosts. */
+void fg_host_renew(struct fg_host *host);
 
 /*
  * Runs all workers, in this one thread, until there is nothing to do now; returns the

@@ -42,12 +42,11 @@ void fg_stop(struct fg_guest *guest)
 		fg_die("%s: stop: %s", guest->name, strerror(-err));
 }
 
-int fg_state_save(struct fg_guest *guest, struct fg_state *state)
+/* Return: 0 or a negative errno, also if @err is one. */
+static int read_all(int err, struct pvr_save *save, struct fg_state *state)
 {
-	struct pvr_save *save;
 	size_t room = 0;
 	ssize_t n = 0;
-	int err = pvr_adapter_save_begin(guest->adapter, &save);
 
 	*state = (struct fg_state){ 0 };
 	if (err)
@@ -66,6 +65,22 @@ int fg_state_save(struct fg_guest *guest, struct fg_state *state)
 	if (n < 0)
 		fg_state_free(state);
 	return (int)n;
+}
+
+int fg_state_save(struct fg_guest *guest, struct fg_state *state)
+{
+	struct pvr_save *save = NULL;
+	int err = pvr_adapter_save_begin(guest->adapter, &save);
+
+	return read_all(err, save, state);
+}
+
+int fg_state_save_again(struct fg_guest *guest, struct fg_state *state)
+{
+	struct pvr_save *save = NULL;
+	int err = pvr_adapter_save_again(guest->adapter, &save);
+
+	return read_all(err, save, state);
 }
 
 void fg_state_free(struct fg_state *state)

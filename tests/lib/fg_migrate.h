@@ -28,6 +28,8 @@ void fg_state_compare(const struct fg_guest *guest, const struct fg_state *befor
 void fg_stop(struct fg_guest *guest);
 /* Return: 0 or a negative errno. The adapter is stopped. */
 int fg_state_save(struct fg_guest *guest, struct fg_state *state);
+/* For the process that takes the place of this one, see pvr_adapter_save_again(). */
+int fg_state_save_again(struct fg_guest *guest, struct fg_state *state);
 void fg_state_free(struct fg_state *state);
 /* Empties the adapter, which is stopped. */
 void fg_drop(struct fg_guest *guest);

@@ -324,6 +324,49 @@ void fg_wire_destroy(struct fg_wire *wire)
 	free(wire);
 }
 
+static bool is_up(const struct fg_link *link)
+{
+	return link->out_up && link->in;
+}
+
+/* A new connection in the place of one that has ended, with the records of hosts of now. */
+static void link_renew(struct fg_wire *wire, unsigned int from, unsigned int to, int kind,
+		       unsigned int slot, bool up)
+{
+	link_init(wire, from, to, kind, slot);
+	if (up)
+		fg_link_open(&wire->link[from][to][kind][slot]);
+}
+
+void fg_wire_keep_gids(struct fg_wire *wire, unsigned int host, bool keeps)
+{
+	fg_directory_keep(wire->directory, host, keeps);
+}
+
+void fg_wire_renew(struct fg_wire *wire, unsigned int host)
+{
+	bool out[FG_WIRE_HOSTS][PVR_PIPE_KINDS][FG_WIRE_SLOTS];
+	bool in[FG_WIRE_HOSTS][PVR_PIPE_KINDS][FG_WIRE_SLOTS];
+	struct node *node = &wire->node[host];
+
+	FOR_EACH_LINK(wire, other, kind, slot)
+	{
+		out[other][kind][slot] = is_up(&wire->link[host][other][kind][slot]);
+		in[other][kind][slot] = is_up(&wire->link[other][host][kind][slot]);
+		fg_link_exit(&wire->link[host][other][kind][slot]);
+		fg_link_exit(&wire->link[other][host][kind][slot]);
+	}
+	fg_host_renew(node->host);
+	fg_directory_renew(wire->directory, host);
+	pvr_engine_set_pipe(node->host->engine, &gid_ops, &host_ops, node);
+	hosts_make(wire, node);
+	FOR_EACH_LINK(wire, other, kind, slot)
+	{
+		link_renew(wire, host, other, kind, slot, out[other][kind][slot]);
+		link_renew(wire, other, host, kind, slot, in[other][kind][slot]);
+	}
+}
+
 struct fg_host *fg_wire_host(struct fg_wire *wire, unsigned int host)
 {
 	return wire->node[host].host;
@@ -427,11 +470,6 @@ void fg_wire_mend(struct fg_wire *wire, unsigned int from, unsigned int to, unsi
 void fg_wire_verbs(struct fg_wire *wire, unsigned int from, unsigned int to, bool up)
 {
 	set_up(wire, from, to, PVR_PIPE_VERBS, 0, up);
-}
-
-static bool is_up(const struct fg_link *link)
-{
-	return link->out_up && link->in;
 }
 
 bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int to)

@@ -40,6 +40,14 @@ struct fg_link_env *fg_wire_link_env(struct fg_wire *wire);
 /* Return: host @host's record of host @other. */
 struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, unsigned int other);
 
+/* See fg_directory_keep(). */
+void fg_wire_keep_gids(struct fg_wire *wire, unsigned int host, bool keeps);
+/*
+ * The host's engine is replaced by a new one without name. It has no adapters. Its connections end, and
+ * those that were up are made anew.
+ */
+void fg_wire_renew(struct fg_wire *wire, unsigned int host);
+
 /* Runs engines and streams until all are idle. Never moves the clocks. */
 void fg_wire_run(struct fg_wire *wire);
 /* One round: each host's workers, then each connection once. Return: whether anything was done. */

@@ -69,6 +69,7 @@ static const struct event {
 	{ "limit", 2, false, sim_net_limit },
 	{ "directory", 2, false, sim_net_directory },
 	{ "migrate", 4, false, migrate },
+	{ "upgrade", 2, false, sim_upgrade },
 	{ "break", 3, false, sim_break },
 	{ "snapshot", 3, false, sim_snapshot },
 	{ "restore", 3, false, sim_restore_begin },

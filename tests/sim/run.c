@@ -110,6 +110,16 @@ static void trace_config(struct sim *sim)
 		  config->loses_directory ? ", the directory can be lost" : "");
 }
 
+void sim_host_open(struct sim *sim, unsigned int host)
+{
+	struct fg_host *opened = fg_wire_host(sim->wire, host);
+	char name[16];
+
+	opened->polls = sim->config.polls;
+	snprintf(name, sizeof(name), "host%u", host + 1);
+	pvr_engine_set_name(opened->engine, name);
+}
+
 static void open_world(struct sim *sim, struct sim_rng *rng)
 {
 	const struct sim_config *config = &sim->config;
@@ -121,17 +131,12 @@ static void open_world(struct sim *sim, struct sim_rng *rng)
 		.slots = config->slots,
 		.exposes = config->exposes,
 	};
-	char name[16];
-
 	sim->wire = fg_wire_create(&wire);
 	sim_chance_init(sim->seed, &fg_wire_host(sim->wire, 0)->now);
 	sim->trace.now = &fg_wire_host(sim->wire, 0)->now;
 	fg_default_ext = config->ext;
-	for (unsigned int i = 0; i < config->hosts; i++) {
-		fg_wire_host(sim->wire, i)->polls = config->polls;
-		snprintf(name, sizeof(name), "host%u", i + 1);
-		pvr_engine_set_name(fg_wire_host(sim->wire, i)->engine, name);
-	}
+	for (unsigned int i = 0; i < config->hosts; i++)
+		sim_host_open(sim, i);
 	for (unsigned int i = 0; i < config->vms; i++)
 		sim_vm_start(sim, &sim->vm[i], i + 1, sim_below(rng, config->hosts));
 	fg_wire_run(sim->wire);

@@ -12,6 +12,7 @@
  *	      poll.c     programs that poll, or sleep until a notification
  *	      move.c     VMs that migrate, step by step
  *	      snapshot.c VMs that are restored
+ *	      upgrade.c  hosts whose engine is replaced
  *	      break.c    queue pairs that go to ERR, and are connected anew
  *	      net.c      connections that break, stall and are slow
  *	  trace.c    what has happened
@@ -206,6 +207,8 @@ struct sim_result sim_run(const struct sim_order *order);
 unsigned int sim_steps(uint64_t seed);
 void sim_fail(struct sim *sim, const char *rule, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
+/* A new engine of this host is set up. */
+void sim_host_open(struct sim *sim, unsigned int host);
 uint64_t sim_now(const struct sim *sim);
 /* The programs of all VMs that run and do not sleep take their completions. */
 void sim_poll_all(struct sim *sim);
@@ -262,6 +265,9 @@ void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 		     struct sim_rng *rng);
 /* A connection whose time has come, or @now, is made anew, if both VMs run. */
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now);
+
+/* upgrade.c */
+void sim_upgrade(struct sim *sim, struct sim_rng *rng);
 
 /* net.c */
 void sim_net_cut(struct sim *sim, struct sim_rng *rng);
