@@ -311,6 +311,7 @@ struct pvr_qp {
 	};
 	uint64_t path_gen; /* gid_gen at the last pvr_path_find(); 0: none */
 	uint64_t unanswered_gen; /* path_gen at the begin of PVR_QP_WAIT_RETRY */
+	uint64_t unanswered_at; /* ns: the begin of the ACK timeout, if unanswered */
 	uint64_t peer_qp_gen; /* qp_gen of peer_adapter at the last lookup; 0: none */
 	struct pvr_host *path_host; /* the host of the GID; NULL: an adapter here, or unknown */
 	struct pvr_pipe_sq *pipe_sq; /* requester to another host; NULL: it is not */

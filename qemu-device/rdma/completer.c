@@ -229,6 +229,8 @@ bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
+	uint64_t now = pvr_now(qp->adapter->engine), ns = 4096ull << qp->attr.timeout;
+
 	if (qp->peer_gone) {
 		qp->peer_gone = false; /* this request reports it */
 		pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
@@ -236,11 +238,16 @@ void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 		return;
 	}
 	if (!qp->attr.timeout) {
+		qp->unanswered = true;
 		pvr_requester_wait(qp);
 		return;
 	}
-	if (qp->unanswered && !pvr_requester_retry(qp, wqe))
-		return;
-	qp->unanswered = true;
-	pvr_requester_await(qp, 4096ull << qp->attr.timeout);
+	/* A peer that is found earlier, and does not respond either, costs no further retry. */
+	if (!qp->unanswered || now - qp->unanswered_at >= ns) {
+		if (qp->unanswered && !pvr_requester_retry(qp, wqe))
+			return;
+		qp->unanswered = true;
+		qp->unanswered_at = now;
+	}
+	pvr_requester_await(qp, ns);
 }

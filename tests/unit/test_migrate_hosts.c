@@ -4,6 +4,7 @@
 #include "rndv.h"
 
 #include "core/objects.h"
+#include "gid/resolve.h"
 #include "fg_migrate.h"
 
 #define REQUESTS 48u
@@ -270,4 +271,27 @@ TEST(three, test_request_that_found_no_adapter_is_sent_when_both_are_here)
 	pvr_adapter_destroy(source[0]);
 	pvr_adapter_destroy(source[1]);
 	pvr_adapter_destroy(source[2]);
+}
+
+/* The directory still has the GID at the host that the adapter has left. */
+TEST(three, test_retries_last_while_the_directory_is_late)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	unsigned int ms;
+
+	fg_wire_keep_gids(env->wire, 1, true);
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	/* Neither all retries at once, nor a request for each answer. */
+	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
+	assert_in_range(fg_wire_moves(env->wire, 0), 10, 120);
+	fg_wire_keep_gids(env->wire, 1, false);
+	pvr_announce(fg_wire_host(env->wire, 1)->engine, "default", env->b.gid,
+		     PVR_GID_TYPE_ROCE_V2, env->g[1]->config.mac, false);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	fg_settle(env->host, 200 * FG_MS);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	pvr_adapter_destroy(source);
 }

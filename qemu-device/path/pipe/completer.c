@@ -437,6 +437,8 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 	}
 }
 
+/* Until an adapter is asked for again that is not at the host which the directory names. */
+#define ASK_AGAIN_NS 10000000u
 /* Bounds the frames between hosts that refer to each other. */
 #define FOUND_ELSEWHERE_NS 1000000u
 
@@ -452,6 +454,7 @@ static bool is_absence(const struct pvr_frame_ack *frame)
 static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bool current)
 {
 	struct pvr_qp *qp = sq->qp;
+	bool again = qp->unanswered;
 
 	if (!current || !is_first(sq, le32toh(frame->psn)))
 		return;
@@ -462,9 +465,12 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 		pvr_path_refresh(qp);
 	}
 	no_response(sq);
+	if (frame->syndrome != PVR_FRAME_SYN_NO_GID || qp->wait != PVR_QP_WAIT_RETRY)
+		return;
+	if (again && (!qp->attr.timeout || ASK_AGAIN_NS < 4096ull << qp->attr.timeout))
+		pvr_requester_wait_page(qp, ASK_AGAIN_NS);
 	/* It is known at another host already, so no event will resume the queue pair. */
-	if (qp->wait == PVR_QP_WAIT_RETRY &&
-	    (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host)))
+	else if (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host))
 		pvr_requester_await(qp, FOUND_ELSEWHERE_NS);
 }
 
