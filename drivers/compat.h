@@ -187,6 +187,7 @@ static inline void mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
  * these rights. The device has rights of a region only, so it must not get such a page: it may
  * belong to a file or to other processes.
  *
+ * pvr_odp_is_mapped(): whether a page is mapped for DMA. umem_mutex is held.
  * pvr_odp_has_pages(): whether the device may have pages of these addresses. umem_mutex is held,
  * or no page is added.
  *
@@ -214,6 +215,11 @@ static inline void pvr_odp_drop_stale(struct ib_umem_odp *odp, u64 page)
 {
 	if (odp->map.dma_list && odp->map.dma_list[page] == DMA_MAPPING_ERROR)
 		odp->map.pfn_list[page] &= ~HMM_PFN_DMA_MAPPED;
+}
+
+static inline bool pvr_odp_is_mapped(const struct ib_umem_odp *odp, u64 page)
+{
+	return odp->map.pfn_list[page] & HMM_PFN_DMA_MAPPED;
 }
 
 static inline void pvr_odp_unmap(struct ib_umem_odp *odp, u64 start, u64 end)
@@ -262,6 +268,11 @@ static inline bool pvr_odp_has_pages(struct ib_umem_odp *odp, u64 start,
 	return false;
 }
 #else
+static inline bool pvr_odp_is_mapped(const struct ib_umem_odp *odp, u64 page)
+{
+	return odp->dma_list[page];
+}
+
 static inline void pvr_odp_unmap(struct ib_umem_odp *odp, u64 start, u64 end)
 {
 	ib_umem_odp_unmap_dma_pages(odp, start, end);

@@ -239,6 +239,43 @@ static int resolve_part(struct pvr_mr *mr, struct ib_umem_odp *umem, u64 page,
 	return err;
 }
 
+/* Return: the number of pages from @first on that are as the first one: mapped for DMA, or not. */
+static u32 count_alike(struct ib_umem_odp *umem, u64 first, u32 npages,
+		       bool *mapped)
+{
+	u32 n = 1;
+
+	mutex_lock(&umem->umem_mutex);
+	*mapped = pvr_odp_is_mapped(umem, first);
+	while (n < npages && pvr_odp_is_mapped(umem, first + n) == *mapped)
+		n++;
+	mutex_unlock(&umem->umem_mutex);
+	return n;
+}
+
+/*
+ * Without faults, leave out what is mapped. hmm_range_fault() takes no lock of the page tables, so
+ * it may find a page absent that madvise(MADV_COLD) changes, and ib_uverbs warns if the page is
+ * mapped.
+ */
+static int resolve_absent(struct pvr_mr *mr, struct ib_umem_odp *umem, u64 page,
+			  u32 npages)
+{
+	u64 first =
+		(base_of(mr) + (page << PAGE_SHIFT) - ib_umem_start(umem)) >>
+		PAGE_SHIFT;
+	bool mapped;
+	int err = 0;
+	u32 n;
+
+	for (; npages && !err; npages -= n, page += n, first += n) {
+		n = count_alike(umem, first, npages, &mapped);
+		if (!mapped)
+			err = resolve_part(mr, umem, page, n, false);
+	}
+	return err;
+}
+
 int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault)
 {
 	struct ib_umem_odp *umem;
@@ -260,7 +297,8 @@ int pvr_odp_resolve(struct pvr_mr *mr, u64 first, u32 npages, bool fault)
 			break;
 		}
 		n = min_t(u64, npages, end - first);
-		err = resolve_part(mr, umem, first, n, fault);
+		err = fault ? resolve_part(mr, umem, first, n, true)
+			    : resolve_absent(mr, umem, first, n);
 		npages -= n;
 		first += n;
 	}

@@ -21,6 +21,7 @@ static struct {
 	dma_addr_t dma_list[PVR_ODP_CHILD_PAGES];
 	/* The page tables: the rights of each page, 0 if it is absent, and whether a fault gives RW. */
 	u64 pte[PAGES];
+	bool changes[PAGES]; /* its word is cleared for a moment, without a notifier */
 	bool may_write[PAGES];
 	/* At the device. */
 	u64 at_device[PAGES];
@@ -48,8 +49,11 @@ int ib_umem_odp_map_dma_and_lock(struct ib_umem_odp *odp, u64 start, u64 size, u
 	}
 	mutex_lock(&odp->umem_mutex);
 	for (; page < end; page++) {
-		if (!w.pte[page])
+		if (!w.pte[page] || (w.changes[page] && !fault)) {
+			/* A warning of ib_core. */
+			assert_int_equal(odp->dma_list[page], 0);
 			continue;
+		}
 		odp->npages += !odp->dma_list[page];
 		odp->dma_list[page] = address_of(page) | (fault ? access : w.pte[page]);
 	}
@@ -220,6 +224,23 @@ TEST_ODP(test_pages_around_one_without_write_right_are_entered)
 	assert_int_equal(pvr_odp_resolve(w.mr, 0, PAGES, false), 0);
 	for (u32 i = 0; i < PAGES; i++)
 		assert_int_equal(w.at_device[i], i == 3 || i == 5 ? 0 : address_of(i));
+}
+
+/*
+ * madvise(MADV_COLD) clears the word of a page and sets it again. hmm_range_fault() reads it meanwhile,
+ * without the lock of the page table.
+ */
+TEST_ODP(test_advice_beside_a_change_of_the_page_tables)
+{
+	reg(true, false);
+	set_ptes(RW, true);
+	w.pte[4] = 0;
+	assert_int_equal(pvr_odp_resolve(w.mr, 0, PAGES, false), 0);
+	w.changes[2] = w.changes[6] = true;
+	w.pte[4] = RW;
+	assert_int_equal(pvr_odp_resolve(w.mr, 0, PAGES, false), 0);
+	for (u32 i = 0; i < PAGES; i++)
+		assert_int_equal(w.at_device[i], address_of(i));
 }
 
 TEST_ODP(test_fault_of_memory_that_must_not_be_written_fails)
