@@ -18,13 +18,14 @@
 
 static const char help[] =
 	"Usage: pvr_sim --seed N [--only LIST] [--trace]\n"
-	"       pvr_sim --seconds S [--first N] [--jobs J]\n"
+	"       pvr_sim --seconds S [--first N] [--runs R] [--jobs J]\n"
 	"       pvr_sim --shrink N\n"
 	"Simulates hosts, VMs and what happens to them, and checks what InfiniBand promises.\n\n"
 	"  --seed N      one run; the last line has the hash of its trace\n"
 	"  --only LIST   the events of these numbers only: 3,17,20\n"
 	"  --trace       print each line of the trace\n"
 	"  --seconds S   runs of one seed after the other, for so long\n"
+	"  --runs R      or until so many seeds were run\n"
 	"  --first N     the first seed (default 1)\n"
 	"  --jobs J      processes (default: one for each CPU)\n"
 	"  --shrink N    leave out events of a run that fails, while it still fails, and trace the rest\n\n"
@@ -47,9 +48,9 @@ static double now(void)
 
 /* ------------------------------------------------------------------------- many seeds */
 
-static void work(struct job *job, uint64_t seed, unsigned int stride, double end)
+static void work(struct job *job, uint64_t seed, uint64_t last, unsigned int stride, double end)
 {
-	for (; now() < end; seed += stride) {
+	for (; now() < end && seed <= last; seed += stride) {
 		const struct sim_order order = { .seed = seed };
 		struct sim_result result;
 
@@ -80,7 +81,7 @@ static int report(const struct job *jobs, unsigned int num, double seconds)
 	return 0;
 }
 
-static int many(uint64_t first, unsigned int num, double seconds)
+static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
 {
 	struct job *jobs = mmap(NULL, MAX_JOBS * sizeof(*jobs), PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -96,7 +97,7 @@ static int many(uint64_t first, unsigned int num, double seconds)
 			fg_die("cannot make a process");
 		if (pids[i])
 			continue;
-		work(&jobs[i], first + i, num, start + seconds);
+		work(&jobs[i], first + i, last, num, start + seconds);
 		_exit(0);
 	}
 	for (unsigned int i = 0; i < num; i++) {
@@ -223,13 +224,14 @@ int main(int argc, char **argv)
 		{ "seconds", required_argument, NULL, 'S' },
 		{ "first", required_argument, NULL, 'f' },
 		{ "jobs", required_argument, NULL, 'j' },
+		{ "runs", required_argument, NULL, 'r' },
 		{ "shrink", required_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned long jobs = cpus > 0 ? (unsigned long)cpus : 1;
-	uint64_t seed = 0, first = 1, shrinks = 0;
+	uint64_t seed = 0, first = 1, runs = 0, shrinks = 0;
 	const char *only = NULL;
 	bool prints = false;
 	double seconds = 0;
@@ -252,6 +254,9 @@ int main(int argc, char **argv)
 		case 'f':
 			first = strtoull(optarg, NULL, 10);
 			break;
+		case 'r':
+			runs = strtoull(optarg, NULL, 10);
+			break;
 		case 'j':
 			jobs = strtoul(optarg, NULL, 10);
 			break;
@@ -270,5 +275,5 @@ int main(int argc, char **argv)
 		return one(seed, prints, only);
 	if (shrinks)
 		return shrink(shrinks);
-	return many(first, (unsigned int)jobs, seconds);
+	return many(first, runs ? first + runs - 1 : UINT64_MAX, (unsigned int)jobs, seconds);
 }

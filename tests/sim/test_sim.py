@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The simulator: its runs can be repeated, and violate no rule. PVR_SIM_SECONDS: how long new seeds are run."""
+"""The simulator: its runs can be repeated, and violate no rule. PVR_SIM_SECONDS: run new seeds for so long, instead of the
+first ones, which are the same on each machine."""
 
 import os
 import re
@@ -12,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PVR_SIM = os.environ.get("PVR_SIM", ROOT / "build/host/tests/sim/pvr_sim")
 SEEDS = [line.split(maxsplit=1) for line in (Path(__file__).parent / "seeds.txt").read_text().splitlines()
          if not line.startswith("#")]
-SECONDS = float(os.environ.get("PVR_SIM_SECONDS", "60"))
+RUNS, LIMIT = 1500, 900  # seconds
+SECONDS = float(os.environ.get("PVR_SIM_SECONDS", "0"))
 
 
 def run(*args, seconds=120):
@@ -64,5 +66,13 @@ def test_help():
     assert text.startswith("Usage: pvr_sim") and "--shrink N" in text
 
 
+def test_first_seeds():
+    if SECONDS:
+        pytest.skip("PVR_SIM_SECONDS: new seeds instead")
+    assert f"{RUNS} runs" in must("--seconds", LIMIT, "--runs", RUNS, seconds=LIMIT + 60)
+
+
 def test_new_seeds():
-    print(must("--seconds", SECONDS, seconds=SECONDS + 120))
+    if not SECONDS:
+        pytest.skip("PVR_SIM_SECONDS is not set: the first seeds only")
+    print(must("--seconds", SECONDS, "--first", RUNS + 1, seconds=SECONDS + 120))
