@@ -278,7 +278,10 @@ struct pvr_qp {
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */
 	/* path/local/rnr.c; see pvr_running_time() */
-	uint64_t rnr_until; /* when the RNR timer expires */
+	union {
+		uint64_t rnr_until; /* when the RNR timer expires */
+		uint64_t unanswered_at; /* if unanswered: the begin of the ACK timeout */
+	};
 	uint64_t rnr_since; /* first RNR NAK of the request at the head */
 	uint32_t rnr_seen; /* receives at the last poll */
 	uint8_t rnr_polls; /* number of polls, including the next one */
@@ -300,6 +303,7 @@ struct pvr_qp {
 	bool comm_est; /* the event COMM_EST was sent */
 	bool last_wqe; /* the event QP_LAST_WQE_REACHED was sent; QPs with an SRQ */
 	bool is_new_connection; /* see pvr_qp_note_connection() */
+	bool path_searched; /* since the begin of PVR_QP_WAIT_RETRY */
 
 	/* The peer of a connected QP, and its location: see path/local/local.c. */
 	struct pvr_adapter *peer_adapter;
@@ -310,8 +314,6 @@ struct pvr_qp {
 		struct pvr_host *peer_host; /* peer_is_far: the host of its GID when that was set */
 	};
 	uint64_t path_gen; /* gid_gen at the last pvr_path_find(); 0: none */
-	uint64_t unanswered_gen; /* path_gen at the begin of PVR_QP_WAIT_RETRY */
-	uint64_t unanswered_at; /* ns: the begin of the ACK timeout, if unanswered */
 	uint64_t peer_qp_gen; /* qp_gen of peer_adapter at the last lookup; 0: none */
 	struct pvr_host *path_host; /* the host of the GID; NULL: an adapter here, or unknown */
 	struct pvr_pipe_sq *pipe_sq; /* requester to another host; NULL: it is not */

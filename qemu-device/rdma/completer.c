@@ -229,7 +229,7 @@ bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
-	uint64_t now = pvr_now(qp->adapter->engine), ns = 4096ull << qp->attr.timeout;
+	uint64_t now = pvr_running_time(qp->adapter), ns = 4096ull << qp->attr.timeout;
 
 	if (qp->peer_gone) {
 		qp->peer_gone = false; /* this request reports it */
@@ -249,5 +249,5 @@ void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 		qp->unanswered = true;
 		qp->unanswered_at = now;
 	}
-	pvr_requester_await(qp, ns);
+	pvr_requester_await(qp, qp->unanswered_at + ns - now);
 }

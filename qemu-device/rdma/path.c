@@ -20,6 +20,7 @@ void pvr_path_find(struct pvr_qp *qp)
 	enum pvr_resolve resolved = PVR_RESOLVE_NO;
 	uint8_t id;
 
+	qp->path_searched = true;
 	qp->path_gen = pvr_fabric_gid_gen(qp->adapter->fabric);
 	qp->path_found = PVR_PATH_DEFAULT;
 	qp->path_target = PVR_PATH_DEFAULT;

@@ -35,7 +35,7 @@ void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
 	if (wait != PVR_QP_WAIT_RETRY)
 		return;
 	TAILQ_INSERT_TAIL(&hosts->unanswered, qp, unanswered_link);
-	qp->unanswered_gen = qp->path_gen;
+	qp->path_searched = false;
 	/* A loaded queue pair waits, and has resolved nothing here. */
 	__atomic_store_n(&hosts->any, true, __ATOMIC_SEQ_CST);
 }
