@@ -254,9 +254,9 @@ static u32 count_alike(struct ib_umem_odp *umem, u64 first, u32 npages,
 }
 
 /*
- * Without faults, leave out what is mapped. hmm_range_fault() takes no lock of the page tables, so
- * it may find a page absent that madvise(MADV_COLD) changes, and ib_uverbs warns if the page is
- * mapped.
+ * Without faults, leave out what is mapped: hmm_range_fault() takes no lock of the page tables, so
+ * it may find a present page absent while a thread changes the page's entry. ib_uverbs warns if
+ * such a page is mapped.
  */
 static int resolve_absent(struct pvr_mr *mr, struct ib_umem_odp *umem, u64 page,
 			  u32 npages)

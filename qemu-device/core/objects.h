@@ -304,6 +304,7 @@ struct pvr_qp {
 	bool last_wqe; /* the event QP_LAST_WQE_REACHED was sent; QPs with an SRQ */
 	bool is_new_connection; /* see pvr_qp_note_connection() */
 	bool path_searched; /* since the begin of PVR_QP_WAIT_RETRY */
+	bool resumes_by_timer; /* PVR_QP_WAIT_RETRY: a path that is found does not end it */
 
 	/* The peer of a connected QP, and its location: see path/local/local.c. */
 	struct pvr_adapter *peer_adapter;

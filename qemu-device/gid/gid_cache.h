@@ -56,7 +56,7 @@ bool pvr_gid_cache_query(struct pvr_gid_cache *cache, const struct pvr_gid_key *
 			 uint64_t ns);
 enum pvr_gid_queried {
 	PVR_GID_NOT_QUERIED,
-	PVR_GID_PERHAPS_QUERIED, /* the record may have made place for that of another query */
+	PVR_GID_PERHAPS_QUERIED, /* another query may have replaced the record */
 	PVR_GID_QUERIED,
 };
 

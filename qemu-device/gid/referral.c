@@ -203,7 +203,8 @@ void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *sourc
 }
 
 /* The shard's lock is held. Return: the host at which the directory has located the GID, or NULL. */
-static struct pvr_host *locate(const struct pvr_gid_shard *shard, const struct pvr_gid_key *key)
+static struct pvr_host *find_located_host(const struct pvr_gid_shard *shard,
+					  const struct pvr_gid_key *key)
 {
 	struct pvr_gid_location location;
 
@@ -220,7 +221,7 @@ void pvr_referral_bound(struct pvr_adapter *adapter, const uint8_t gid[16])
 	struct pvr_host *before;
 
 	pvr_lock(&shard->lock);
-	before = locate(shard, &key);
+	before = find_located_host(shard, &key);
 	pvr_unlock(&shard->lock);
 	/* Nor may a location of before come back when the adapter leaves. */
 	if (before)
@@ -327,7 +328,7 @@ bool pvr_referral_believes(struct pvr_engine *engine, const char *fabric, const 
 		return false;
 	pvr_lock(&shard->lock);
 	scopes = scopes_of(engine, shard, &key);
-	believes = locate(shard, &key) == from;
+	believes = find_located_host(shard, &key) == from;
 	for (at = &shard->referrals; at && !believes; at = next(&scopes))
 		believes = find_guide(*at, &key) == from;
 	pvr_unlock(&shard->lock);

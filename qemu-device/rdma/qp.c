@@ -36,6 +36,7 @@ void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
 		return;
 	TAILQ_INSERT_TAIL(&hosts->unanswered, qp, unanswered_link);
 	qp->path_searched = false;
+	qp->resumes_by_timer = false;
 	/* A loaded queue pair waits, and has resolved nothing here. */
 	__atomic_store_n(&hosts->any, true, __ATOMIC_SEQ_CST);
 }

@@ -227,8 +227,8 @@ TEST_ODP(test_pages_around_one_without_write_right_are_entered)
 }
 
 /*
- * madvise(MADV_COLD) clears the word of a page and sets it again. hmm_range_fault() reads it meanwhile,
- * without the lock of the page table.
+ * hmm_range_fault() reads a page's entry without the lock of the page table, while another thread
+ * clears and sets that entry.
  */
 TEST_ODP(test_advice_beside_a_change_of_the_page_tables)
 {

@@ -467,11 +467,13 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 	no_response(sq);
 	if (frame->syndrome != PVR_FRAME_SYN_NO_GID || qp->wait != PVR_QP_WAIT_RETRY)
 		return;
-	if (again && (!qp->attr.timeout || ASK_AGAIN_NS < 4096ull << qp->attr.timeout))
-		pvr_requester_wait_page(qp, ASK_AGAIN_NS);
-	/* It is known at another host already, so no event will resume the queue pair. */
-	else if (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host))
+	if (again && (!qp->attr.timeout || ASK_AGAIN_NS < 4096ull << qp->attr.timeout)) {
+		pvr_requester_await(qp, ASK_AGAIN_NS);
+		qp->resumes_by_timer = true;
+	} else if (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host)) {
+		/* It is known at another host already, so no event will resume the queue pair. */
 		pvr_requester_await(qp, FOUND_ELSEWHERE_NS);
+	}
 }
 
 void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,

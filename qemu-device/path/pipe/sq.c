@@ -240,7 +240,7 @@ static bool is_found(struct pvr_qp *qp)
 	if (!pvr_qp_is_connected(qp))
 		return true;
 	pvr_path_refresh(qp);
-	return qp->path_searched && (qp->peer_adapter || qp->path_host);
+	return qp->path_searched && !qp->resumes_by_timer && (qp->peer_adapter || qp->path_host);
 }
 
 /* Resumes a queue pair whose peer was resolved meanwhile. */
