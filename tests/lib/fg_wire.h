@@ -43,8 +43,8 @@ struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, un
 /* See fg_directory_keep(). */
 void fg_wire_keep_gids(struct fg_wire *wire, unsigned int host, bool keeps);
 /*
- * The host's engine is replaced by a new one without name. It has no adapters. Its connections end, and
- * those that were up are made anew.
+ * Replace the host's engine by a new one without a name and without adapters. All connections of
+ * the host end; the host and its peers connect again where a connection was up.
  */
 void fg_wire_renew(struct fg_wire *wire, unsigned int host);
 

@@ -72,8 +72,8 @@ static void reset(struct sim *sim, struct sim_pair *pair)
 }
 
 /*
- * QP_GONE has no number of its connection: one that arrives late would end the next connection of the
- * same two queue pairs. A restored VM has those of before.
+ * QP_GONE has no number of its connection: a late frame would end the next connection of the same
+ * two queue pairs. A restored VM has the queue pairs of its snapshot.
  */
 static void hear_all(struct sim *sim)
 {

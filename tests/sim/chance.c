@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* getrandom() and the wall clock of the engines, instead of those of the C library. */
+/* Replaces getrandom() and clock_gettime() of the C library for the engines. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>

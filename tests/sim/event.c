@@ -39,11 +39,7 @@ static void run(struct sim *sim, struct sim_rng *rng)
 
 static void wait(struct sim *sim, struct sim_rng *rng)
 {
-	uint64_t ns = sim_scale(rng, FG_US, sim->config.max_pause), passed;
-
-	passed = fg_wire_settle(sim->wire, ns);
-	if (passed < ns)
-		fg_wire_advance(sim->wire, ns - passed);
+	sim_pass_time(sim, sim_scale(rng, FG_US, sim->config.max_pause));
 }
 
 static void migrate(struct sim *sim, struct sim_rng *rng)
@@ -114,14 +110,8 @@ static void run_some(struct sim *sim, struct sim_rng *rng)
 
 void sim_event(struct sim *sim, struct sim_rng *rng)
 {
-	uint32_t sum = 0, at;
-	unsigned int kind;
+	unsigned int kind = sim_draw_index(rng, sim->config.weight, NUM_EVENTS);
 
-	for (kind = 0; kind < NUM_EVENTS; kind++)
-		sum += sim->config.weight[kind];
-	at = sim_below(rng, sum);
-	for (kind = 0; at >= sim->config.weight[kind]; kind++)
-		at -= sim->config.weight[kind];
 	sim->happened[kind]++;
 	events[kind].happens(sim, rng);
 	run_some(sim, rng);

@@ -9,17 +9,16 @@
 
 static void wake(struct sim *sim, struct sim_vm *vm, uint32_t cq_handle)
 {
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++) {
-			struct sim_end *end = &sim->pair[i].end[j];
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
+		struct sim_end *end = sim_rc_of(sim, i)->from;
 
-			if (end->vm != vm)
-				continue;
-			if (end->fg.scq.handle == cq_handle)
-				end->sends_armed = false;
-			if (end->fg.rcq.handle == cq_handle)
-				end->recvs_armed = false;
-		}
+		if (end->vm != vm)
+			continue;
+		if (end->fg.scq.handle == cq_handle)
+			end->sends_armed = false;
+		if (end->fg.rcq.handle == cq_handle)
+			end->recvs_armed = false;
+	}
 }
 
 void sim_poll_events(struct sim *sim, struct sim_vm *vm)
@@ -45,26 +44,28 @@ static bool arm(const struct sim *sim, struct fg_cq *cq)
 	return !fg_cq_pending(cq);
 }
 
+/* @take: takes all completions of @cq. *@armed: whether the program sleeps. */
+static void poll_cq(struct sim *sim, struct sim_rc *rc, const struct sim_vm *vm, struct fg_cq *cq,
+		    bool *armed, void (*take)(struct sim *sim, struct sim_rc *rc))
+{
+	if (rc->pair->is_restored || !sim_vm_runs(vm) || *armed)
+		return;
+	do {
+		take(sim, rc);
+		*armed = sim->config.sleeps && arm(sim, cq);
+	} while (sim->config.sleeps && !*armed);
+}
+
 void sim_poll_sent(struct sim *sim, struct sim_rc *rc)
 {
 	struct sim_end *end = rc->from;
 
-	if (rc->pair->is_restored || !sim_vm_runs(end->vm) || end->sends_armed)
-		return;
-	do {
-		sim_oracle_sent(sim, rc);
-		end->sends_armed = sim->config.sleeps && arm(sim, &end->fg.scq);
-	} while (sim->config.sleeps && !end->sends_armed);
+	poll_cq(sim, rc, end->vm, &end->fg.scq, &end->sends_armed, sim_oracle_sent);
 }
 
 void sim_poll_received(struct sim *sim, struct sim_rc *rc)
 {
 	struct sim_end *end = rc->to;
 
-	if (rc->pair->is_restored || !sim_vm_runs(end->vm) || end->recvs_armed)
-		return;
-	do {
-		sim_oracle_received(sim, rc);
-		end->recvs_armed = sim->config.sleeps && arm(sim, &end->fg.rcq);
-	} while (sim->config.sleeps && !end->recvs_armed);
+	poll_cq(sim, rc, end->vm, &end->fg.rcq, &end->recvs_armed, sim_oracle_received);
 }

@@ -51,19 +51,6 @@ bool sim_rc_is_idle(const struct sim_rc *rc)
 
 /* ------------------------------------------------------------------------ requests */
 
-static enum sim_rc_kind draw_kind(const struct sim *sim, struct sim_rng *rng)
-{
-	uint32_t sum = 0, at;
-	int kind;
-
-	for (kind = 0; kind < SIM_RC_KINDS; kind++)
-		sum += sim->config.rc_weight[kind];
-	at = sim_below(rng, sum);
-	for (kind = 0; at >= sim->config.rc_weight[kind]; kind++)
-		at -= sim->config.rc_weight[kind];
-	return kind;
-}
-
 static bool takes_recv(enum sim_rc_kind kind)
 {
 	return kind == SIM_SEND || kind == SIM_SEND_IMM || kind == SIM_WRITE_IMM;
@@ -162,7 +149,7 @@ static bool choose(struct sim *sim, struct sim_rc *rc, struct sim_req *req, stru
 {
 	uint32_t own = (uint32_t)(rc->posted % SIM_RC_SLOTS);
 
-	req->kind = draw_kind(sim, rng);
+	req->kind = sim_draw_index(rng, sim->config.rc_weight, SIM_RC_KINDS);
 	req->slot = own;
 	req->seed = (uint32_t)(rc->posted * 64 + rc->number);
 	switch (req->kind) {
@@ -184,12 +171,11 @@ static bool choose(struct sim *sim, struct sim_rc *rc, struct sim_req *req, stru
 	return true;
 }
 
-static void note_taker(struct sim_rc *rc, struct sim_req *req, uint32_t imm)
+static void note_taker(struct sim_rc *rc, const struct sim_req *req, uint32_t imm)
 {
 	if (!takes_recv(req->kind))
 		return;
-	req->taker = rc->takers++;
-	rc->taker[req->taker % SIM_RC_TAKERS] = (struct sim_taker){
+	rc->taker[rc->takers++ % SIM_RC_TAKERS] = (struct sim_taker){
 		.kind = req->kind,
 		.len = req->len,
 		.seed = req->seed,

@@ -51,4 +51,19 @@ static inline uint64_t sim_scale(struct sim_rng *rng, uint64_t min, uint64_t max
 	return value < min ? min : value > max ? max : value;
 }
 
+/* Return: an index below @num, each as often as its weight says. Not all weights are 0. */
+static inline unsigned int sim_draw_index(struct sim_rng *rng, const uint32_t *weights,
+					  unsigned int num)
+{
+	uint32_t sum = 0, at;
+	unsigned int i;
+
+	for (i = 0; i < num; i++)
+		sum += weights[i];
+	at = sim_below(rng, sum);
+	for (i = 0; at >= weights[i]; i++)
+		at -= weights[i];
+	return i;
+}
+
 #endif /* SIM_RNG_H */

@@ -22,6 +22,20 @@ uint64_t sim_now(const struct sim *sim)
 	return fg_wire_host(sim->wire, 0)->now;
 }
 
+void sim_pass_time(struct sim *sim, uint64_t ns)
+{
+	uint64_t passed = fg_wire_settle(sim->wire, ns);
+
+	/* Without a deadline the clock stands still. */
+	if (passed < ns)
+		fg_wire_advance(sim->wire, ns - passed);
+}
+
+struct sim_rc *sim_rc_of(struct sim *sim, unsigned int i)
+{
+	return &sim->pair[i / 2].rc[i % 2];
+}
+
 void sim_fail(struct sim *sim, const char *rule, const char *fmt, ...)
 {
 	va_list args;
@@ -131,6 +145,7 @@ static void open_world(struct sim *sim, struct sim_rng *rng)
 		.slots = config->slots,
 		.exposes = config->exposes,
 	};
+
 	sim->wire = fg_wire_create(&wire);
 	sim_chance_init(sim->seed, &fg_wire_host(sim->wire, 0)->now);
 	sim->trace.now = &fg_wire_host(sim->wire, 0)->now;
@@ -155,11 +170,10 @@ void sim_poll_all(struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_poll_events(sim, &sim->vm[i]);
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++) {
-			sim_poll_sent(sim, &sim->pair[i].rc[j]);
-			sim_poll_received(sim, &sim->pair[i].rc[j]);
-		}
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
+		sim_poll_sent(sim, sim_rc_of(sim, i));
+		sim_poll_received(sim, sim_rc_of(sim, i));
+	}
 }
 
 static void go_on(struct sim *sim, bool all)
@@ -178,33 +192,32 @@ static bool is_idle(struct sim *sim)
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		if (sim->vm[i].phase != SIM_HOME)
 			return false;
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++)
-			if (!sim_rc_is_idle(&sim->pair[i].rc[j]))
-				return false;
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		if (!sim_rc_is_idle(sim_rc_of(sim, i)))
+			return false;
 	return true;
 }
 
 /* Without signaled requests the program never learns of the end of the others. */
 static void post_signaled(struct sim *sim, struct sim_rng *rng)
 {
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++) {
-			struct sim_rc *rc = &sim->pair[i].rc[j];
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
+		struct sim_rc *rc = sim_rc_of(sim, i);
 
-			while (sim_vm_runs(rc->from->vm) && rc->ends_unsignaled &&
-			       sim_rc_post(sim, rc, rng))
-				;
-		}
+		while (sim_vm_runs(rc->from->vm) && rc->ends_unsignaled &&
+		       sim_rc_post(sim, rc, rng))
+			;
+	}
 }
 
 static void receive_all(struct sim *sim, struct sim_rng *rng)
 {
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++)
-			while (sim_vm_runs(sim->pair[i].rc[j].to->vm) &&
-			       sim_rc_post_recv(sim, &sim->pair[i].rc[j], rng))
-				;
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
+		struct sim_rc *rc = sim_rc_of(sim, i);
+
+		while (sim_vm_runs(rc->to->vm) && sim_rc_post_recv(sim, rc, rng))
+			;
+	}
 }
 
 /* What the engine of a requester knows: no part of the oracle. */
@@ -228,26 +241,25 @@ static void report_stuck(struct sim *sim)
 		if (sim->vm[i].phase != SIM_HOME)
 			sim_fail(sim, "liveness", "vm%u: its migration does not end (phase %d)",
 				 i + 1, sim->vm[i].phase);
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++) {
-			struct sim_rc *rc = &sim->pair[i].rc[j];
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
+		struct sim_rc *rc = sim_rc_of(sim, i);
 
-			if (!sim_rc_is_idle(rc))
-				trace_requester(sim, rc);
-			if (!sim_rc_is_idle(rc))
-				sim_fail(sim, "liveness",
-					 "rc%u from vm%u to vm%u: %" PRIu64 " of %" PRIu64
-					 " requests have completed, %" PRIu64 " of %" PRIu64
-					 " messages were received",
-					 rc->number, rc->from->vm->number, rc->to->vm->number,
-					 rc->done, rc->posted, rc->taken, rc->takers);
-		}
+		if (sim_rc_is_idle(rc))
+			continue;
+		trace_requester(sim, rc);
+		sim_fail(sim, "liveness",
+			 "rc%u from vm%u to vm%u: %" PRIu64 " of %" PRIu64
+			 " requests have completed, %" PRIu64 " of %" PRIu64
+			 " messages were received",
+			 rc->number, rc->from->vm->number, rc->to->vm->number, rc->done, rc->posted,
+			 rc->taken, rc->takers);
+	}
 }
 
 /* Without disturbances each request completes. */
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
-	uint64_t end = sim_now(sim) + TIME_TO_END, passed;
+	uint64_t end = sim_now(sim) + TIME_TO_END;
 
 	sim_trace(&sim->trace, "the end begins");
 	fg_wire_limit(sim->wire, 0, 0);
@@ -261,20 +273,16 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 			return;
 		if (sim_now(sim) > end)
 			report_stuck(sim);
-		passed = fg_wire_settle(sim->wire, TIME_OF_ROUND);
-		if (passed < TIME_OF_ROUND)
-			fg_wire_advance(sim->wire, TIME_OF_ROUND - passed);
+		sim_pass_time(sim, TIME_OF_ROUND);
 	}
 }
 
 static void close_world(struct sim *sim)
 {
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++)
-			sim_oracle_end(sim, &sim->pair[i].rc[j]);
-	for (unsigned int i = 0; i < sim->config.pairs; i++)
-		for (unsigned int j = 0; j < 2; j++)
-			fg_end_close(&sim->pair[i].end[j].fg);
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		sim_oracle_end(sim, sim_rc_of(sim, i));
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		fg_end_close(&sim_rc_of(sim, i)->from->fg);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_vm_end(sim, &sim->vm[i]);
 	fg_wire_destroy(sim->wire);
@@ -295,8 +303,6 @@ struct sim_result sim_run(const struct sim_order *order)
 	draw_config(&sim->config, &rng);
 	trace_config(sim);
 	open_world(sim, &rng);
-	if (order->steps)
-		sim->config.steps = order->steps;
 	for (sim->step = 0; sim->step < sim->config.steps; sim->step++) {
 		if (order->left_out && order->left_out[sim->step])
 			continue;

@@ -96,7 +96,7 @@ struct sim_snapshot {
 	int memory; /* a memfd */
 	struct fg_state state;
 	struct fg_guest guest; /* the driver's indices */
-	struct sim_end end[2 * SIM_PAIRS]; /* its own ones: those of programs */
+	struct sim_end end[2 * SIM_PAIRS]; /* the indices of its programs; other VMs' ends: unused */
 };
 
 struct sim_vm {
@@ -121,7 +121,6 @@ struct sim_req {
 	uint32_t len, seed, slot; /* of the target */
 	bool signaled;
 	uint64_t value; /* atomics: what they must return */
-	uint64_t taker; /* number among the requests that take a receive request */
 };
 
 struct sim_taker {
@@ -132,10 +131,9 @@ struct sim_taker {
 
 /* A slot of the target's memory. */
 struct sim_slot {
-	uint64_t written; /* number of the last WRITE that has completed, plus 1; 0: none */
-	uint32_t seed, len; /* of it */
+	uint32_t seed, len; /* of the last WRITE that has completed, if written */
 	uint32_t reading; /* READs under way */
-	bool writing;
+	bool written, writing;
 };
 
 /* One direction of a pair: requests of @from. */
@@ -192,7 +190,6 @@ struct sim_order {
 	uint64_t seed;
 	bool prints;
 	const uint8_t *left_out; /* SIM_STEPS flags; NULL: none */
-	unsigned int steps; /* 0: as the seed says */
 };
 
 struct sim_result {
@@ -210,6 +207,10 @@ void sim_fail(struct sim *sim, const char *rule, const char *fmt, ...)
 /* A new engine of this host is set up. */
 void sim_host_open(struct sim *sim, unsigned int host);
 uint64_t sim_now(const struct sim *sim);
+/* Run all hosts for @ns of virtual time. */
+void sim_pass_time(struct sim *sim, uint64_t ns);
+/* Direction @i, below twice the number of pairs. */
+struct sim_rc *sim_rc_of(struct sim *sim, unsigned int i);
 /* The programs of all VMs that run and do not sleep take their completions. */
 void sim_poll_all(struct sim *sim);
 
@@ -263,7 +264,7 @@ void sim_break(struct sim *sim, struct sim_rng *rng);
 /* The memory of end @which must not change until the new connection. */
 void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 		     struct sim_rng *rng);
-/* A connection whose time has come, or @now, is made anew, if both VMs run. */
+/* Connect the pair again when it is due, or @now, if both VMs run. */
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now);
 
 /* upgrade.c */

@@ -91,7 +91,7 @@ void sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 			sim->pair[i / 2].is_broken = sim->pair[i / 2].is_restored = true;
 }
 
-/* The rings' indices are those of the driver then, as they are in its memory. */
+/* The driver and its programs go on with their indices of the snapshot, as memory has these. */
 void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 {
 	const struct sim_snapshot *snapshot = &vm->snapshot;

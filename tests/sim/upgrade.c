@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Upgrades of a host: a new engine takes over all VMs, and all connections are made anew. */
+/* Upgrades of a host: a new engine takes over all VMs, and connects to all hosts again. */
 #include <stdio.h>
 
 #include "sim.h"
