@@ -281,7 +281,7 @@ static bool take_answer(struct pvr_engine *engine, struct pvr_referrals **at,
 {
 	uint8_t gid_type;
 
-	if (find_guide(*at, key) != from)
+	if (!*at || find_guide(*at, key) != from)
 		return false;
 	if (to)
 		return put(engine, at, *key, key->gid_type, to);
