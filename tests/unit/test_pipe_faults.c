@@ -271,6 +271,25 @@ TEST(hosts, test_queue_pair_that_is_not_there_is_given_up_in_time)
 	expect_given_up(env, 2 * TRY_NS, 8 * TRY_NS);
 }
 
+/* Its answer is known, so the requester need not wait for a timeout, here of 8.6 s. */
+TEST(hosts, test_queue_pair_that_is_connected_late_is_reached_soon)
+{
+	struct fg_conn conn = fg_conn_default;
+
+	conn.timeout = 21;
+	expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, env->b.qp.qpn));
+	fg_wire_run(env->wire);
+	t_send(&env->a, 1, 0, 8);
+	fg_wire_settle(env->wire, 100 * FG_MS);
+	await_no_cqe(&env->a.scq);
+	expect_ok(fg_qp_connect(&env->b.qp, &conn, env->a.gid, env->a.qp.qpn));
+	t_recv(&env->b, 2, 0, 8);
+	fg_wire_settle(env->wire, 200 * FG_MS);
+	expect_sent(&env->a, 1);
+	expect_recv(&env->b.rcq, 2, 8);
+	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
+}
+
 TEST(hosts, test_retries_are_the_queue_pairs)
 {
 	struct fg_conn conn = fg_conn_default;

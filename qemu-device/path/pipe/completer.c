@@ -437,7 +437,7 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 	}
 }
 
-/* Until an adapter is asked for again that is not at the host which the directory names. */
+/* Until an absent adapter or queue pair is asked for again. */
 #define ASK_AGAIN_NS 10000000u
 /* Bounds the frames between hosts that refer to each other. */
 #define FOUND_ELSEWHERE_NS 1000000u
@@ -445,6 +445,19 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 static bool is_absence(const struct pvr_frame_ack *frame)
 {
 	return frame->syndrome == PVR_FRAME_SYN_NO_QP || frame->syndrome == PVR_FRAME_SYN_NO_GID;
+}
+
+/*
+ * The responder may be ready, or learn where the requester is, long before the timeout. So it is asked
+ * again, each time after twice the time. That costs no retry.
+ */
+static void ask_again(struct pvr_qp *qp)
+{
+	uint64_t passed = pvr_running_time(qp->adapter) - qp->unanswered_at;
+	uint64_t ns = passed > ASK_AGAIN_NS ? passed : ASK_AGAIN_NS;
+
+	if (qp->attr.timeout && passed + ns < 4096ull << qp->attr.timeout)
+		pvr_requester_await(qp, ns);
 }
 
 /*
@@ -465,9 +478,11 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 		pvr_path_refresh(qp);
 	}
 	no_response(sq);
-	if (frame->syndrome != PVR_FRAME_SYN_NO_GID || qp->wait != PVR_QP_WAIT_RETRY)
+	if (qp->wait != PVR_QP_WAIT_RETRY)
 		return;
-	if (again && (!qp->attr.timeout || ASK_AGAIN_NS < 4096ull << qp->attr.timeout)) {
+	if (frame->syndrome == PVR_FRAME_SYN_NO_QP)
+		ask_again(qp);
+	else if (again && (!qp->attr.timeout || ASK_AGAIN_NS < 4096ull << qp->attr.timeout)) {
 		pvr_requester_await(qp, ASK_AGAIN_NS);
 		qp->resumes_by_timer = true;
 	} else if (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host)) {
