@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl.h>
 
@@ -122,6 +123,18 @@ struct command {
 	struct ib_uverbs_attr attrs[ATTRS_MAX];
 };
 
+/*
+ * Not a second context of the file: Linux 6.1 frees it without rdma_restrack_put(), so the kernel never
+ * frees the task. That is a fault of ib_core with any device, and shows as a leak.
+ */
+static void send_ioctl(const struct command *command)
+{
+	if (command->header.object_id == UVERBS_OBJECT_DEVICE &&
+	    command->header.method_id == UVERBS_METHOD_GET_CONTEXT)
+		return;
+	note(VERB_raw_ioctl, syscall(SYS_ioctl, raw_fd, RDMA_VERBS_IOCTL, command));
+}
+
 /* Data that the kernel may write go to a copy. */
 static void copy_data(struct ib_uverbs_attr *attr, int i)
 {
@@ -179,7 +192,7 @@ static void mutate_ioctl(const struct ib_uverbs_ioctl_hdr *header)
 	for (int i = 0; i < num; i++)
 		if (command.attrs[i].len > DATA_MAX)
 			command.attrs[i].data = (uintptr_t)answers[i];
-	note(VERB_raw_ioctl, syscall(SYS_ioctl, raw_fd, RDMA_VERBS_IOCTL, &command));
+	send_ioctl(&command);
 }
 
 int ioctl(int fd, unsigned long request, ...)
@@ -217,7 +230,7 @@ static void random_ioctl(struct chance *chance)
 		if (one_in(chance, 10))
 			attr->data = some_address(chance);
 	}
-	note(VERB_raw_ioctl, syscall(SYS_ioctl, raw_fd, RDMA_VERBS_IOCTL, &command));
+	send_ioctl(&command);
 }
 
 void deed_raw(struct worker *worker)
