@@ -18,6 +18,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,6 +178,8 @@ int main(int argc, char **argv)
 		die("usage: pvr_odp_blocked DIRECTORY");
 	alarm(SECONDS);
 	mallopt(M_TRIM_THRESHOLD, -1); /* free() must not change the memory map */
+	/* khugepaged would, too: it waits for the faults, and this program's own faults for it. */
+	MUST(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
 	lab_open(&lab, argv[1]);
 	MUST(pipe(go));
 	watcher = start_watcher(&lab, go[0]);
