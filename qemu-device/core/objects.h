@@ -297,7 +297,10 @@ struct pvr_qp {
 	/* Responder. */
 	uint32_t rq_psn; /* of the next request */
 	uint64_t rq_offset; /* received bytes of the request in progress */
-	uint64_t flushed; /* bytes of the FLUSH in progress that are persistent */
+	union {
+		uint64_t flushed; /* bytes of the FLUSH in progress that are persistent */
+		uint64_t uc_epoch; /* UC: of the requester that was heard last; 0: none */
+	};
 	bool rnr_nak_sent; /* the requester got an RNR NAK */
 	bool rnr_resume_pending; /* its next quantum resumes the requester: a receive was posted */
 	bool comm_est; /* the event COMM_EST was sent */

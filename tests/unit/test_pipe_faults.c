@@ -5,6 +5,8 @@
  */
 #include "hosts.h"
 
+TEST_EXT(PVR_EXT_UC)
+
 #define PAGES 96
 #define TRY_NS (4 * (4096ull << 14)) /* fg_conn_default's timeout */
 
@@ -229,6 +231,63 @@ TEST(slots, test_slot_that_is_down_is_left_to_others)
 		fg_wire_mend(env->wire, 0, 1, slot);
 		run_load(env, slot);
 	}
+}
+
+static void send_uc(struct fg_end *a, char value)
+{
+	a->mr.va[0] = (uint8_t)value;
+	t_send(a, 1, 0, 1);
+}
+
+/*
+ * The first byte is sent by @slot, where it is late, the second one by the connection of the queue
+ * pair. *text: what arrives.
+ */
+static void send_two(struct t_env *env, unsigned int slot, char text[4])
+{
+	struct pvrdma_cqe cqe;
+	struct fg_end a, b;
+
+	hosts_open(env, &a, &b, PVR_QPT_UC, 1);
+	fg_end_connect(&a, &b, NULL);
+	for (uint64_t i = 0; i < 4; i++)
+		t_recv(&b, i, i, 1);
+	for (unsigned int i = 0; i < 4; i++)
+		if (i != slot)
+			fg_wire_cut(env->wire, 0, 1, i);
+	fg_wire_delay(env->wire, 10 * FG_MS);
+	send_uc(&a, 'x');
+	fg_wire_run(env->wire);
+	for (unsigned int i = 0; i < 4; i++)
+		if (i != slot)
+			fg_wire_mend(env->wire, 0, 1, i);
+	fg_wire_delay(env->wire, 0);
+	fg_wire_run(env->wire);
+	send_uc(&a, 'y');
+	fg_wire_settle(env->wire, 20 * FG_MS);
+	send_uc(&a, 'z');
+	fg_wire_settle(env->wire, 20 * FG_MS);
+	memset(text, 0, 4);
+	while (fg_cq_poll(&b.rcq, &cqe))
+		text[cqe.wr_id] = (char)b.mr.va[cqe.wr_id];
+	assert_int_equal(fg_cq_drain(&a.scq), 3);
+	fg_end_close(&a);
+	fg_end_close(&b);
+}
+
+TEST(slots, test_uc_message_that_was_overtaken_is_lost)
+{
+	unsigned int overtaken = 0;
+	char text[4];
+
+	for (unsigned int slot = 0; slot < 4; slot++) {
+		send_two(env, slot, text);
+		if (strcmp(text, "yz") != 0)
+			assert_string_equal(text, "xyz");
+		else
+			overtaken++;
+	}
+	assert_true(overtaken > 0);
 }
 
 /* ------------------------------------------------------------------------- time */

@@ -41,6 +41,7 @@
 #include "core/ext_dma.h"
 #include "path/pipe/fault.h"
 #include "path/pipe/internal.h"
+#include "path/pipe/sq.h"
 #include "rdma/worker.h"
 #include "rdma/responder_state.h"
 #include "gid/fabric.h"
@@ -572,6 +573,23 @@ static void in_error(const struct pvr_rx_request *fragment)
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
 
+/*
+ * UC takes the first fragment of a message with any PSN. But a requester may use several connections
+ * in turn, and a message that was overtaken there must not follow its successor. It is lost, as the
+ * successor has begun anew.
+ */
+static bool is_overtaken(const struct pvr_rx_request *fragment)
+{
+	struct pvr_qp *to = fragment->to;
+	uint32_t epoch = le32toh(fragment->frame->epoch);
+	uint32_t behind = (to->rq_psn - fragment->req_src.psn) & PVR_PSN_MASK;
+
+	if (to->uc_epoch == epoch && behind && behind < PVR_PSNS_HALF)
+		return true;
+	to->uc_epoch = epoch;
+	return false;
+}
+
 /* Compiled twice: for REQUEST, and for FAULT, whose message is never executed. */
 static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment, bool is_fault)
 {
@@ -580,7 +598,7 @@ static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment
 	/*
 	 * UC: the first fragment starts a message; the responder classifies all others.
 	 */
-	if (to->type == PVR_QPT_UC && !pvr_qp_can_respond(to))
+	if (to->type == PVR_QPT_UC && (!pvr_qp_can_respond(to) || is_overtaken(fragment)))
 		return PVR_HANDLED;
 	if (to->type == PVR_QPT_UC)
 		return is_fault ? execute_fault(fragment) : execute(fragment);
