@@ -364,6 +364,11 @@ struct fg_segment_rules *fg_segment_rules(struct fg_segment *segment)
 	return &segment->rules;
 }
 
+bool fg_segment_deliver(struct fg_segment *segment, unsigned int host)
+{
+	return deliver(&segment->node[host]);
+}
+
 void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
 		       size_t bytes)
 {

@@ -34,6 +34,9 @@ void fg_segment_destroy(struct fg_segment *segment);
 struct fg_host *fg_segment_host(struct fg_segment *segment, unsigned int host);
 struct fg_segment_rules *fg_segment_rules(struct fg_segment *segment);
 
+/* The frames that are due at @host. Return: whether it took one. */
+bool fg_segment_deliver(struct fg_segment *segment, unsigned int host);
+
 /* A frame that none of the engines has sent arrives at @host. */
 void fg_segment_inject(struct fg_segment *segment, unsigned int host, const uint8_t *frame,
 		       size_t bytes);

@@ -34,51 +34,45 @@ void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
 }
 
-void sim_break(struct sim *sim, struct sim_rng *rng)
+bool sim_break(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_pair *pair = &sim->pair[sim_below(rng, sim->config.pairs)];
 	unsigned int which = sim_below(rng, 2);
 	struct sim_end *end = &pair->end[which];
 
 	if (pair->is_broken || !sim_vm_runs(end->vm))
-		return;
-	if (fg_qp_to_err(&end->fg.qp))
-		sim_fail(sim, "break", "vm%u: its queue pair does not go to ERR", end->vm->number);
+		return false;
+	sim_end_to_err(sim, end);
 	sim_break_watch(sim, pair, which, rng);
-	sim_trace(&sim->trace, "rc%u: vm%u goes to ERR", pair->rc[which].number, end->vm->number);
+	sim_trace(&sim->trace, "flow%u: vm%u goes to ERR", pair->flow[which].number,
+		  end->vm->number);
+	return true;
 }
 
-static void forget(struct sim_rc *rc, const struct sim *sim)
+static void forget(struct sim_flow *flow, const struct sim *sim)
 {
-	const struct sim_rc blank = {
-		.from = rc->from, .to = rc->to, .pair = rc->pair, .number = rc->number
+	const struct sim_flow blank = {
+		.from = flow->from,
+		.to = flow->to,
+		.pair = flow->pair,
+		.number = flow->number,
+		.taker = flow->taker,
+		.taker_room = flow->taker_room,
 	};
 
-	*rc = blank;
-	memset(rc->to->fg.buf.va + sim_rc_word(sim, SIM_ADD), 0, 2 * sizeof(uint64_t));
-}
-
-static void reset(struct sim *sim, struct sim_pair *pair)
-{
-	for (unsigned int i = 0; i < 2; i++) {
-		if (fg_qp_to_reset(&pair->end[i].fg.qp))
-			sim_fail(sim, "break", "vm%u: its queue pair does not go to RESET",
-				 pair->end[i].vm->number);
-		/* A reset removes no completion. */
-		fg_cq_drain(&pair->end[i].fg.scq);
-		fg_cq_drain(&pair->end[i].fg.rcq);
-		pair->end[i].sends_armed = pair->end[i].recvs_armed = false;
-	}
+	*flow = blank;
+	memset(flow->to->fg.buf.va + sim_flow_word(sim, SIM_ADD), 0, 2 * sizeof(uint64_t));
 }
 
 /*
  * QP_GONE has no number of its connection: a late frame would end the next connection of the same
- * two queue pairs. A restored VM has the queue pairs of its snapshot.
+ * two queue pairs. A restored VM has the queue pairs of its snapshot. And a UC queue pair takes the
+ * first packet of a message with any PSN.
  */
 static void hear_all(struct sim *sim)
 {
 	sim_net_mend(sim, true);
-	fg_wire_settle(sim->wire, SIM_ECHO_NS);
+	fg_settle(sim_host(sim, 0), SIM_ECHO_NS);
 }
 
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
@@ -87,19 +81,19 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 
 	if (!pair->is_broken || !both_run(pair) || (!now && pair->due > sim_now(sim)))
 		return;
-	if (pair->is_restored)
+	if (pair->is_restored || pair->type == SIM_UC)
 		hear_all(sim);
 	else
 		sim_poll_all(sim);
 	if (hash_of(&end->fg.buf) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
 			 end->vm->number);
-	reset(sim, pair);
+	sim_pair_reset(sim, pair);
 	for (unsigned int i = 0; i < 2; i++)
-		forget(&pair->rc[i], sim);
+		forget(&pair->flow[i], sim);
 	pair->is_broken = pair->is_restored = false;
-	fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
-	sim_trace(&sim->trace, "rc%u: vm%u and vm%u connect again", pair->rc[0].number,
+	sim_pair_connect(sim, pair);
+	sim_trace(&sim->trace, "flow%u: vm%u and vm%u connect again", pair->flow[0].number,
 		  pair->end[0].vm->number, pair->end[1].vm->number);
-	sim->checks++;
+	sim->count.checks++;
 }

@@ -4,58 +4,95 @@
 
 #include "sim.h"
 
-static struct sim_rc *draw_rc(struct sim *sim, struct sim_rng *rng)
+static struct sim_flow *draw_flow(struct sim *sim, struct sim_rng *rng)
 {
-	return &sim->pair[sim_below(rng, sim->config.pairs)].rc[sim_below(rng, 2)];
+	return &sim->pair[sim_below(rng, sim->config.pairs)].flow[sim_below(rng, 2)];
 }
 
-static void post(struct sim *sim, struct sim_rng *rng)
+static bool post(struct sim *sim, struct sim_rng *rng)
 {
-	struct sim_rc *rc = draw_rc(sim, rng);
-	uint32_t n = 1 + sim_below(rng, SIM_RC_SLOTS);
+	struct sim_flow *flow = draw_flow(sim, rng);
+	uint32_t n = 1 + sim_below(rng, SIM_SLOTS);
+	bool done = false;
 
-	while (n-- && sim_vm_runs(rc->from->vm) && sim_rc_post(sim, rc, rng))
-		;
+	while (n-- && sim_vm_runs(flow->from->vm) && sim_flow_post(sim, flow, rng))
+		done = true;
+	return done;
 }
 
-static void receive(struct sim *sim, struct sim_rng *rng)
+/* Return: NULL: there are no two. */
+static struct sim_ud *draw_ud(struct sim *sim, struct sim_rng *rng)
 {
-	struct sim_rc *rc = draw_rc(sim, rng);
-	uint32_t n = 1 + sim_below(rng, SIM_RC_SLOTS);
-
-	while (n-- && sim_vm_runs(rc->to->vm) && sim_rc_post_recv(sim, rc, rng))
-		;
+	return sim->config.uds ? &sim->ud[sim_below(rng, sim->config.uds)] : NULL;
 }
 
-static void poll(struct sim *sim, struct sim_rng *rng)
+static bool send_datagrams(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_ud *ud = draw_ud(sim, rng);
+	uint32_t n = 1 + sim_below(rng, SIM_SLOTS);
+	bool done = false;
+
+	while (n-- && ud && sim_vm_runs(ud->end.vm) && sim_ud_post(sim, ud, draw_ud(sim, rng), rng))
+		done = true;
+	return done;
+}
+
+static bool receive_datagrams(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_ud *ud = draw_ud(sim, rng);
+	uint32_t n = 1 + sim_below(rng, SIM_SLOTS);
+	bool done = false;
+
+	while (n-- && ud && sim_vm_runs(ud->end.vm) && sim_ud_post_recv(sim, ud, rng))
+		done = true;
+	return done;
+}
+
+static bool receive(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_flow *flow = draw_flow(sim, rng);
+	uint32_t n = 1 + sim_below(rng, SIM_SLOTS);
+	bool done = false;
+
+	while (n-- && sim_vm_runs(flow->to->vm) && sim_flow_post_recv(sim, flow, rng))
+		done = true;
+	return done;
+}
+
+static bool poll(struct sim *sim, struct sim_rng *rng)
 {
 	sim_poll_all(sim);
+	return true;
 }
 
-static void run(struct sim *sim, struct sim_rng *rng)
+static bool run(struct sim *sim, struct sim_rng *rng)
 {
-	fg_wire_run(sim->wire);
+	sim_run(sim);
+	return true;
 }
 
-static void wait(struct sim *sim, struct sim_rng *rng)
+static bool wait(struct sim *sim, struct sim_rng *rng)
 {
 	sim_pass_time(sim, sim_scale(rng, FG_US, sim->config.max_pause));
+	return true;
 }
 
-static void migrate(struct sim *sim, struct sim_rng *rng)
+static bool migrate(struct sim *sim, struct sim_rng *rng)
 {
-	sim_move_begin(sim, &sim->vm[sim_below(rng, sim->config.vms)], rng);
+	return sim_move_begin(sim, &sim->vm[sim_below(rng, sim->config.vms)], rng);
 }
 
 static const struct event {
 	const char *name;
 	uint32_t weight; /* that a seed may multiply or make 0 */
 	bool always; /* it never makes it 0 */
-	void (*happens)(struct sim *sim, struct sim_rng *rng);
+	bool (*happens)(struct sim *sim, struct sim_rng *rng);
 } events[] = {
 	/* clang-format off: a row each */
 	{ "post", 64, true, post },
 	{ "receive", 48, true, receive },
+	{ "datagram", 24, false, send_datagrams },
+	{ "datagram receive", 24, false, receive_datagrams },
 	{ "poll", 24, true, poll },
 	{ "run", 8, false, run },
 	{ "wait", 16, true, wait },
@@ -63,10 +100,16 @@ static const struct event {
 	{ "nic", 2, false, sim_net_nic },
 	{ "hold", 3, false, sim_net_hold },
 	{ "limit", 2, false, sim_net_limit },
+	{ "frames", 6, false, sim_net_frames },
 	{ "directory", 2, false, sim_net_directory },
 	{ "migrate", 4, false, migrate },
 	{ "upgrade", 2, false, sim_upgrade },
 	{ "break", 3, false, sim_break },
+	{ "qos", 3, false, sim_operator_qos },
+	{ "fault", 3, false, sim_operator_fault },
+	{ "resize", 2, false, sim_verbs_resize },
+	{ "drain", 4, false, sim_verbs_drain },
+	{ "evict", 6, false, sim_demand_evict },
 	{ "snapshot", 3, false, sim_snapshot },
 	{ "restore", 3, false, sim_restore_begin },
 	/* clang-format on */
@@ -102,9 +145,9 @@ static void run_some(struct sim *sim, struct sim_rng *rng)
 	while (n--) {
 		host = sim_below(rng, sim->config.hosts);
 		if (sim_one_in(rng, 2))
-			fg_host_step(fg_wire_host(sim->wire, host));
+			fg_host_step(sim_host(sim, host));
 		else
-			fg_wire_pump(sim->wire, host);
+			sim_pump(sim, host);
 	}
 }
 
@@ -112,7 +155,8 @@ void sim_event(struct sim *sim, struct sim_rng *rng)
 {
 	unsigned int kind = sim_draw_index(rng, sim->config.weight, NUM_EVENTS);
 
-	sim->happened[kind]++;
-	events[kind].happens(sim, rng);
+	sim_state_note(sim);
+	if (events[kind].happens(sim, rng))
+		sim_state_count(sim, kind);
 	run_some(sim, rng);
 }

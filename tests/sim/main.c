@@ -34,7 +34,7 @@ static const char help[] =
 /* What a process has done; shared with the process that waits for it. */
 struct job {
 	uint64_t seed; /* of the present run */
-	uint64_t runs, checks, events[SIM_EVENTS];
+	struct sim_count count;
 };
 
 /* The C library's function is replaced, see chance.c. */
@@ -55,30 +55,20 @@ static void work(struct job *job, uint64_t seed, uint64_t last, unsigned int str
 		struct sim_result result;
 
 		job->seed = seed;
-		result = sim_run(&order);
-		job->runs++;
-		job->checks += result.checks;
-		for (unsigned int i = 0; i < SIM_EVENTS; i++)
-			job->events[i] += result.happened[i];
+		result = sim_run_seed(&order);
+		sim_count_add(&job->count, &result.count);
 	}
 }
 
-static int report(const struct job *jobs, unsigned int num, double seconds)
+static void report(const struct job *jobs, unsigned int num, double seconds)
 {
-	struct job sum = { 0 };
+	struct sim_count sum = { 0 };
 
-	for (unsigned int i = 0; i < num; i++) {
-		sum.runs += jobs[i].runs;
-		sum.checks += jobs[i].checks;
-		for (unsigned int k = 0; k < SIM_EVENTS; k++)
-			sum.events[k] += jobs[i].events[k];
-	}
+	for (unsigned int i = 0; i < num; i++)
+		sim_count_add(&sum, &jobs[i].count);
 	printf("%" PRIu64 " runs, %" PRIu64 " checked operations in %.0f s: %.0f runs an hour\n",
 	       sum.runs, sum.checks, seconds, (double)sum.runs / seconds * 3600);
-	for (unsigned int i = 0; i < sim_num_events(); i++)
-		printf("%s%s %" PRIu64, i ? ", " : "events: ", sim_event_name(i), sum.events[i]);
-	printf("\n");
-	return 0;
+	sim_count_report(&sum);
 }
 
 static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
@@ -129,7 +119,7 @@ static bool fails(const struct sim_order *order)
 		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 			_exit(0);
 		alarm(60);
-		sim_run(order);
+		sim_run_seed(order);
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
@@ -175,7 +165,7 @@ static int shrink(uint64_t seed)
 			printf("%u%s", at, --left ? "," : "\n");
 	fflush(stdout);
 	order.prints = true;
-	sim_run(&order);
+	sim_run_seed(&order);
 	return 0;
 }
 
@@ -208,10 +198,10 @@ static int one(uint64_t seed, bool prints, const char *only)
 		flags[step] = 0;
 		only = *end ? end + 1 : end;
 	}
-	result = sim_run(&order);
+	result = sim_run_seed(&order);
 	printf("seed %" PRIu64 ": %u events, %" PRIu64 " checked operations, trace %016" PRIx64
 	       "\n",
-	       seed, result.steps, result.checks, result.hash);
+	       seed, result.steps, result.count.checks, result.hash);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated)
 {
 	struct pvr_adapter *adapter = vm->at[host];
-	struct pvr_engine *engine = fg_wire_host(sim->wire, host)->engine;
+	struct pvr_engine *engine = sim_host(sim, host)->engine;
 
 	pvr_adapter_set_bus_master(adapter, false);
 	if (!migrated || pvr_adapter_drop(adapter))
@@ -29,7 +29,7 @@ static void go_to(struct sim *sim, struct sim_vm *vm, unsigned int host)
 	struct fg_guest *guest = vm->guest;
 
 	LIST_REMOVE(guest, of_host);
-	guest->host = fg_wire_host(sim->wire, host);
+	guest->host = sim_host(sim, host);
 	LIST_INSERT_HEAD(&guest->host->guests, guest, of_host);
 	guest->adapter = vm->at[host];
 }
@@ -54,8 +54,7 @@ void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsig
 {
 	vm->number = number;
 	vm->host = host;
-	vm->guest = fg_guest_start_on(fg_wire_host(sim->wire, host), number,
-				      number % sim->config.workers);
+	vm->guest = fg_guest_start_on(sim_host(sim, host), number, number % sim->config.workers);
 	vm->at[host] = vm->guest->adapter;
 }
 
@@ -65,6 +64,7 @@ void sim_vm_end(struct sim *sim, struct sim_vm *vm)
 		if (vm->at[i] && vm->at[i] != vm->guest->adapter)
 			pvr_adapter_destroy(vm->at[i]);
 	sim_snapshot_free(vm);
+	sim_srq_close(vm);
 	fg_guest_destroy(vm->guest);
 }
 
@@ -74,10 +74,10 @@ static void next(struct sim *sim, struct sim_vm *vm, enum sim_move_phase phase)
 	vm->due = sim_now(sim) + sim_scale(&vm->rng, FG_US, 64 * FG_MS);
 }
 
-void sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
+bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 {
-	if (vm->phase != SIM_HOME || sim->config.hosts < 2)
-		return;
+	if (vm->phase != SIM_HOME || sim->config.hosts < 2 || sim->segment)
+		return false;
 	vm->from = vm->host;
 	vm->to = (vm->host + 1 + sim_below(rng, sim->config.hosts - 1)) % sim->config.hosts;
 	vm->rng = sim_rng_of(sim_draw(rng), 0);
@@ -89,6 +89,7 @@ void sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 		  vm->cancels ? ", is cancelled" : "");
 	vm->phase = SIM_STOPPING;
 	vm->due = sim_now(sim);
+	return true;
 }
 
 /* Return: whether it has ended, with success. */

@@ -10,78 +10,132 @@ static uint64_t draw_end(struct sim *sim, struct sim_rng *rng)
 	return sim_now(sim) + sim_scale(rng, FG_US, MAX_DOWN);
 }
 
-/* Return: false if there is only one host. */
+/* Return: false if no streams join the hosts. */
 static bool draw_hosts(struct sim *sim, struct sim_rng *rng, unsigned int *from, unsigned int *to)
 {
 	unsigned int hosts = sim->config.hosts;
 
 	*from = sim_below(rng, hosts);
 	*to = (*from + 1 + sim_below(rng, hosts - 1)) % hosts;
-	return hosts > 1;
+	return hosts > 1 && !sim->segment;
 }
 
-void sim_net_cut(struct sim *sim, struct sim_rng *rng)
+bool sim_net_cut(struct sim *sim, struct sim_rng *rng)
 {
 	unsigned int slot = sim_below(rng, sim->config.slots), from, to;
 	struct sim_down *cut;
 
 	if (!draw_hosts(sim, rng, &from, &to) || sim->cut[from][to][slot].is)
-		return;
+		return false;
 	cut = &sim->cut[from][to][slot];
 	cut->is = true;
 	cut->until = draw_end(sim, rng);
 	sim_trace(&sim->trace, "connection %u of host%u to host%u breaks", slot, from + 1, to + 1);
 	fg_wire_cut(sim->wire, from, to, slot);
+	return true;
 }
 
 /* An RDMA NIC, beside the connections: it comes, or goes. */
-void sim_net_nic(struct sim *sim, struct sim_rng *rng)
+bool sim_net_nic(struct sim *sim, struct sim_rng *rng)
 {
 	unsigned int from, to;
 	bool up;
 
 	if (!draw_hosts(sim, rng, &from, &to))
-		return;
+		return false;
 	up = !fg_wire_verbs_is_up(sim->wire, from, to);
 	sim_trace(&sim->trace, "the NIC of host%u to host%u is %s", from + 1, to + 1,
 		  up ? "up" : "down");
 	fg_wire_verbs(sim->wire, from, to, up);
+	return true;
 }
 
-void sim_net_hold(struct sim *sim, struct sim_rng *rng)
+bool sim_net_hold(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_down *held;
 	unsigned int from, to;
 
 	if (!draw_hosts(sim, rng, &from, &to) || sim->held[from][to].is)
-		return;
+		return false;
 	held = &sim->held[from][to];
 	held->is = true;
 	held->until = draw_end(sim, rng);
 	sim_trace(&sim->trace, "host%u does not reach host%u", from + 1, to + 1);
 	fg_wire_hold(sim->wire, from, to, true);
+	return true;
 }
 
-void sim_net_limit(struct sim *sim, struct sim_rng *rng)
+bool sim_net_limit(struct sim *sim, struct sim_rng *rng)
 {
 	size_t send = sim_one_in(rng, 2) ? 0 : sim_scale(rng, 64, 65536);
 	size_t recv = sim_one_in(rng, 2) ? 0 : sim_scale(rng, 64, 65536);
 	uint64_t delay = sim_one_in(rng, 2) ? 0 : sim_scale(rng, FG_US, 4 * FG_MS);
 
+	if (sim->segment)
+		return false;
 	sim_trace(&sim->trace, "streams: send %zu, receive %zu bytes, delay %lu ns", send, recv,
 		  (unsigned long)delay);
+	sim->slow = send || recv || delay;
 	fg_wire_limit(sim->wire, send, recv);
 	fg_wire_delay(sim->wire, delay);
+	return true;
 }
 
-void sim_net_directory(struct sim *sim, struct sim_rng *rng)
+/* Of 1,000 frames: often 0. */
+static unsigned int draw_share(struct sim_rng *rng, uint32_t max)
 {
-	if (sim->directory.is)
+	return sim_one_in(rng, 2) ? 0 : (unsigned int)sim_scale(rng, 1, max);
+}
+
+/*
+ * Frames that are lost, damaged, repeated or late. So few are lost that no request needs all its
+ * retries, or all for a shorter time than the retries last.
+ */
+bool sim_net_frames(struct sim *sim, struct sim_rng *rng)
+{
+	struct fg_segment_rules rules = {
+		.seed = (uint32_t)sim_draw(rng),
+		.lose = draw_share(rng, 20),
+		.repeat = draw_share(rng, 300),
+		.swap = draw_share(rng, 300),
+		.damage = draw_share(rng, 20),
+		.ghost = draw_share(rng, 50),
+		.delay = sim_one_in(rng, 2) ? 0 : sim_scale(rng, FG_US, FG_MS),
+		.jitter = sim_one_in(rng, 2) ? 0 : sim_scale(rng, FG_US, FG_MS),
+		.cut = sim_one_in(rng, 4),
+		.whole = sim_one_in(rng, 2),
+	};
+
+	if (!sim->segment)
+		return false;
+	sim->frames.is = true;
+	sim->frames.until = draw_end(sim, rng);
+	sim_trace(&sim->trace,
+		  "of 1000 frames %u are lost, %u damaged, %u repeated, %u swapped; %lu ns late%s",
+		  rules.lose, rules.damage, rules.repeat, rules.swap,
+		  (unsigned long)(rules.delay + rules.jitter), rules.cut ? "; none arrives" : "");
+	*fg_segment_rules(sim->segment) = rules;
+	fg_segment_set_gso(sim->segment, sim_one_in(rng, 2));
+	return true;
+}
+
+void sim_net_calm(struct sim *sim)
+{
+	if (sim->segment)
 		return;
+	fg_wire_limit(sim->wire, 0, 0);
+	fg_wire_delay(sim->wire, 0);
+}
+
+bool sim_net_directory(struct sim *sim, struct sim_rng *rng)
+{
+	if (sim->directory.is || sim->segment)
+		return false;
 	sim->directory.is = true;
 	sim->directory.until = draw_end(sim, rng);
 	sim_trace(&sim->trace, "the directory does not respond");
 	fg_wire_directory(sim->wire, false);
+	return true;
 }
 
 static bool ends(struct sim *sim, struct sim_down *down, bool all)
@@ -115,6 +169,12 @@ static void mend_between(struct sim *sim, unsigned int from, unsigned int to, bo
 
 void sim_net_mend(struct sim *sim, bool all)
 {
+	if (ends(sim, &sim->frames, all)) {
+		sim_trace(&sim->trace, "all frames arrive");
+		*fg_segment_rules(sim->segment) = (struct fg_segment_rules){ 0 };
+	}
+	if (sim->segment)
+		return;
 	for (unsigned int from = 0; from < sim->config.hosts; from++)
 		for (unsigned int to = 0; to < sim->config.hosts; to++)
 			mend_between(sim, from, to, all);

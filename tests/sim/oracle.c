@@ -1,176 +1,256 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What InfiniBand promises of two connected RC queue pairs: each message once, in order, whole. It
- * knows requests and completions, and nothing of frames, sequence numbers or paths.
+ * What InfiniBand promises of two connected queue pairs: each message once, in order, whole; UC: at
+ * most once. It knows requests and completions, and nothing of frames, sequence numbers or paths.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "sim.h"
 
-static void expect_bytes(struct sim *sim, const struct sim_rc *rc, const char *what,
+static void expect_bytes(struct sim *sim, const struct sim_flow *flow, const char *what,
 			 const uint8_t *at, uint32_t len, uint32_t seed)
 {
 	size_t bad = fg_mismatch(at, len, seed);
 
 	if (bad < len)
-		sim_fail(sim, "data", "rc%u: %s: byte %zu of %u is wrong", rc->number, what, bad,
-			 len);
+		sim_fail(sim, "data", "flow%u: %s: byte %zu of %u is wrong", flow->number, what,
+			 bad, len);
 }
 
-static void expect_word(struct sim *sim, const struct sim_rc *rc, const char *what,
+static void expect_word(struct sim *sim, const struct sim_flow *flow, const char *what,
 			const uint8_t *at, uint64_t expected)
 {
 	uint64_t value;
 
 	memcpy(&value, at, sizeof(value));
 	if (value != expected)
-		sim_fail(sim, "atomic", "rc%u: %s is %" PRIu64 ", expected %" PRIu64, rc->number,
-			 what, value, expected);
+		sim_fail(sim, "atomic", "flow%u: %s is %" PRIu64 ", expected %" PRIu64,
+			 flow->number, what, value, expected);
 }
 
 /* The responder completes a receive request before it acknowledges the message. */
-static void expect_received(struct sim *sim, struct sim_rc *rc)
+static void expect_received(struct sim *sim, struct sim_flow *flow)
 {
-	uint64_t received = rc->taken + fg_cq_pending(&rc->to->fg.rcq);
+	uint64_t received = flow->taken + fg_cq_pending(&flow->to->fg.rcq);
 
-	rc->takers_done++;
-	if (received < rc->takers_done)
+	flow->takers_done++;
+	/* A sender of UC does not learn what becomes of its message. */
+	if (flow->pair->type == SIM_UC)
+		return;
+	if (received < flow->takers_done)
 		sim_fail(sim, "lost",
-			 "rc%u: %" PRIu64 " messages have completed, %" PRIu64 " were received",
-			 rc->number, rc->takers_done, received);
+			 "flow%u: %" PRIu64 " messages have completed, %" PRIu64 " were received",
+			 flow->number, flow->takers_done, received);
 }
 
-static void expect_written(struct sim *sim, struct sim_rc *rc, const struct sim_req *req)
+static void expect_written(struct sim *sim, struct sim_flow *flow, const struct sim_req *req)
 {
-	struct sim_slot *slot = &rc->slot[req->slot];
+	struct sim_slot *slot = &flow->slot[req->slot];
 
-	expect_bytes(sim, rc, "a WRITE", rc->to->fg.buf.va + sim_rc_at(sim, SIM_TARGET, req->slot),
-		     req->len, req->seed);
+	if (flow->pair->type == SIM_UC)
+		return;
+	expect_bytes(sim, flow, "a WRITE",
+		     flow->to->fg.buf.va + sim_flow_at(sim, SIM_TARGET, req->slot), req->len,
+		     req->seed);
 	slot->writing = false;
 	slot->written = true;
 	slot->seed = req->seed;
 	slot->len = req->len;
 }
 
-/* Request rc->done has completed with success. */
-static void complete(struct sim *sim, struct sim_rc *rc)
+/* Request flow->done has completed with success. */
+static void complete(struct sim *sim, struct sim_flow *flow)
 {
-	uint32_t own = (uint32_t)(rc->done % SIM_RC_SLOTS);
-	const struct sim_req *req = &rc->req[own];
-	const uint8_t *back = rc->from->fg.buf.va + sim_rc_at(sim, SIM_BACK, own);
+	uint32_t own = (uint32_t)(flow->done % SIM_SLOTS);
+	const struct sim_req *req = &flow->req[own];
+	const uint8_t *back = flow->from->fg.buf.va + sim_flow_at(sim, SIM_BACK, own);
 
 	switch (req->kind) {
 	case SIM_WRITE_IMM:
-		expect_received(sim, rc);
+		expect_received(sim, flow);
 		/* fall through */
 	case SIM_WRITE:
-		expect_written(sim, rc, req);
+		expect_written(sim, flow, req);
 		break;
 	case SIM_READ:
-		expect_bytes(sim, rc, "a READ", back, req->len, req->seed);
-		rc->slot[req->slot].reading--;
+		expect_bytes(sim, flow, "a READ", back, req->len, req->seed);
+		flow->slot[req->slot].reading--;
 		break;
 	case SIM_ADD:
 	case SIM_SWAP:
-		expect_word(sim, rc, "the value of an atomic", back, req->value);
+		expect_word(sim, flow, "the value of an atomic", back, req->value);
 		break;
 	default:
-		expect_received(sim, rc);
+		expect_received(sim, flow);
 	}
-	rc->done++;
-	sim->checks++;
+	flow->done++;
+	sim->count.checks++;
 }
 
 /* Return: whether it is an error that the end of the connection explains. */
-static bool may_fail(struct sim_rc *rc, uint32_t status)
+static bool may_fail(struct sim_flow *flow, uint32_t status)
 {
-	rc->has_failed |= status != 0;
-	return status && rc->pair->is_broken;
+	flow->has_failed |= status != 0;
+	return status && flow->pair->is_broken;
 }
 
-void sim_oracle_sent(struct sim *sim, struct sim_rc *rc)
+void sim_oracle_sent(struct sim *sim, void *of)
 {
+	struct sim_flow *flow = of;
 	struct pvrdma_cqe cqe;
 
-	while (fg_cq_poll(&rc->from->fg.scq, &cqe)) {
-		sim_trace(&sim->trace, "rc%u completion %" PRIu64 ": status %u", rc->number,
+	while (fg_cq_poll(&flow->from->fg.scq, &cqe)) {
+		sim_trace(&sim->trace, "flow%u completion %" PRIu64 ": status %u", flow->number,
 			  (uint64_t)cqe.wr_id, cqe.status);
-		if (may_fail(rc, cqe.status))
+		if (may_fail(flow, cqe.status))
 			continue;
 		if (cqe.status)
-			sim_fail(sim, "failed", "rc%u: request %" PRIu64 " ended with status %u",
-				 rc->number, (uint64_t)cqe.wr_id, cqe.status);
-		if (rc->has_failed)
+			sim_fail(sim, "failed", "flow%u: request %" PRIu64 " ended with status %u",
+				 flow->number, (uint64_t)cqe.wr_id, cqe.status);
+		if (flow->has_failed)
 			sim_fail(sim, "order",
-				 "rc%u: %" PRIu64 " completes after another one has failed",
-				 rc->number, (uint64_t)cqe.wr_id);
-		if (cqe.wr_id < rc->done || cqe.wr_id >= rc->posted)
-			sim_fail(sim, "order", "rc%u: completion of %" PRIu64 ", expected %" PRIu64,
-				 rc->number, (uint64_t)cqe.wr_id, rc->done);
-		while (rc->done < cqe.wr_id) {
-			if (rc->req[rc->done % SIM_RC_SLOTS].signaled)
-				sim_fail(sim, "order", "rc%u: no completion of %" PRIu64,
-					 rc->number, rc->done);
-			complete(sim, rc);
+				 "flow%u: %" PRIu64 " completes after another one has failed",
+				 flow->number, (uint64_t)cqe.wr_id);
+		if (cqe.wr_id < flow->done || cqe.wr_id >= flow->posted)
+			sim_fail(sim, "order",
+				 "flow%u: completion of %" PRIu64 ", expected %" PRIu64,
+				 flow->number, (uint64_t)cqe.wr_id, flow->done);
+		while (flow->done < cqe.wr_id) {
+			if (flow->req[flow->done % SIM_SLOTS].signaled)
+				sim_fail(sim, "order", "flow%u: no completion of %" PRIu64,
+					 flow->number, flow->done);
+			complete(sim, flow);
 		}
-		if (!rc->req[rc->done % SIM_RC_SLOTS].signaled)
+		if (!flow->req[flow->done % SIM_SLOTS].signaled)
 			sim_fail(sim, "order",
-				 "rc%u: completion of %" PRIu64 ", which is unsignaled", rc->number,
-				 rc->done);
-		complete(sim, rc);
+				 "flow%u: completion of %" PRIu64 ", which is unsignaled",
+				 flow->number, flow->done);
+		complete(sim, flow);
 	}
 }
 
-void sim_oracle_received(struct sim *sim, struct sim_rc *rc)
+/* Where the receive request of the completion has its buffer. */
+static const uint8_t *take_recv(struct sim *sim, struct sim_flow *flow,
+				const struct pvrdma_cqe *cqe)
 {
-	const struct sim_taker *taker;
+	uint32_t slot = (uint32_t)(flow->received % SIM_SLOTS);
+
+	if (flow->to->srq) {
+		sim_srq_take(sim, flow->to->srq, cqe->wr_id);
+		return flow->to->srq->buf.va + cqe->wr_id * sim->config.max_len;
+	}
+	if (cqe->status && flow->pair->is_broken)
+		return NULL;
+	if (cqe->wr_id != flow->received || flow->received >= flow->recvs)
+		sim_fail(sim, "order",
+			 "flow%u: receive completion of %" PRIu64 ", expected %" PRIu64,
+			 flow->number, (uint64_t)cqe->wr_id, flow->received);
+	flow->received++;
+	return flow->to->fg.buf.va + sim_flow_at(sim, SIM_IN, slot);
+}
+
+static void expect_message(struct sim *sim, struct sim_flow *flow, const struct sim_taker *taker,
+			   const struct pvrdma_cqe *cqe, const uint8_t *at)
+{
+	if (cqe->byte_len != taker->len)
+		sim_fail(sim, "data", "flow%u: a message has %u bytes, expected %u", flow->number,
+			 cqe->byte_len, taker->len);
+	if (taker->kind != SIM_SEND && cqe->imm_data != taker->imm)
+		sim_fail(sim, "data", "flow%u: wrong immediate data", flow->number);
+	if (taker->kind != SIM_WRITE_IMM)
+		expect_bytes(sim, flow, "a SEND", at, taker->len, taker->seed);
+}
+
+static bool is_message(const struct sim_taker *taker, const struct pvrdma_cqe *cqe,
+		       const uint8_t *at)
+{
+	bool has_imm = cqe->wc_flags & PVRDMA_WC_WITH_IMM;
+	bool is_write = cqe->opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM;
+
+	return cqe->byte_len == taker->len && has_imm == (taker->kind != SIM_SEND) &&
+	       is_write == (taker->kind == SIM_WRITE_IMM) &&
+	       (!has_imm || cqe->imm_data == taker->imm) &&
+	       (is_write || fg_mismatch(at, taker->len, taker->seed) == taker->len);
+}
+
+/*
+ * A message of UC; all before it were lost. A network that repeats and reorders packets does so to
+ * messages of UC, whose first packet is taken with any PSN (IBTA 9.8.2).
+ */
+static const struct sim_taker *find_message(struct sim *sim, struct sim_flow *flow,
+					    const struct pvrdma_cqe *cqe, const uint8_t *at)
+{
+	uint64_t i = sim->segment ? 0 : flow->taken;
+
+	while (i < flow->takers && !is_message(&flow->taker[i], cqe, at))
+		i++;
+	if (i == flow->takers)
+		sim_fail(sim, "data",
+			 "flow%u: a message of %u bytes is none of %" PRIu64 " to %" PRIu64,
+			 flow->number, cqe->byte_len, flow->taken, flow->takers);
+	if (flow->taken <= i)
+		flow->taken = i + 1;
+	return &flow->taker[i];
+}
+
+/* Bytes of a WRITE of UC, if no later one may have changed them. */
+static void expect_written_before(struct sim *sim, struct sim_flow *flow,
+				  const struct sim_taker *taker)
+{
+	uint32_t slot = (uint32_t)(taker->number % SIM_SLOTS);
+
+	if (!sim->segment && taker->kind == SIM_WRITE_IMM &&
+	    flow->slot[slot].writer == taker->number)
+		expect_bytes(sim, flow, "a WRITE of UC",
+			     flow->to->fg.buf.va + sim_flow_at(sim, SIM_TARGET, slot), taker->len,
+			     taker->seed);
+}
+
+static void receive(struct sim *sim, struct sim_flow *flow, const struct pvrdma_cqe *cqe)
+{
+	const uint8_t *at = take_recv(sim, flow, cqe);
+
+	if (cqe->status && flow->pair->is_broken)
+		return;
+	if (cqe->status)
+		sim_fail(sim, "failed", "flow%u: receive request %" PRIu64 " ended with status %u",
+			 flow->number, (uint64_t)cqe->wr_id, cqe->status);
+	sim->count.checks++;
+	if (flow->pair->type == SIM_UC) {
+		expect_written_before(sim, flow, find_message(sim, flow, cqe, at));
+		return;
+	}
+	if (flow->taken >= flow->takers)
+		sim_fail(sim, "twice",
+			 "flow%u: %" PRIu64 " messages were received, %" PRIu64 " sent",
+			 flow->number, flow->taken + 1, flow->takers);
+	expect_message(sim, flow, &flow->taker[flow->taken++], cqe, at);
+}
+
+void sim_oracle_received(struct sim *sim, void *of)
+{
+	struct sim_flow *flow = of;
 	struct pvrdma_cqe cqe;
-	uint32_t slot;
 
-	while (fg_cq_poll(&rc->to->fg.rcq, &cqe)) {
-		sim_trace(&sim->trace, "rc%u receive %" PRIu64 ": status %u, %u bytes", rc->number,
-			  (uint64_t)cqe.wr_id, cqe.status, cqe.byte_len);
-		if (cqe.status && rc->pair->is_broken)
-			continue;
-		if (cqe.status)
-			sim_fail(sim, "failed",
-				 "rc%u: receive request %" PRIu64 " ended with status %u",
-				 rc->number, (uint64_t)cqe.wr_id, cqe.status);
-		if (cqe.wr_id != rc->taken || rc->taken >= rc->recvs)
-			sim_fail(sim, "order",
-				 "rc%u: receive completion of %" PRIu64 ", expected %" PRIu64,
-				 rc->number, (uint64_t)cqe.wr_id, rc->taken);
-		if (rc->taken >= rc->takers)
-			sim_fail(sim, "twice",
-				 "rc%u: %" PRIu64 " messages were received, %" PRIu64 " sent",
-				 rc->number, rc->taken + 1, rc->takers);
-		taker = &rc->taker[rc->taken % SIM_RC_TAKERS];
-		slot = (uint32_t)(rc->taken % SIM_RC_SLOTS);
-		if (cqe.byte_len != taker->len)
-			sim_fail(sim, "data", "rc%u: a message has %u bytes, expected %u",
-				 rc->number, cqe.byte_len, taker->len);
-		if (taker->kind != SIM_SEND && cqe.imm_data != taker->imm)
-			sim_fail(sim, "data", "rc%u: wrong immediate data", rc->number);
-		if (taker->kind != SIM_WRITE_IMM)
-			expect_bytes(sim, rc, "a SEND",
-				     rc->to->fg.buf.va + sim_rc_at(sim, SIM_IN, slot), taker->len,
-				     taker->seed);
-		rc->taken++;
-		sim->checks++;
+	while (fg_cq_poll(&flow->to->fg.rcq, &cqe)) {
+		sim_trace(&sim->trace, "flow%u receive %" PRIu64 ": status %u, %u bytes",
+			  flow->number, (uint64_t)cqe.wr_id, cqe.status, cqe.byte_len);
+		receive(sim, flow, &cqe);
 	}
 }
 
-void sim_oracle_end(struct sim *sim, struct sim_rc *rc)
+void sim_oracle_end(struct sim *sim, struct sim_flow *flow)
 {
-	const uint8_t *va = rc->to->fg.buf.va;
+	const uint8_t *va = flow->to->fg.buf.va;
 	uint32_t i;
 
-	for (i = 0; i < SIM_RC_SLOTS; i++)
-		if (rc->slot[i].written && !rc->slot[i].writing)
-			expect_bytes(sim, rc, "memory at the end",
-				     va + sim_rc_at(sim, SIM_TARGET, i), rc->slot[i].len,
-				     rc->slot[i].seed);
-	expect_word(sim, rc, "the sum", va + sim_rc_word(sim, SIM_ADD), rc->adds);
-	expect_word(sim, rc, "the swapped word", va + sim_rc_word(sim, SIM_SWAP), rc->swapped);
+	for (i = 0; i < SIM_SLOTS; i++)
+		if (flow->slot[i].written && !flow->slot[i].writing)
+			expect_bytes(sim, flow, "memory at the end",
+				     va + sim_flow_at(sim, SIM_TARGET, i), flow->slot[i].len,
+				     flow->slot[i].seed);
+	expect_word(sim, flow, "the sum", va + sim_flow_word(sim, SIM_ADD), flow->adds);
+	expect_word(sim, flow, "the swapped word", va + sim_flow_word(sim, SIM_SWAP),
+		    flow->swapped);
 }

@@ -7,25 +7,32 @@
 #include "fg_event.h"
 #include "sim.h"
 
-static void wake(struct sim *sim, struct sim_vm *vm, uint32_t cq_handle)
+static void wake_end(struct sim_end *end, const struct sim_vm *vm, uint32_t cq_handle)
 {
-	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
-		struct sim_end *end = sim_rc_of(sim, i)->from;
+	if (end->vm != vm)
+		return;
+	if (end->fg.scq.handle == cq_handle)
+		end->sends_armed = false;
+	if (end->fg.rcq.handle == cq_handle)
+		end->recvs_armed = false;
+}
 
-		if (end->vm != vm)
-			continue;
-		if (end->fg.scq.handle == cq_handle)
-			end->sends_armed = false;
-		if (end->fg.rcq.handle == cq_handle)
-			end->recvs_armed = false;
-	}
+static void wake(struct sim *sim, const struct sim_vm *vm, uint32_t cq_handle)
+{
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		wake_end(sim_flow_of(sim, i)->from, vm, cq_handle);
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		wake_end(&sim->ud[i].end, vm, cq_handle);
 }
 
 void sim_poll_events(struct sim *sim, struct sim_vm *vm)
 {
 	uint32_t cq_handle;
 
-	if (!sim_vm_runs(vm) || vm->guest->irq[PVR_VEC_CQ] == vm->irqs)
+	if (!sim_vm_runs(vm))
+		return;
+	sim_demand_poll(sim, vm);
+	if (vm->guest->irq[PVR_VEC_CQ] == vm->irqs)
 		return;
 	vm->irqs = vm->guest->irq[PVR_VEC_CQ];
 	while (fg_cq_event_poll(vm->guest, &cq_handle)) {
@@ -44,28 +51,30 @@ static bool arm(const struct sim *sim, struct fg_cq *cq)
 	return !fg_cq_pending(cq);
 }
 
-/* @take: takes all completions of @cq. *@armed: whether the program sleeps. */
-static void poll_cq(struct sim *sim, struct sim_rc *rc, const struct sim_vm *vm, struct fg_cq *cq,
-		    bool *armed, void (*take)(struct sim *sim, struct sim_rc *rc))
+void sim_poll_cq(struct sim *sim, const struct sim_vm *vm, struct fg_cq *cq, bool *armed,
+		 void (*take)(struct sim *sim, void *of), void *of)
 {
-	if (rc->pair->is_restored || !sim_vm_runs(vm) || *armed)
+	if (!sim_vm_runs(vm) || *armed)
 		return;
 	do {
-		take(sim, rc);
+		take(sim, of);
 		*armed = sim->config.sleeps && arm(sim, cq);
 	} while (sim->config.sleeps && !*armed);
 }
 
-void sim_poll_sent(struct sim *sim, struct sim_rc *rc)
+void sim_poll_sent(struct sim *sim, struct sim_flow *flow)
 {
-	struct sim_end *end = rc->from;
+	struct sim_end *end = flow->from;
 
-	poll_cq(sim, rc, end->vm, &end->fg.scq, &end->sends_armed, sim_oracle_sent);
+	if (!flow->pair->is_restored)
+		sim_poll_cq(sim, end->vm, &end->fg.scq, &end->sends_armed, sim_oracle_sent, flow);
 }
 
-void sim_poll_received(struct sim *sim, struct sim_rc *rc)
+void sim_poll_received(struct sim *sim, struct sim_flow *flow)
 {
-	struct sim_end *end = rc->to;
+	struct sim_end *end = flow->to;
 
-	poll_cq(sim, rc, end->vm, &end->fg.rcq, &end->recvs_armed, sim_oracle_received);
+	if (!flow->pair->is_restored)
+		sim_poll_cq(sim, end->vm, &end->fg.rcq, &end->recvs_armed, sim_oracle_received,
+			    flow);
 }

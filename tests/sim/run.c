@@ -14,26 +14,19 @@
 #include "path/pipe/host.h"
 #include "rdma/worker.h"
 
-#define TIME_TO_END (3 * FG_SEC) /* without disturbances; less than a retry of a queue pair */
+/*
+ * Without disturbances, all must end within this time. Streams lose nothing, so no queue pair needs to
+ * try again: it is less than an ACK timeout. A lost frame costs some.
+ */
+#define TIME_TO_END (3 * FG_SEC)
+#define TIME_TO_END_OF_FRAMES (60 * FG_SEC)
+/* Within a host no timer is needed: this is less than the longest RNR timer, 655 ms. */
+#define TIME_TO_END_LOCALLY (500 * FG_MS)
 #define TIME_OF_ROUND (5 * FG_MS)
 
-uint64_t sim_now(const struct sim *sim)
+struct sim_flow *sim_flow_of(struct sim *sim, unsigned int i)
 {
-	return fg_wire_host(sim->wire, 0)->now;
-}
-
-void sim_pass_time(struct sim *sim, uint64_t ns)
-{
-	uint64_t passed = fg_wire_settle(sim->wire, ns);
-
-	/* Without a deadline the clock stands still. */
-	if (passed < ns)
-		fg_wire_advance(sim->wire, ns - passed);
-}
-
-struct sim_rc *sim_rc_of(struct sim *sim, unsigned int i)
-{
-	return &sim->pair[i / 2].rc[i % 2];
+	return &sim->pair[i / 2].flow[i % 2];
 }
 
 void sim_fail(struct sim *sim, const char *rule, const char *fmt, ...)
@@ -62,26 +55,37 @@ static uint32_t draw_of(struct sim_rng *rng, const uint32_t *values, uint32_t nu
 	draw_of(rng, (const uint32_t[]){ __VA_ARGS__ }, \
 		sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 
-static void draw_rc_weights(struct sim_config *config, struct sim_rng *rng)
+static void draw_op_weights(struct sim_config *config, struct sim_rng *rng)
 {
-	for (int i = 0; i < SIM_RC_KINDS; i++)
-		config->rc_weight[i] = sim_one_in(rng, 2) ? 0 : 1u << sim_below(rng, 4);
+	for (int i = 0; i < SIM_OPS; i++)
+		config->op_weight[i] = sim_one_in(rng, 2) ? 0 : 1u << sim_below(rng, 4);
 	/* What can always be posted. */
-	config->rc_weight[sim_one_in(rng, 2) ? SIM_SEND : SIM_WRITE] += 4;
+	config->op_weight[sim_one_in(rng, 2) ? SIM_SEND : SIM_WRITE] += 4;
+}
+
+/* Two hosts of a worker each; a frame may be lost, so there are timeouts. */
+static void on_segment(struct sim_config *config)
+{
+	config->hosts = FG_SEGMENT_HOSTS;
+	config->workers = 1;
+	if (!config->timeout)
+		config->timeout = 18;
 }
 
 static void draw_config(struct sim_config *config, struct sim_rng *rng)
 {
 	config->hosts = 1 + sim_below(rng, FG_WIRE_HOSTS);
 	config->vms = 2 + sim_below(rng, 4);
-	config->pairs = 1 + sim_below(rng, 4);
-	config->steps = (unsigned int)sim_scale(rng, 32, 512);
+	config->pairs = 1 + sim_below(rng, 5);
+	config->uds = sim_one_in(rng, 2) ? 0 : 2 + sim_below(rng, SIM_UDS - 1);
+	config->steps = (unsigned int)sim_scale(rng, 32, 2048);
 	config->workers = 1 + sim_below(rng, 2);
 	config->max_len = DRAW_OF(rng, 64, 1024, 5000, 16384, 65536);
 	config->chunk = DRAW_OF(rng, 1024, 4096, 16384, 65536);
 	config->buffer = DRAW_OF(rng, 16384, 65536, 262144);
 	config->mtu = PVR_MTU_256 + sim_below(rng, 5);
 	config->timeout = (uint8_t)DRAW_OF(rng, 0, 20, 20, 21);
+	config->rnr_timer = (uint8_t)DRAW_OF(rng, 0, 1, 12);
 	config->unsignaled = sim_one_in(rng, 2);
 	config->max_pause = sim_scale(rng, 16 * FG_US, 32 * FG_MS);
 	config->slots = 1 + sim_below(rng, 3);
@@ -89,8 +93,12 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	config->polls = config->ext && sim_one_in(rng, 2);
 	config->exposes = sim_one_in(rng, 2);
 	config->sleeps = sim_one_in(rng, 2);
+	config->on_demand = config->ext && sim_one_in(rng, 4);
 	config->loses_directory = sim_one_in(rng, 4);
-	draw_rc_weights(config, rng);
+	config->segment = sim_one_in(rng, 4);
+	if (config->segment)
+		on_segment(config);
+	draw_op_weights(config, rng);
 	for (unsigned int i = 0; i < sim_num_events(); i++)
 		config->weight[i] = sim_draw_weight(i, rng);
 }
@@ -111,59 +119,53 @@ static void trace_config(struct sim *sim)
 	const struct sim_config *config = &sim->config;
 
 	sim_trace(&sim->trace,
-		  "%u hosts of %u workers, %u VMs, %u pairs, %u events of up to %" PRIu64
+		  "%u hosts of %u workers, %u VMs, %u pairs, %u UD, %u events of up to %" PRIu64
 		  " ns, messages of up to %u",
-		  config->hosts, config->workers, config->vms, config->pairs, config->steps,
-		  config->max_pause, config->max_len);
+		  config->hosts, config->workers, config->vms, config->pairs, config->uds,
+		  config->steps, config->max_pause, config->max_len);
 	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u%s", config->chunk,
 		  config->buffer, 128u << config->mtu, config->timeout,
 		  config->unsignaled ? ", unsignaled requests" : "");
-	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s", config->slots,
+	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s%s", config->slots,
 		  config->ext, config->polls ? ", workers poll" : "",
-		  config->exposes ? ", NICs read" : "", config->sleeps ? ", programs sleep" : "",
-		  config->loses_directory ? ", the directory can be lost" : "");
-}
-
-void sim_host_open(struct sim *sim, unsigned int host)
-{
-	struct fg_host *opened = fg_wire_host(sim->wire, host);
-	char name[16];
-
-	opened->polls = sim->config.polls;
-	snprintf(name, sizeof(name), "host%u", host + 1);
-	pvr_engine_set_name(opened->engine, name);
+		  config->exposes ? ", NICs read" : "",
+		  config->on_demand ? ", pages on demand" : "",
+		  config->sleeps ? ", programs sleep" : "",
+		  config->segment	    ? ", an Ethernet"
+		  : config->loses_directory ? ", the directory can be lost"
+					    : "");
 }
 
 static void open_world(struct sim *sim, struct sim_rng *rng)
 {
 	const struct sim_config *config = &sim->config;
-	const struct fg_wire_config wire = {
-		.hosts = config->hosts,
-		.workers = config->workers,
-		.chunk = config->chunk,
-		.buffer = config->buffer,
-		.slots = config->slots,
-		.exposes = config->exposes,
-	};
+	/* XRC and UC are extensions. */
+	const uint32_t types = config->ext ? SIM_TYPES : SIM_XRC;
+	enum sim_type type;
 
-	sim->wire = fg_wire_create(&wire);
-	sim_chance_init(sim->seed, &fg_wire_host(sim->wire, 0)->now);
-	sim->trace.now = &fg_wire_host(sim->wire, 0)->now;
+	sim_world_open(sim);
+	sim_chance_init(sim->seed, &sim_host(sim, 0)->now);
+	sim->trace.now = &sim_host(sim, 0)->now;
 	fg_default_ext = config->ext;
-	for (unsigned int i = 0; i < config->hosts; i++)
-		sim_host_open(sim, i);
 	for (unsigned int i = 0; i < config->vms; i++)
 		sim_vm_start(sim, &sim->vm[i], i + 1, sim_below(rng, config->hosts));
-	fg_wire_run(sim->wire);
+	sim_run(sim);
 	for (unsigned int i = 0; i < config->pairs; i++) {
 		unsigned int a = sim_below(rng, config->vms);
 		unsigned int b = (a + 1 + sim_below(rng, config->vms - 1)) % config->vms;
 
-		sim_rc_open(sim, &sim->pair[i], &sim->vm[a], &sim->vm[b]);
-		sim_trace(&sim->trace, "rc%u: vm%u at host%u to vm%u at host%u", 2 * i, a + 1,
-			  sim->vm[a].host + 1, b + 1, sim->vm[b].host + 1);
+		type = sim_one_in(rng, 2) ? SIM_RC : (enum sim_type)sim_below(rng, types);
+		/* No RoCE endpoint executes it, see docs/native-endpoints.md. */
+		if (type == SIM_XRC && config->segment)
+			type = SIM_RC;
+		sim_pair_open(sim, &sim->pair[i], type, &sim->vm[a], &sim->vm[b]);
+		sim_trace(&sim->trace, "flow%u: %s, vm%u at host%u to vm%u at host%u", 2 * i,
+			  sim_type_name(type), a + 1, sim->vm[a].host + 1, b + 1,
+			  sim->vm[b].host + 1);
 	}
-	fg_wire_run(sim->wire);
+	for (unsigned int i = 0; i < config->uds; i++)
+		sim_ud_open(sim, &sim->ud[i], &sim->vm[sim_below(rng, config->vms)]);
+	sim_run(sim);
 }
 
 void sim_poll_all(struct sim *sim)
@@ -171,9 +173,11 @@ void sim_poll_all(struct sim *sim)
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_poll_events(sim, &sim->vm[i]);
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
-		sim_poll_sent(sim, sim_rc_of(sim, i));
-		sim_poll_received(sim, sim_rc_of(sim, i));
+		sim_poll_sent(sim, sim_flow_of(sim, i));
+		sim_poll_received(sim, sim_flow_of(sim, i));
 	}
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		sim_ud_poll(sim, &sim->ud[i]);
 }
 
 static void go_on(struct sim *sim, bool all)
@@ -193,45 +197,54 @@ static bool is_idle(struct sim *sim)
 		if (sim->vm[i].phase != SIM_HOME)
 			return false;
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
-		if (!sim_rc_is_idle(sim_rc_of(sim, i)))
+		if (!sim_flow_is_idle(sim_flow_of(sim, i)))
+			return false;
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		if (!sim_ud_is_idle(sim, &sim->ud[i]))
 			return false;
 	return true;
 }
 
 /* Without signaled requests the program never learns of the end of the others. */
-static void post_signaled(struct sim *sim, struct sim_rng *rng)
+static void post_last(struct sim *sim, struct sim_rng *rng)
 {
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
-		struct sim_rc *rc = sim_rc_of(sim, i);
+		struct sim_flow *flow = sim_flow_of(sim, i);
 
-		while (sim_vm_runs(rc->from->vm) && rc->ends_unsignaled &&
-		       sim_rc_post(sim, rc, rng))
+		while (sim_vm_runs(flow->from->vm) && flow->ends_unsignaled &&
+		       sim_flow_post(sim, flow, rng))
 			;
+		sim_flow_probe(sim, flow, rng);
 	}
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		sim_ud_probe(sim, &sim->ud[i], rng);
 }
 
 static void receive_all(struct sim *sim, struct sim_rng *rng)
 {
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
-		struct sim_rc *rc = sim_rc_of(sim, i);
+		struct sim_flow *flow = sim_flow_of(sim, i);
 
-		while (sim_vm_runs(rc->to->vm) && sim_rc_post_recv(sim, rc, rng))
+		while (sim_vm_runs(flow->to->vm) && sim_flow_post_recv(sim, flow, rng))
 			;
 	}
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		while (sim_vm_runs(sim->ud[i].end.vm) && sim_ud_post_recv(sim, &sim->ud[i], rng))
+			;
 }
 
 /* What the engine of a requester knows: no part of the oracle. */
-static void trace_requester(struct sim *sim, const struct sim_rc *rc)
+static void trace_requester(struct sim *sim, const struct sim_flow *flow)
 {
-	struct pvr_adapter *adapter = rc->from->vm->guest->adapter;
-	struct pvr_qp *qp = pvr_qp_get(adapter, rc->from->fg.qp.handle);
+	struct pvr_adapter *adapter = flow->from->vm->guest->adapter;
+	struct pvr_qp *qp = pvr_qp_get(adapter, flow->from->fg.qp.handle);
 	struct pvr_host *host;
 
 	pvr_adapter_lock(adapter);
-	host = pvr_gid_find_host(adapter, rc->to->fg.gid);
+	host = pvr_gid_find_host(adapter, flow->to->fg.gid);
 	pvr_adapter_unlock(adapter);
-	sim_trace(&sim->trace, "rc%u at host%u: state %u, wait %u, %u in flight, peer at %s",
-		  rc->number, rc->from->vm->host + 1, qp->state, qp->wait, qp->sq_inflight,
+	sim_trace(&sim->trace, "flow%u at host%u: state %u, wait %u, %u in flight, peer at %s",
+		  flow->number, flow->from->vm->host + 1, qp->state, qp->wait, qp->sq_inflight,
 		  host ? pvr_host_name(host) : "none");
 }
 
@@ -242,53 +255,95 @@ static void report_stuck(struct sim *sim)
 			sim_fail(sim, "liveness", "vm%u: its migration does not end (phase %d)",
 				 i + 1, sim->vm[i].phase);
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
-		struct sim_rc *rc = sim_rc_of(sim, i);
+		struct sim_flow *flow = sim_flow_of(sim, i);
 
-		if (sim_rc_is_idle(rc))
+		if (sim_flow_is_idle(flow))
 			continue;
-		trace_requester(sim, rc);
+		trace_requester(sim, flow);
 		sim_fail(sim, "liveness",
-			 "rc%u from vm%u to vm%u: %" PRIu64 " of %" PRIu64
+			 "flow%u from vm%u to vm%u: %" PRIu64 " of %" PRIu64
 			 " requests have completed, %" PRIu64 " of %" PRIu64
 			 " messages were received",
-			 rc->number, rc->from->vm->number, rc->to->vm->number, rc->done, rc->posted,
-			 rc->taken, rc->takers);
+			 flow->number, flow->from->vm->number, flow->to->vm->number, flow->done,
+			 flow->posted, flow->taken, flow->takers);
 	}
+	for (unsigned int i = 0; i < sim->config.uds; i++) {
+		const struct sim_ud *ud = &sim->ud[i];
+
+		if (!sim_ud_is_idle(sim, ud))
+			sim_fail(
+				sim, "liveness",
+				"ud%u: %u of %u requests have completed, and none of the last %u arrived",
+				i, ud->done, ud->posted, ud->posted - ud->probe);
+	}
+}
+
+/* VMs of one host that nothing moves any more, and no fault on demand has made wait for an RNR timer. */
+static bool is_prompt(const struct sim *sim, const struct sim_pair *pair)
+{
+	const struct sim_vm *a = pair->end[0].vm, *b = pair->end[1].vm;
+
+	return a->phase == SIM_HOME && b->phase == SIM_HOME && a->host == b->host &&
+	       !pair->is_broken && pair->type != SIM_UC && !sim->had_faults && !sim->segment;
+}
+
+static void expect_prompt_ends(struct sim *sim, const bool *prompt)
+{
+	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
+		if (prompt[i / 2] && !sim_flow_is_idle(sim_flow_of(sim, i))) {
+			trace_requester(sim, sim_flow_of(sim, i));
+			sim_fail(sim, "prompt", "flow%u waits, but its peer is at the same host",
+				 sim_flow_of(sim, i)->number);
+		}
 }
 
 /* Without disturbances each request completes. */
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
-	uint64_t end = sim_now(sim) + TIME_TO_END;
+	uint64_t end = sim_now(sim) + (sim->segment ? TIME_TO_END_OF_FRAMES : TIME_TO_END);
+
+	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY;
+	bool prompt[SIM_PAIRS];
 
 	sim_trace(&sim->trace, "the end begins");
-	fg_wire_limit(sim->wire, 0, 0);
-	fg_wire_delay(sim->wire, 0);
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		prompt[i] = is_prompt(sim, &sim->pair[i]);
+	sim_net_calm(sim);
+	sim_operator_calm(sim);
 	for (;;) {
 		go_on(sim, true);
+		sim_verbs_end_drains(sim);
 		receive_all(sim, rng);
-		post_signaled(sim, rng);
+		post_last(sim, rng);
 		sim_poll_all(sim);
 		if (is_idle(sim))
 			return;
+		if (sim_now(sim) > soon)
+			expect_prompt_ends(sim, prompt);
 		if (sim_now(sim) > end)
 			report_stuck(sim);
-		sim_pass_time(sim, TIME_OF_ROUND);
+		sim_pass_time(sim, sim->segment ? 10 * TIME_OF_ROUND : TIME_OF_ROUND);
 	}
 }
 
 static void close_world(struct sim *sim)
 {
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
-		sim_oracle_end(sim, sim_rc_of(sim, i));
-	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
-		fg_end_close(&sim_rc_of(sim, i)->from->fg);
+		sim_oracle_end(sim, sim_flow_of(sim, i));
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		for (unsigned int k = 0; k < 2; k++)
+			if (sim->pair[i].end[k].srq)
+				sim_srq_check(sim, sim->pair[i].end[k].srq);
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		sim_pair_close(&sim->pair[i]);
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		fg_end_close(&sim->ud[i].end.fg);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_vm_end(sim, &sim->vm[i]);
-	fg_wire_destroy(sim->wire);
+	sim_world_close(sim);
 }
 
-struct sim_result sim_run(const struct sim_order *order)
+struct sim_result sim_run_seed(const struct sim_order *order)
 {
 	static const uint64_t no_time;
 	struct sim *sim = calloc(1, sizeof(*sim));
@@ -312,11 +367,10 @@ struct sim_result sim_run(const struct sim_order *order)
 	}
 	settle(sim, &rng);
 	result.hash = sim->trace.hash;
-	result.checks = sim->checks;
 	result.steps = sim->config.steps;
-	for (unsigned int i = 0; i < SIM_EVENTS; i++)
-		result.happened[i] = sim->happened[i];
 	close_world(sim);
+	sim->count.runs = 1;
+	result.count = sim->count;
 	sim_chance_init(0, NULL);
 	free(sim);
 	return result;

@@ -7,13 +7,20 @@
  *	main.c     seeds, processes, reports, shrinking
  *	  run.c      one run: its config, its events in order, then the end, when all must be well
  *	    event.c    the table of events: how often, and what they do
- *	      rc.c       the program of the guests: RC requests at random
+ *	    state.c    what is under way while they happen
+ *	      end.c      pairs of queue pairs of each connected type, and their SRQs
+ *	      flow.c     what a program sends on them: requests at random
  *	      oracle.c   what InfiniBand promises of them
+ *	      ud.c       datagrams, and what InfiniBand promises of them
  *	      poll.c     programs that poll, or sleep until a notification
  *	      move.c     VMs that migrate, step by step
  *	      snapshot.c VMs that are restored
  *	      upgrade.c  hosts whose engine is replaced
+ *	      demand.c   regions whose pages come and go
+ *	      verbs.c    CQs and send queues that are changed
+ *	      operator.c limits and faults on demand
  *	      break.c    queue pairs that go to ERR, and are connected anew
+ *	      world.c    hosts, and what joins them
  *	      net.c      connections that break, stall and are slow
  *	  trace.c    what has happened
  *	  chance.c   getrandom() and the wall clock of the engines
@@ -30,19 +37,32 @@
 
 #include "fake_guest.h"
 #include "fg_migrate.h"
+#include "fg_segment.h"
 #include "fg_wire.h"
+#include "fg_xrc.h"
 #include "rng.h"
 #include "trace.h"
 
 #define SIM_VMS 8
 #define SIM_PAIRS 16
 #define SIM_STEPS 4096 /* events of a run, at most */
-#define SIM_EVENTS 16 /* kinds of events, at most */
-#define SIM_RC_SLOTS 8 /* requests of a direction without a completion, and receive requests */
+#define SIM_EVENTS 24 /* kinds of events, at most */
+#define SIM_STATES 24 /* kinds of what is under way, at most */
+#define SIM_SLOTS 8 /* requests of a direction without a completion, and receive requests */
 #define SIM_ECHO_NS (100 * FG_MS) /* after which no frame is on its way */
-#define SIM_RC_TAKERS 64 /* requests that take receive requests, whose content is kept */
+#define SIM_SRQ_SLOTS 16
+#define SIM_UDS 8
+#define SIM_DATAGRAMS 8192 /* of a queue pair */
 
-enum sim_rc_kind {
+enum sim_type {
+	SIM_RC,
+	SIM_RC_SRQ, /* the SRQ of the VM, which all its ends of this type share */
+	SIM_XRC,
+	SIM_UC,
+	SIM_TYPES,
+};
+
+enum sim_op {
 	SIM_SEND,
 	SIM_SEND_IMM,
 	SIM_WRITE,
@@ -50,16 +70,17 @@ enum sim_rc_kind {
 	SIM_READ,
 	SIM_ADD,
 	SIM_SWAP,
-	SIM_RC_KINDS,
+	SIM_OPS,
 };
 
 struct sim_config {
-	unsigned int hosts, vms, pairs, steps, workers;
+	unsigned int hosts, vms, pairs, uds, steps, workers;
 	uint32_t max_len; /* of a message */
 	uint32_t chunk, buffer; /* of the connections between hosts */
 	uint32_t mtu; /* enum pvr_mtu */
 	uint8_t timeout; /* of the queue pairs; 0: they wait for ever */
-	uint32_t rc_weight[SIM_RC_KINDS];
+	uint8_t rnr_timer; /* min_rnr_timer; 0: the longest one */
+	uint32_t op_weight[SIM_OPS];
 	uint32_t weight[SIM_EVENTS];
 	bool unsignaled;
 	uint64_t max_pause; /* ns between two events, at most */
@@ -68,6 +89,8 @@ struct sim_config {
 	bool polls; /* workers poll, so doorbells are suppressed */
 	bool loses_directory; /* once it does not respond, it never does again */
 	bool sleeps; /* programs wait for notifications of their CQs */
+	bool on_demand; /* regions */
+	bool segment; /* the hosts are joined by an Ethernet */
 	bool exposes; /* RDMA NICs read from guest memory */
 };
 
@@ -84,10 +107,31 @@ enum sim_move_phase {
 
 struct sim_vm;
 
+/* Receive requests of several queue pairs. Each has a slot of the buffer, whose number is its wr_id. */
+struct sim_srq {
+	struct fg_srq fg;
+	struct fg_buf buf;
+	struct fg_mr mr;
+	uint32_t posted; /* a bit for each slot */
+};
+
+/* A region on demand. */
+struct sim_demand {
+	bool is;
+	uint32_t list; /* a page of guest memory for commands */
+	uint32_t first, npages; /* pages that were taken away last */
+	uint64_t hash; /* of them */
+};
+
 struct sim_end {
 	struct sim_vm *vm;
-	struct fg_end fg;
+	struct sim_demand demand; /* of the buffer */
+	struct fg_end fg; /* XRC: the initiator */
+	struct fg_qp target; /* XRC */
+	struct sim_srq xrc; /* that its peer names */
+	struct sim_srq *srq; /* where it receives; NULL: the receive queue */
 	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
+	bool is_drained; /* SQD */
 };
 
 /* Of a VM that has run on. */
@@ -96,7 +140,9 @@ struct sim_snapshot {
 	int memory; /* a memfd */
 	struct fg_state state;
 	struct fg_guest guest; /* the driver's indices */
-	struct sim_end end[2 * SIM_PAIRS]; /* the indices of its programs; other VMs' ends: unused */
+	struct sim_srq srq;
+	/* The indices of its programs; other VMs' ends: unused. */
+	struct sim_end end[2 * SIM_PAIRS], ud[SIM_UDS];
 };
 
 struct sim_vm {
@@ -104,6 +150,9 @@ struct sim_vm {
 	unsigned int number, host;
 	struct pvr_adapter *at[FG_WIRE_HOSTS]; /* its adapter at each host; NULL: none yet */
 	uint32_t irqs; /* interrupts of CQ notifications that the driver has handled */
+	struct fg_pd pd; /* of @srq, if a queue pair uses it */
+	struct sim_srq srq;
+	struct fg_xrcd xrcd; /* if a queue pair uses it */
 	/* The migration. */
 	enum sim_move_phase phase;
 	unsigned int from, to;
@@ -117,45 +166,52 @@ struct sim_vm {
 
 /* One request, from post to completion. */
 struct sim_req {
-	enum sim_rc_kind kind;
+	enum sim_op kind;
 	uint32_t len, seed, slot; /* of the target */
 	bool signaled;
 	uint64_t value; /* atomics: what they must return */
 };
 
 struct sim_taker {
-	enum sim_rc_kind kind;
+	enum sim_op kind;
 	uint32_t len, seed;
 	uint32_t imm;
+	uint64_t number; /* of the request */
 };
 
 /* A slot of the target's memory. */
 struct sim_slot {
 	uint32_t seed, len; /* of the last WRITE that has completed, if written */
 	uint32_t reading; /* READs under way */
+	uint64_t writer; /* the request that has written it last */
 	bool written, writing;
 };
 
 /* One direction of a pair: requests of @from. */
-struct sim_rc {
+struct sim_flow {
 	struct sim_end *from, *to;
 	const struct sim_pair *pair;
 	uint32_t number;
 	uint64_t posted, done;
-	uint64_t takers, taken; /* requests that take a receive request; such that were received */
+	uint64_t takers; /* requests that take a receive request */
+	uint64_t taken; /* such requests up to the last one that was received; UC loses some */
 	uint64_t takers_done; /* that have completed */
-	uint64_t recvs; /* receive requests posted */
-	struct sim_req req[SIM_RC_SLOTS];
-	struct sim_taker taker[SIM_RC_TAKERS];
-	struct sim_slot slot[SIM_RC_SLOTS];
+	uint64_t recvs, received; /* receive requests of a receive queue: posted, completed */
+	struct sim_req req[SIM_SLOTS];
+	struct sim_taker *taker; /* all of them */
+	size_t taker_room;
+	struct sim_slot slot[SIM_SLOTS];
 	uint64_t adds, swapped;
+	uint64_t probe; /* UC: messages before the end */
+	bool probes;
 	bool has_failed; /* a request has completed with an error, and so must all others */
 	bool ends_unsignaled; /* no completion tells of the last request */
 };
 
 struct sim_pair {
+	enum sim_type type;
 	struct sim_end end[2];
-	struct sim_rc rc[2];
+	struct sim_flow flow[2];
 	struct fg_conn conn;
 	/* From the ERR of an end to the new connection; requests may fail meanwhile. */
 	bool is_broken;
@@ -165,24 +221,46 @@ struct sim_pair {
 	uint64_t due; /* ns: the new connection */
 };
 
+/* A UD queue pair. */
+struct sim_ud {
+	struct sim_end end;
+	uint32_t number;
+	uint32_t life; /* the restores of its VM */
+	uint32_t posted, done, recvs, received;
+	uint8_t arrived[SIM_DATAGRAMS / 8]; /* a bit for each of its messages */
+	uint32_t probe; /* the first message that must arrive at the end */
+	bool probes, has_reached;
+};
+
 struct sim_down {
 	bool is; /* a connection that is broken or held */
 	uint64_t until;
+};
+
+struct sim_count {
+	uint64_t runs;
+	uint64_t checks; /* operations whose result was checked */
+	uint64_t events[SIM_EVENTS];
+	uint64_t pairs[SIM_STATES][SIM_EVENTS]; /* events while something was under way */
 };
 
 struct sim {
 	uint64_t seed;
 	struct sim_config config;
 	struct sim_trace trace;
-	struct fg_wire *wire;
+	struct fg_wire *wire; /* or */
+	struct fg_segment *segment;
 	struct sim_vm vm[SIM_VMS];
 	struct sim_pair pair[SIM_PAIRS];
+	struct sim_ud ud[SIM_UDS];
 	struct sim_down cut[FG_WIRE_HOSTS][FG_WIRE_HOSTS][FG_WIRE_SLOTS];
 	struct sim_down held[FG_WIRE_HOSTS][FG_WIRE_HOSTS];
-	struct sim_down directory;
-	uint64_t checks; /* operations whose result was checked */
+	struct sim_down directory, frames;
+	bool slow; /* streams */
+	bool had_faults;
 	unsigned int step; /* the present one */
-	uint64_t happened[SIM_EVENTS];
+	bool is_in[SIM_STATES]; /* before the present event */
+	struct sim_count count;
 };
 
 /* What a run shall be, from the command line. */
@@ -193,28 +271,37 @@ struct sim_order {
 };
 
 struct sim_result {
-	uint64_t hash, checks;
+	uint64_t hash;
 	unsigned int steps;
-	uint64_t happened[SIM_EVENTS];
+	struct sim_count count;
 };
 
 /* run.c. Ends the process with status 1 and a report if a rule is violated. */
-struct sim_result sim_run(const struct sim_order *order);
+struct sim_result sim_run_seed(const struct sim_order *order);
 /* Return: the number of events in the run of a seed. */
 unsigned int sim_steps(uint64_t seed);
 void sim_fail(struct sim *sim, const char *rule, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
-/* A new engine of this host is set up. */
-void sim_host_open(struct sim *sim, unsigned int host);
-uint64_t sim_now(const struct sim *sim);
-/* Run all hosts for @ns of virtual time. */
-void sim_pass_time(struct sim *sim, uint64_t ns);
 /* Direction @i, below twice the number of pairs. */
-struct sim_rc *sim_rc_of(struct sim *sim, unsigned int i);
+struct sim_flow *sim_flow_of(struct sim *sim, unsigned int i);
 /* The programs of all VMs that run and do not sleep take their completions. */
 void sim_poll_all(struct sim *sim);
 
-/* event.c */
+/* world.c */
+void sim_world_open(struct sim *sim);
+void sim_world_close(struct sim *sim);
+struct fg_host *sim_host(const struct sim *sim, unsigned int host);
+/* A new engine of this host is set up. */
+void sim_host_open(struct sim *sim, unsigned int host);
+uint64_t sim_now(const struct sim *sim);
+/* All hosts, until all are idle. */
+void sim_run(struct sim *sim);
+/* Run all hosts for @ns of virtual time. */
+void sim_pass_time(struct sim *sim, uint64_t ns);
+/* What has arrived at this host, once. */
+void sim_pump(struct sim *sim, unsigned int host);
+
+/* event.c. Functions of events return whether it was possible. */
 unsigned int sim_num_events(void);
 const char *sim_event_name(unsigned int kind);
 /* How frequent such events are in a run; 0: there are none. */
@@ -222,60 +309,127 @@ uint32_t sim_draw_weight(unsigned int kind, struct sim_rng *rng);
 /* One event of the seed. */
 void sim_event(struct sim *sim, struct sim_rng *rng);
 
-/* rc.c. The VMs of both ends run. */
-void sim_rc_open(struct sim *sim, struct sim_pair *pair, struct sim_vm *a, struct sim_vm *b);
-bool sim_rc_post(struct sim *sim, struct sim_rc *rc, struct sim_rng *rng);
-bool sim_rc_post_recv(struct sim *sim, struct sim_rc *rc, struct sim_rng *rng);
-bool sim_rc_is_idle(const struct sim_rc *rc);
+/* end.c. The VMs of both ends run. */
+void sim_pair_open(struct sim *sim, struct sim_pair *pair, enum sim_type type, struct sim_vm *a,
+		   struct sim_vm *b);
+const char *sim_type_name(enum sim_type type);
+void sim_pair_connect(struct sim *sim, struct sim_pair *pair);
+/* To RESET, with empty CQs. */
+void sim_pair_reset(struct sim *sim, struct sim_pair *pair);
+void sim_pair_close(struct sim_pair *pair);
+/* All queue pairs of the end. */
+void sim_end_to_err(struct sim *sim, struct sim_end *end);
+/* Of the VM's SRQ and XRC domain. No pair uses them. */
+void sim_srq_close(struct sim_vm *vm);
+bool sim_srq_post(struct sim *sim, struct sim_srq *srq, struct sim_rng *rng);
+/* A completion of the slot. */
+void sim_srq_take(struct sim *sim, struct sim_srq *srq, uint64_t slot);
+/* All that is posted waits in the ring. */
+void sim_srq_check(struct sim *sim, const struct sim_srq *srq);
+
+/* state.c */
+void sim_state_note(struct sim *sim);
+/* An event has happened within the states that were noted. */
+void sim_state_count(struct sim *sim, unsigned int event);
+void sim_count_add(struct sim_count *sum, const struct sim_count *count);
+void sim_count_report(const struct sim_count *count);
+
+/* flow.c. The VMs of both ends run. */
+bool sim_flow_post(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng);
+bool sim_flow_post_recv(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng);
+/* At the end: UC sends until a message arrives. */
+void sim_flow_probe(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng);
+bool sim_flow_is_idle(const struct sim_flow *flow);
 /* Parts of an end's buffer. */
 enum sim_area { SIM_OUT, SIM_IN, SIM_TARGET, SIM_BACK };
-size_t sim_rc_at(const struct sim *sim, enum sim_area area, uint32_t slot);
-size_t sim_rc_word(const struct sim *sim, enum sim_rc_kind kind);
+size_t sim_flow_at(const struct sim *sim, enum sim_area area, uint32_t slot);
+size_t sim_flow_word(const struct sim *sim, enum sim_op kind);
+/* Cuts [offset, offset + len) of a region into pieces. Return: their number. */
+#define SIM_MAX_SGE 3u
+uint32_t sim_cut(const struct fg_mr *mr, size_t offset, uint32_t len, struct sim_rng *rng,
+		 struct pvrdma_sge *sge);
 
 /* poll.c. The driver of the VM handles its interrupts. */
 void sim_poll_events(struct sim *sim, struct sim_vm *vm);
-/* Nothing, while the program sleeps. */
-void sim_poll_sent(struct sim *sim, struct sim_rc *rc);
-void sim_poll_received(struct sim *sim, struct sim_rc *rc);
+/*
+ * @take: takes all completions of @cq. *@armed: whether the program sleeps; then nothing happens.
+ * VMs that do not run have no programs.
+ */
+void sim_poll_cq(struct sim *sim, const struct sim_vm *vm, struct fg_cq *cq, bool *armed,
+		 void (*take)(struct sim *sim, void *of), void *of);
+void sim_poll_sent(struct sim *sim, struct sim_flow *flow);
+void sim_poll_received(struct sim *sim, struct sim_flow *flow);
 
 /* oracle.c */
-void sim_oracle_sent(struct sim *sim, struct sim_rc *rc);
-void sim_oracle_received(struct sim *sim, struct sim_rc *rc);
-/* @rc has completed all. */
-void sim_oracle_end(struct sim *sim, struct sim_rc *rc);
+void sim_oracle_sent(struct sim *sim, void *flow);
+void sim_oracle_received(struct sim *sim, void *flow);
+/* @flow has completed all. */
+void sim_oracle_end(struct sim *sim, struct sim_flow *flow);
+
+/* ud.c */
+void sim_ud_open(struct sim *sim, struct sim_ud *ud, struct sim_vm *vm);
+/* Its VM was restored. */
+void sim_ud_restore(struct sim *sim, struct sim_ud *ud);
+bool sim_ud_post(struct sim *sim, struct sim_ud *ud, struct sim_ud *to, struct sim_rng *rng);
+bool sim_ud_post_recv(struct sim *sim, struct sim_ud *ud, struct sim_rng *rng);
+void sim_ud_poll(struct sim *sim, struct sim_ud *ud);
+/* At the end: send until one arrives. */
+void sim_ud_probe(struct sim *sim, struct sim_ud *ud, struct sim_rng *rng);
+bool sim_ud_is_idle(const struct sim *sim, const struct sim_ud *ud);
 
 /* move.c */
 bool sim_vm_runs(const struct sim_vm *vm);
 void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsigned int host);
-void sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng);
+bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng);
 void sim_move_step(struct sim *sim, struct sim_vm *vm);
 void sim_vm_end(struct sim *sim, struct sim_vm *vm);
 void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated);
 
 /* snapshot.c */
-void sim_snapshot(struct sim *sim, struct sim_rng *rng);
+bool sim_snapshot(struct sim *sim, struct sim_rng *rng);
 void sim_snapshot_free(struct sim_vm *vm);
-void sim_restore_begin(struct sim *sim, struct sim_rng *rng);
+bool sim_restore_begin(struct sim *sim, struct sim_rng *rng);
 void sim_restore_memory(struct sim *sim, struct sim_vm *vm);
 void sim_restore_end(struct sim *sim, struct sim_vm *vm);
 
 /* break.c */
-void sim_break(struct sim *sim, struct sim_rng *rng);
+bool sim_break(struct sim *sim, struct sim_rng *rng);
 /* The memory of end @which must not change until the new connection. */
 void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 		     struct sim_rng *rng);
 /* Connect the pair again when it is due, or @now, if both VMs run. */
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now);
 
+/* demand.c */
+/* The region of the end's buffer becomes one on demand, without pages. */
+void sim_demand_open(struct sim *sim, struct sim_end *end);
+/* The driver of a VM that runs handles its page faults. */
+void sim_demand_poll(struct sim *sim, struct sim_vm *vm);
+bool sim_demand_evict(struct sim *sim, struct sim_rng *rng);
+
+/* verbs.c */
+bool sim_verbs_resize(struct sim *sim, struct sim_rng *rng);
+/* To SQD, or back to RTS. */
+bool sim_verbs_drain(struct sim *sim, struct sim_rng *rng);
+void sim_verbs_end_drains(struct sim *sim);
+
+/* operator.c */
+bool sim_operator_qos(struct sim *sim, struct sim_rng *rng);
+bool sim_operator_fault(struct sim *sim, struct sim_rng *rng);
+void sim_operator_calm(struct sim *sim);
+
 /* upgrade.c */
-void sim_upgrade(struct sim *sim, struct sim_rng *rng);
+bool sim_upgrade(struct sim *sim, struct sim_rng *rng);
 
 /* net.c */
-void sim_net_cut(struct sim *sim, struct sim_rng *rng);
-void sim_net_nic(struct sim *sim, struct sim_rng *rng);
-void sim_net_hold(struct sim *sim, struct sim_rng *rng);
-void sim_net_limit(struct sim *sim, struct sim_rng *rng);
-void sim_net_directory(struct sim *sim, struct sim_rng *rng);
+bool sim_net_cut(struct sim *sim, struct sim_rng *rng);
+bool sim_net_nic(struct sim *sim, struct sim_rng *rng);
+bool sim_net_hold(struct sim *sim, struct sim_rng *rng);
+bool sim_net_limit(struct sim *sim, struct sim_rng *rng);
+bool sim_net_frames(struct sim *sim, struct sim_rng *rng);
+/* No stream is slow any more. */
+void sim_net_calm(struct sim *sim);
+bool sim_net_directory(struct sim *sim, struct sim_rng *rng);
 /* What is due now is mended. */
 void sim_net_mend(struct sim *sim, bool all);
 

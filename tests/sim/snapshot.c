@@ -45,13 +45,13 @@ void sim_snapshot_free(struct sim_vm *vm)
 	vm->snapshot.taken = false;
 }
 
-void sim_snapshot(struct sim *sim, struct sim_rng *rng)
+bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
 	struct sim_snapshot *snapshot = &vm->snapshot;
 
-	if (vm->phase != SIM_HOME)
-		return;
+	if (vm->phase != SIM_HOME || sim->segment)
+		return false;
 	sim_snapshot_free(vm);
 	fg_stop(vm->guest);
 	if (fg_state_save(vm->guest, &snapshot->state))
@@ -63,20 +63,24 @@ void sim_snapshot(struct sim *sim, struct sim_rng *rng)
 	copy_memory(vm->guest->ram.fd, snapshot->memory);
 	snapshot->taken = true;
 	snapshot->guest = *vm->guest;
+	snapshot->srq = vm->srq;
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i))
 			snapshot->end[i] = *end_of(sim, vm, i);
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		snapshot->ud[i] = sim->ud[i].end;
 	if (fg_start(vm->guest))
 		sim_fail(sim, "snapshot", "vm%u does not run on", vm->number);
 	sim_trace(&sim->trace, "vm%u: a snapshot at host%u", vm->number, vm->host + 1);
+	return true;
 }
 
-void sim_restore_begin(struct sim *sim, struct sim_rng *rng)
+bool sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
 
 	if (vm->phase != SIM_HOME || !vm->snapshot.taken)
-		return;
+		return false;
 	sim_trace(&sim->trace, "vm%u ends, and is restored later", vm->number);
 	vm->from = vm->host;
 	vm->to = sim_below(rng, sim->config.hosts);
@@ -89,6 +93,7 @@ void sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i))
 			sim->pair[i / 2].is_broken = sim->pair[i / 2].is_restored = true;
+	return true;
 }
 
 /* The driver and its programs go on with their indices of the snapshot, as memory has these. */
@@ -100,10 +105,14 @@ void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 	copy_memory(snapshot->memory, guest->ram.fd);
 	guest->async_head = snapshot->guest.async_head;
 	guest->cq_head = snapshot->guest.cq_head;
+	vm->srq = snapshot->srq;
 	memcpy(guest->vector, snapshot->guest.vector, sizeof(guest->vector));
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i))
 			*end_of(sim, vm, i) = snapshot->end[i];
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		if (sim->ud[i].end.vm == vm)
+			sim->ud[i].end = snapshot->ud[i];
 	vm->state.size = snapshot->state.size;
 	vm->state.data = malloc(vm->state.size);
 	if (!vm->state.data)
@@ -118,4 +127,7 @@ void sim_restore_end(struct sim *sim, struct sim_vm *vm)
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i))
 			sim_break_watch(sim, &sim->pair[i / 2], !(i % 2), &vm->rng);
+	for (unsigned int i = 0; i < sim->config.uds; i++)
+		if (sim->ud[i].end.vm == vm)
+			sim_ud_restore(sim, &sim->ud[i]);
 }

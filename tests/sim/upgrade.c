@@ -10,7 +10,7 @@
  */
 static bool may_upgrade(const struct sim *sim, unsigned int host)
 {
-	if (sim->directory.is)
+	if (sim->directory.is || sim->segment)
 		return false;
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		if (sim->vm[i].phase != SIM_HOME && sim->vm[i].at[host])
@@ -48,12 +48,12 @@ static void take_over(struct sim *sim, struct sim_vm *vm)
 	vm->due = sim_now(sim) + sim_scale(&vm->rng, FG_US, 4 * FG_MS);
 }
 
-void sim_upgrade(struct sim *sim, struct sim_rng *rng)
+bool sim_upgrade(struct sim *sim, struct sim_rng *rng)
 {
 	unsigned int host = sim_below(rng, sim->config.hosts);
 
 	if (!may_upgrade(sim, host))
-		return;
+		return false;
 	sim_trace(&sim->trace, "host%u is upgraded", host + 1);
 	for (unsigned int i = 0; i < sim->config.vms; i++) {
 		struct sim_vm *vm = &sim->vm[i];
@@ -71,4 +71,8 @@ void sim_upgrade(struct sim *sim, struct sim_rng *rng)
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		if (sim->vm[i].host == host)
 			take_over(sim, &sim->vm[i]);
+	/* Before the directory is lost, the new process has learnt of the other hosts. */
+	if (sim->config.loses_directory)
+		sim_run(sim);
+	return true;
 }

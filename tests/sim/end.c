@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Pairs of queue pairs of each connected type, and the SRQs that they receive from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim.h"
+
+static const char *const type_names[SIM_TYPES] = {
+	[SIM_RC] = "RC",
+	[SIM_RC_SRQ] = "RC with SRQ",
+	[SIM_XRC] = "XRC",
+	[SIM_UC] = "UC",
+};
+
+const char *sim_type_name(enum sim_type type)
+{
+	return type_names[type];
+}
+
+static void must(struct sim *sim, uint32_t err, const struct sim_vm *vm, const char *what)
+{
+	if (err)
+		sim_fail(sim, "command", "vm%u: %s: ERR 0x%x", vm->number, what, err);
+}
+
+/* ---------------------------------------------------------------------------- SRQs */
+
+static uint32_t pages_of(size_t bytes)
+{
+	return (uint32_t)((bytes + 4095) / 4096);
+}
+
+static void open_buffer(struct sim *sim, struct sim_vm *vm, struct sim_srq *srq,
+			const struct fg_pd *pd)
+{
+	fg_buf_init(&srq->buf, &vm->guest->ram,
+		    pages_of((size_t)SIM_SRQ_SLOTS * sim->config.max_len), FG_SCATTERED);
+	must(sim, fg_mr_create(pd, &srq->buf, PVR_ACCESS_LOCAL_WRITE, &srq->mr), vm, "CREATE_MR");
+}
+
+static void open_shared(struct sim *sim, struct sim_end *end)
+{
+	struct sim_vm *vm = end->vm;
+
+	end->srq = &vm->srq;
+	if (vm->srq.buf.view)
+		return;
+	must(sim, fg_pd_create(&vm->guest->kernel, &vm->pd), vm, "CREATE_PD");
+	open_buffer(sim, vm, &vm->srq, &vm->pd);
+	must(sim, fg_srq_create(&vm->pd, SIM_SRQ_SLOTS, SIM_MAX_SGE, &vm->srq.fg), vm,
+	     "CREATE_SRQ");
+}
+
+static void open_xrc(struct sim *sim, struct sim_end *end)
+{
+	struct sim_vm *vm = end->vm;
+
+	end->srq = &end->xrc;
+	if (!vm->xrcd.guest)
+		must(sim, fg_xrcd_create(vm->guest, &vm->xrcd), vm, "CREATE_XRCD");
+	open_buffer(sim, vm, &end->xrc, &end->fg.pd);
+	must(sim,
+	     fg_xrc_srq_create(&vm->xrcd, &end->fg.pd, &end->fg.rcq, SIM_SRQ_SLOTS, SIM_MAX_SGE,
+			       &end->xrc.fg),
+	     vm, "CREATE_SRQ of XRC");
+	must(sim, fg_xrc_tgt_create(&vm->xrcd, &end->target), vm, "CREATE_QP of an XRC target");
+}
+
+static void close_srq(struct sim_srq *srq)
+{
+	if (!srq->buf.view)
+		return;
+	if (fg_srq_destroy(&srq->fg) || fg_mr_destroy(&srq->mr))
+		fg_die("an SRQ cannot be destroyed");
+	fg_buf_exit(&srq->buf);
+}
+
+void sim_srq_close(struct sim_vm *vm)
+{
+	close_srq(&vm->srq);
+	if (vm->pd.ctx && fg_pd_destroy(&vm->pd))
+		fg_die("the PD of an SRQ cannot be destroyed");
+	if (vm->xrcd.guest && fg_xrcd_destroy(&vm->xrcd))
+		fg_die("an XRC domain cannot be destroyed");
+}
+
+bool sim_srq_post(struct sim *sim, struct sim_srq *srq, struct sim_rng *rng)
+{
+	uint32_t slot = (uint32_t)__builtin_ctz(~srq->posted), num;
+	struct pvrdma_sge sge[SIM_MAX_SGE];
+
+	if (slot >= SIM_SRQ_SLOTS)
+		return false;
+	num = sim_cut(&srq->mr, (size_t)slot * sim->config.max_len, sim->config.max_len, rng, sge);
+	if (!fg_post_srq_recv(&srq->fg, slot, sge, num))
+		sim_fail(sim, "space", "SRQ %u is full", srq->fg.handle);
+	srq->posted |= 1u << slot;
+	return true;
+}
+
+void sim_srq_take(struct sim *sim, struct sim_srq *srq, uint64_t slot)
+{
+	if (slot >= SIM_SRQ_SLOTS || !(srq->posted & 1u << slot))
+		sim_fail(sim, "twice", "receive request %lu of SRQ %u completes, but is not posted",
+			 (unsigned long)slot, srq->fg.handle);
+	srq->posted &= ~(1u << slot);
+}
+
+void sim_srq_check(struct sim *sim, const struct sim_srq *srq)
+{
+	uint32_t waiting = (srq->fg.ring->prod_tail - srq->fg.ring->cons_head) &
+			   (2 * SIM_SRQ_SLOTS - 1);
+
+	if (srq->buf.view && waiting != (uint32_t)__builtin_popcount(srq->posted))
+		sim_fail(sim, "lost",
+			 "SRQ %u: %u receive requests have not completed, but %u wait in its ring",
+			 srq->fg.handle, (uint32_t)__builtin_popcount(srq->posted), waiting);
+}
+
+/* --------------------------------------------------------------------------- pairs */
+
+static void open_end(struct sim *sim, struct sim_pair *pair, unsigned int which)
+{
+	static const enum pvr_qp_type types[SIM_TYPES] = {
+		[SIM_RC] = PVR_QPT_RC,
+		[SIM_RC_SRQ] = PVR_QPT_RC,
+		[SIM_XRC] = PVR_QPT_XRC_INI,
+		[SIM_UC] = PVR_QPT_UC,
+	};
+	struct fg_qp_spec spec = { .type = types[pair->type] };
+	struct sim_end *end = &pair->end[which];
+
+	if (pair->type == SIM_RC_SRQ) {
+		open_shared(sim, end);
+		spec.srq = &end->vm->srq.fg;
+	}
+	fg_end_open_spec(&end->fg, &end->vm->guest->kernel, &spec,
+			 pages_of(sim_flow_word(sim, SIM_SWAP) + sizeof(uint64_t)));
+	if (sim->config.on_demand)
+		sim_demand_open(sim, end);
+	if (pair->type == SIM_XRC)
+		open_xrc(sim, end);
+	pair->flow[which] = (struct sim_flow){
+		.from = end,
+		.to = &pair->end[!which],
+		.pair = pair,
+		.number = (uint32_t)(2 * (pair - sim->pair)) + which,
+	};
+}
+
+void sim_pair_open(struct sim *sim, struct sim_pair *pair, enum sim_type type, struct sim_vm *a,
+		   struct sim_vm *b)
+{
+	pair->type = type;
+	pair->conn = fg_conn_default;
+	pair->conn.mtu = sim->config.mtu;
+	pair->conn.timeout = sim->config.timeout;
+	pair->conn.min_rnr_timer = sim->config.rnr_timer;
+	pair->end[0].vm = a;
+	pair->end[1].vm = b;
+	open_end(sim, pair, 0);
+	open_end(sim, pair, 1);
+	sim_pair_connect(sim, pair);
+}
+
+void sim_pair_connect(struct sim *sim, struct sim_pair *pair)
+{
+	if (pair->type != SIM_XRC) {
+		fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
+		return;
+	}
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sim_end *end = &pair->end[i], *peer = &pair->end[!i];
+
+		must(sim, fg_qp_connect(&end->target, &pair->conn, peer->fg.gid, peer->fg.qp.qpn),
+		     end->vm, "connect an XRC target");
+		must(sim, fg_qp_connect(&end->fg.qp, &pair->conn, peer->fg.gid, peer->target.qpn),
+		     end->vm, "connect an XRC initiator");
+	}
+}
+
+void sim_end_to_err(struct sim *sim, struct sim_end *end)
+{
+	must(sim, fg_qp_to_err(&end->fg.qp), end->vm, "a queue pair to ERR");
+	if (end->target.guest)
+		must(sim, fg_qp_to_err(&end->target), end->vm, "an XRC target to ERR");
+}
+
+/* A reset removes no completion, and would lose the receive request that a message has taken. */
+static void reset_end(struct sim *sim, struct sim_end *end)
+{
+	struct pvrdma_cqe cqe;
+
+	if (end->srq)
+		sim_end_to_err(sim, end);
+	must(sim, fg_qp_to_reset(&end->fg.qp), end->vm, "a queue pair to RESET");
+	if (end->target.guest)
+		must(sim, fg_qp_to_reset(&end->target), end->vm, "an XRC target to RESET");
+	fg_cq_drain(&end->fg.scq);
+	while (fg_cq_poll(&end->fg.rcq, &cqe))
+		if (end->srq)
+			sim_srq_take(sim, end->srq, cqe.wr_id);
+	end->sends_armed = end->recvs_armed = end->is_drained = false;
+}
+
+void sim_pair_reset(struct sim *sim, struct sim_pair *pair)
+{
+	reset_end(sim, &pair->end[0]);
+	reset_end(sim, &pair->end[1]);
+}
+
+void sim_pair_close(struct sim_pair *pair)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sim_end *end = &pair->end[i];
+
+		if (end->target.guest && fg_qp_destroy(&end->target))
+			fg_die("an XRC target cannot be destroyed");
+		close_srq(&end->xrc);
+		fg_end_close(&end->fg);
+		free(pair->flow[i].taker);
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Hosts, and how they reach each other: streams and a directory, or an Ethernet segment. */
+#include <stdio.h>
+
+#include "sim.h"
+
+struct fg_host *sim_host(const struct sim *sim, unsigned int host)
+{
+	return sim->segment ? fg_segment_host(sim->segment, host) : fg_wire_host(sim->wire, host);
+}
+
+void sim_host_open(struct sim *sim, unsigned int host)
+{
+	struct fg_host *opened = sim_host(sim, host);
+	char name[16];
+
+	opened->polls = sim->config.polls;
+	snprintf(name, sizeof(name), "host%u", host + 1);
+	pvr_engine_set_name(opened->engine, name);
+}
+
+void sim_world_open(struct sim *sim)
+{
+	const struct sim_config *config = &sim->config;
+	const struct fg_wire_config wire = {
+		.hosts = config->hosts,
+		.workers = config->workers,
+		.chunk = config->chunk,
+		.buffer = config->buffer,
+		.slots = config->slots,
+		.exposes = config->exposes,
+	};
+
+	if (config->segment)
+		sim->segment = fg_segment_create();
+	else
+		sim->wire = fg_wire_create(&wire);
+	for (unsigned int i = 0; i < config->hosts; i++)
+		sim_host_open(sim, i);
+}
+
+void sim_world_close(struct sim *sim)
+{
+	if (sim->segment)
+		fg_segment_destroy(sim->segment);
+	else
+		fg_wire_destroy(sim->wire);
+}
+
+uint64_t sim_now(const struct sim *sim)
+{
+	return sim_host(sim, 0)->now;
+}
+
+void sim_run(struct sim *sim)
+{
+	fg_run(sim_host(sim, 0));
+}
+
+void sim_pass_time(struct sim *sim, uint64_t ns)
+{
+	uint64_t passed = fg_settle(sim_host(sim, 0), ns);
+
+	/* Without a deadline the clock stands still. */
+	if (passed < ns)
+		fg_advance(sim_host(sim, 0), ns - passed);
+}
+
+void sim_pump(struct sim *sim, unsigned int host)
+{
+	if (sim->segment)
+		fg_segment_deliver(sim->segment, host);
+	else
+		fg_wire_pump(sim->wire, host);
+}
