@@ -178,16 +178,12 @@ void fg_guest_destroy(struct fg_guest *guest)
 	free(guest);
 }
 
-struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker)
+struct fg_guest *fg_guest_start_as(struct fg_host *host, const struct fg_guest_config *config)
 {
-	struct fg_guest_config config;
-	struct fg_guest *guest;
+	struct fg_guest *guest = fg_guest_create(host, config);
 	uint8_t gid[16];
 	uint32_t err;
 
-	fg_guest_config_init(&config, number);
-	config.worker = worker;
-	guest = fg_guest_create(host, &config);
 	err = fg_guest_boot(guest);
 	if (err)
 		fg_die("%s: probe: ERR 0x%x", guest->name, err);
@@ -196,6 +192,15 @@ struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsign
 	if (err)
 		fg_die("%s: default GID: ERR 0x%x", guest->name, err);
 	return guest;
+}
+
+struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker)
+{
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, number);
+	config.worker = worker;
+	return fg_guest_start_as(host, &config);
 }
 
 struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number)

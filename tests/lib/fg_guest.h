@@ -92,6 +92,7 @@ bool fg_guest_attach(struct fg_guest *guest);
 
 /* A guest with GID 0 bound. @number: as in fg_guest_config_init(). */
 struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number);
+struct fg_guest *fg_guest_start_as(struct fg_host *host, const struct fg_guest_config *config);
 struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker);
 
 /* Probe, in its parts: what goes into the DSR; write its address; the rest. */

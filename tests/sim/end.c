@@ -34,7 +34,7 @@ static void open_buffer(struct sim *sim, struct sim_vm *vm, struct sim_srq *srq,
 			const struct fg_pd *pd)
 {
 	fg_buf_init(&srq->buf, &vm->guest->ram,
-		    pages_of((size_t)SIM_SRQ_SLOTS * sim->config.max_len), FG_SCATTERED);
+		    pages_of((size_t)SIM_SRQ_SLOTS * sim->config.max_len), vm->guest->config.ends);
 	must(sim, fg_mr_create(pd, &srq->buf, PVR_ACCESS_LOCAL_WRITE, &srq->mr), vm, "CREATE_MR");
 }
 

@@ -50,11 +50,21 @@ bool sim_vm_runs(const struct sim_vm *vm)
 	return vm->phase == SIM_HOME || vm->phase == SIM_LEAVING;
 }
 
+/* Enough for all ends. Memory in one piece costs far fewer calls of the kernel. */
+#define RAM_MIB 32
+
 void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsigned int host)
 {
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, number);
+	config.worker = number % sim->config.workers;
+	config.ends = sim->config.scattered ? FG_SCATTERED : FG_LINEAR;
+	config.ram_mib = sim->config.scattered ? RAM_MIB : 8;
+	config.linear_mib = sim->config.scattered ? 4 : RAM_MIB;
 	vm->number = number;
 	vm->host = host;
-	vm->guest = fg_guest_start_on(sim_host(sim, host), number, number % sim->config.workers);
+	vm->guest = fg_guest_start_as(sim_host(sim, host), &config);
 	vm->at[host] = vm->guest->adapter;
 }
 

@@ -90,6 +90,7 @@ struct sim_config {
 	bool loses_directory; /* once it does not respond, it never does again */
 	bool sleeps; /* programs wait for notifications of their CQs */
 	bool on_demand; /* regions */
+	bool scattered; /* buffers, over pages */
 	bool segment; /* the hosts are joined by an Ethernet */
 	bool exposes; /* RDMA NICs read from guest memory */
 };

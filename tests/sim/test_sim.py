@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PVR_SIM = os.environ.get("PVR_SIM", ROOT / "build/host/tests/sim/pvr_sim")
 SEEDS = [line.split(maxsplit=1) for line in (Path(__file__).parent / "seeds.txt").read_text().splitlines()
          if not line.startswith("#")]
-RUNS, LIMIT = 1000, 900  # seconds
+RUNS, LIMIT = 600, 900  # seconds
 SECONDS = float(os.environ.get("PVR_SIM_SECONDS", "0"))
 
 
