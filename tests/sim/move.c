@@ -129,6 +129,7 @@ static void load(struct sim *sim, struct sim_vm *vm)
 		sim_restore_memory(sim, vm);
 	}
 	attach(sim, vm, vm->to);
+	vm->loaded = sim_now(sim);
 	err = fg_state_load(vm->guest, &vm->state);
 	has_ended(sim, vm, "load", err);
 	sim_trace(&sim->trace, "vm%u: %zu bytes are loaded at host%u", vm->number, vm->state.size,

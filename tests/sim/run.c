@@ -22,6 +22,7 @@
 #define TIME_TO_END_OF_FRAMES (60 * FG_SEC)
 /* Within a host no timer is needed: this is less than the longest RNR timer, 655 ms. */
 #define TIME_TO_END_LOCALLY (500 * FG_MS)
+#define RNR_TIMER_MAX (700 * FG_MS)
 #define TIME_OF_ROUND (5 * FG_MS)
 
 struct sim_flow *sim_flow_of(struct sim *sim, unsigned int i)
@@ -279,13 +280,19 @@ static void report_stuck(struct sim *sim)
 	}
 }
 
-/* VMs of one host that nothing moves any more, and no fault on demand has made wait for an RNR timer. */
+/* A VM that was loaded may wait for an RNR timer that began before. */
+static bool stays(const struct sim *sim, const struct sim_vm *vm)
+{
+	return vm->phase == SIM_HOME && vm->loaded + RNR_TIMER_MAX < sim_now(sim);
+}
+
+/* VMs of one host that nothing moves any more, and no fault on demand has made wait for a timer. */
 static bool is_prompt(const struct sim *sim, const struct sim_pair *pair)
 {
 	const struct sim_vm *a = pair->end[0].vm, *b = pair->end[1].vm;
 
-	return a->phase == SIM_HOME && b->phase == SIM_HOME && a->host == b->host &&
-	       !pair->is_broken && pair->type != SIM_UC && !sim->had_faults && !sim->segment;
+	return stays(sim, a) && stays(sim, b) && a->host == b->host && !pair->is_broken &&
+	       pair->type != SIM_UC && !sim->had_faults && !sim->segment;
 }
 
 static void expect_prompt_ends(struct sim *sim, const bool *prompt)

@@ -158,6 +158,7 @@ struct sim_vm {
 	enum sim_move_phase phase;
 	unsigned int from, to;
 	uint64_t due; /* ns: the next step */
+	uint64_t loaded; /* ns: the last load; 0: none */
 	bool leaves_early, source_left, cancels;
 	struct sim_rng rng; /* of its steps */
 	struct fg_state state;

@@ -42,6 +42,7 @@ static void take_over(struct sim *sim, struct sim_vm *vm)
 	if (!fg_guest_plug(vm->guest) || fg_state_load(vm->guest, &vm->state))
 		sim_fail(sim, "upgrade", "vm%u cannot be loaded", vm->number);
 	fg_state_free(&vm->state);
+	vm->loaded = sim_now(sim);
 	pvr_adapter_load_is_last(vm->guest->adapter);
 	vm->at[vm->host] = vm->guest->adapter;
 	vm->phase = SIM_CANCELLING; /* it starts again where it was */
