@@ -2,6 +2,7 @@
 /* The engine: creation, the run of a worker, polling, statistics. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "ctrl/uar_poll.h"
 #include "rdma/db_suppress.h"
@@ -78,6 +79,9 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->ops = ops;
 	engine->opaque = opaque;
 	engine->num_workers = workers;
+	/* Not those of an earlier process: a queue pair may be loaded, and connected again. */
+	if (getrandom(&engine->epoch, sizeof(engine->epoch), GRND_NONBLOCK) < 0)
+		engine->epoch = (uint32_t)pvr_now(engine);
 	engine->hold_ns = PVR_HOLD_NS;
 	engine->move_ops = &move_ops;
 	pvr_move_init(engine);

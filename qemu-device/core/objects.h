@@ -299,7 +299,7 @@ struct pvr_qp {
 	uint64_t rq_offset; /* received bytes of the request in progress */
 	union {
 		uint64_t flushed; /* bytes of the FLUSH in progress that are persistent */
-		uint64_t uc_epoch; /* UC: of the requester that was heard last; 0: none */
+		uint64_t uc_heard; /* UC: epoch of the last request, and when, in ms << 32 */
 	};
 	bool rnr_nak_sent; /* the requester got an RNR NAK */
 	bool rnr_resume_pending; /* its next quantum resumes the requester: a receive was posted */

@@ -290,6 +290,38 @@ TEST(slots, test_uc_message_that_was_overtaken_is_lost)
 	assert_true(overtaken > 0);
 }
 
+/*
+ * The responder alone begins anew, in the middle of a message of its peer, with PSNs that are ahead of
+ * the peer's. UC need not agree on PSNs.
+ */
+TEST(narrow, test_uc_responder_that_is_reset_receives_the_next_message)
+{
+	struct fg_conn conn = fg_conn_default;
+	struct fg_end a, b;
+
+	hosts_open(env, &a, &b, PVR_QPT_UC, PAGES);
+	fg_end_connect(&a, &b, NULL);
+	t_recv(&b, 1, 0, DATA_LEN);
+	memset(a.mr.va, 1, DATA_LEN);
+	t_send(&a, 1, 0, DATA_LEN);
+	while (!b.mr.va[DATA_LEN / 2])
+		fg_wire_steps(env->wire, 1);
+	fg_wire_hold(env->wire, 0, 1, true);
+	expect_ok(fg_qp_to_reset(&b.qp));
+	conn.psn += 1000;
+	expect_ok(fg_qp_connect(&b.qp, &conn, a.gid, a.qp.qpn));
+	t_recv(&b, 2, 0, DATA_LEN);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_run(env->wire);
+	expect_no_cqe(&b.rcq);
+	t_send(&a, 2, 0, 8);
+	fg_wire_run(env->wire);
+	expect_recv(&b.rcq, 2, 8);
+	fg_cq_drain(&a.scq);
+	fg_end_close(&a);
+	fg_end_close(&b);
+}
+
 /* ------------------------------------------------------------------------- time */
 
 static void expect_given_up(struct t_env *env, uint64_t least, uint64_t most)

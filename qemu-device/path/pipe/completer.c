@@ -456,7 +456,7 @@ static void ask_again(struct pvr_qp *qp)
 	uint64_t passed = pvr_running_time(qp->adapter) - qp->unanswered_at;
 	uint64_t ns = passed > ASK_AGAIN_NS ? passed : ASK_AGAIN_NS;
 
-	if (qp->attr.timeout && passed + ns < 4096ull << qp->attr.timeout)
+	if (qp->unanswered && qp->attr.timeout && passed + ns < 4096ull << qp->attr.timeout)
 		pvr_requester_await(qp, ns);
 }
 

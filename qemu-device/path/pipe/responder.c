@@ -573,21 +573,45 @@ static void in_error(const struct pvr_rx_request *fragment)
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
 
+/* Longer than a connection is late, and short for a requester whose PSNs have gone on without us. */
+#define OVERTAKEN_MS 1000u
+
+static uint64_t heard_now(const struct pvr_rx_request *fragment)
+{
+	return le32toh(fragment->frame->epoch) | pvr_now(fragment->to->adapter->engine) / 1000000
+							 << 32;
+}
+
 /*
  * UC takes the first fragment of a message with any PSN. But a requester may use several connections
  * in turn, and a message that was overtaken there must not follow its successor. It is lost, as the
  * successor has begun anew.
  */
-static bool is_overtaken(const struct pvr_rx_request *fragment)
+static bool is_overtaken(const struct pvr_rx_request *fragment, uint64_t now)
 {
-	struct pvr_qp *to = fragment->to;
-	uint32_t epoch = le32toh(fragment->frame->epoch);
+	const struct pvr_qp *to = fragment->to;
 	uint32_t behind = (to->rq_psn - fragment->req_src.psn) & PVR_PSN_MASK;
 
-	if (to->uc_epoch == epoch && behind && behind < PVR_PSNS_HALF)
-		return true;
-	to->uc_epoch = epoch;
-	return false;
+	return !fragment->inbound.request.offset && (uint32_t)to->uc_heard == (uint32_t)now &&
+	       (uint32_t)((now >> 32) - (to->uc_heard >> 32)) < OVERTAKEN_MS && behind &&
+	       behind < PVR_PSNS_HALF;
+}
+
+static enum pvr_handled unreliable(struct pvr_rx_request *fragment, bool is_fault)
+{
+	struct pvr_qp *to = fragment->to;
+	uint64_t now = heard_now(fragment);
+	enum pvr_handled handled;
+
+	if (!pvr_qp_can_respond(to) || is_overtaken(fragment, now))
+		return PVR_HANDLED;
+	if (is_fault)
+		return execute_fault(fragment);
+	handled = execute(fragment);
+	/* Only a fragment that has set the expected PSN tells what comes behind it. */
+	if (((to->rq_psn - fragment->req_src.psn) & PVR_PSN_MASK) <= fragment->inbound.request.psns)
+		to->uc_heard = now;
+	return handled;
 }
 
 /* Compiled twice: for REQUEST, and for FAULT, whose message is never executed. */
@@ -595,13 +619,8 @@ static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment
 {
 	struct pvr_qp *to = fragment->to;
 
-	/*
-	 * UC: the first fragment starts a message; the responder classifies all others.
-	 */
-	if (to->type == PVR_QPT_UC && (!pvr_qp_can_respond(to) || is_overtaken(fragment)))
-		return PVR_HANDLED;
 	if (to->type == PVR_QPT_UC)
-		return is_fault ? execute_fault(fragment) : execute(fragment);
+		return unreliable(fragment, is_fault);
 	if (to->state == PVR_QPS_ERR) {
 		in_error(fragment);
 		return PVR_HANDLED;
