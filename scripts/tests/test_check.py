@@ -249,10 +249,11 @@ def tests_that_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(check, "ROOT", tmp_path)
     (tmp_path / "folder").mkdir()
 
-    def make(*failures, timed=True):
+    def make(*failures, timed=True, why="too early", again="pass"):
         lines = ["from pathlib import Path", "import pytest", f"@pytest.mark.parametrize('n', {list(enumerate(failures))})",
                  "def test_a(n):", "    path = Path(__file__).parent / f'runs{n[0]}'", "    path.touch()",
-                 "    path.write_text(path.read_text() + 'x')", "    assert len(path.read_text()) > n[1], 'too early'"]
+                 "    path.write_text(path.read_text() + 'x')", f"    assert len(path.read_text()) > n[1], {why!r}",
+                 f"    if n[1]: {again}"]
         (tmp_path / "folder/test_timed.py").write_text("\n".join(lines) + "\n")
         return check.pytest_step("timed", "tests", "folder", timed=timed)
     return make
@@ -265,12 +266,29 @@ def test_failed_test_that_passes_again_is_flaky(tests_that_fail, logs):
     assert (len(total.passed), total.failed) == (2, [])
     assert "too early" in (logs / "flaky/timed.log").read_text()
     assert sorted(path.name for path in (logs / "flaky").iterdir()) == [
-        "test_timed-test_a-n0-.1.log", "test_timed-test_a-n0-.2.log", "timed.log"]
+        "timed-test_timed-test_a-n0-.1.log", "timed-test_timed-test_a-n0-.2.log", "timed.log"]
 
 
 def test_test_that_fails_three_times_fails(tests_that_fail):
     total = run(tests_that_fail(3)).total
     assert ([name for name, _ in total.failed], total.flaky) == (["test_timed::test_a[n0]"], [])
+
+
+def test_finding_of_a_sanitizer_is_not_flaky(tests_that_fail):
+    total = run(tests_that_fail(1, why="ERROR: AddressSanitizer: heap-use-after-free")).total
+    assert (len(total.failed), total.flaky) == (1, [])
+
+
+def test_test_that_is_skipped_the_second_time_fails(tests_that_fail):
+    total = run(tests_that_fail(1, again="pytest.skip('no memory')")).total
+    assert (len(total.failed), total.flaky) == (1, [])
+
+
+def test_file_that_cannot_be_imported_fails(tests_that_fail, tmp_path):
+    timed = tests_that_fail(0)
+    (tmp_path / "folder/test_broken.py").write_text("import nothing_like_this\n")
+    total = run(timed).total
+    assert total.failed and not total.flaky
 
 
 def test_more_than_three_failed_tests_do_not_run_again(tests_that_fail, logs):
