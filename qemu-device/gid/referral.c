@@ -177,13 +177,29 @@ bool pvr_referral_drop(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	return changed;
 }
 
+/*
+ * The directory may have reported it before the adapter here had the GID: another process was its owner
+ * then, before an upgrade.
+ */
+static void forget_absence(struct pvr_gid_shard *shard, const struct pvr_gid_key *key)
+{
+	struct pvr_gid_location location;
+	bool changed;
+
+	if (shard->cache && pvr_gid_cache_find(shard->cache, key, &location) &&
+	    location.state == PVR_GID_ABSENT)
+		pvr_gid_cache_set(shard->cache, key, PVR_GID_UNKNOWN, NULL, &changed);
+}
+
 void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		      uint8_t gid_type, struct pvr_host *host)
 {
+	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
 
 	pvr_lock(&shard->lock);
-	if (put(engine, &shard->referrals, key_of(fabric, gid, gid_type), gid_type, host))
+	forget_absence(shard, &key);
+	if (put(engine, &shard->referrals, key, gid_type, host))
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&shard->lock);
 }

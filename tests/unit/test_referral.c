@@ -164,6 +164,21 @@ TEST(three, test_peer_at_the_source_follows_an_adapter_without_the_directory)
 	pvr_adapter_destroy(source[1]);
 }
 
+/* A process that takes over the adapters of another one asks before it has them all. */
+TEST(three, test_absence_that_the_directory_reported_before_is_no_news)
+{
+	struct pvr_adapter *source[2];
+
+	source[0] = move(env, 0, 1);
+	assert_int_equal(pvr_engine_set_gid(engine_of(env, 1), "default", env->b.gid, 0,
+					    PVR_GID_ABSENT, NULL),
+			 0);
+	source[1] = move(env, 1, 2);
+	expect_connected(env);
+	pvr_adapter_destroy(source[0]);
+	pvr_adapter_destroy(source[1]);
+}
+
 TEST(three, test_both_ends_move_at_once_without_the_directory)
 {
 	struct pvr_adapter *source[2];
