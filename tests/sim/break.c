@@ -83,8 +83,7 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 		return;
 	if (pair->is_restored || pair->type == SIM_UC)
 		hear_all(sim);
-	else
-		sim_poll_all(sim);
+	sim_poll_all(sim);
 	if (hash_of(&end->fg.buf) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
 			 end->vm->number);

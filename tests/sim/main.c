@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "sim.h"
 
 #define MAX_JOBS 64
+#define RUN_SECONDS 120 /* an engine that does not come to rest */
 
 static const char help[] =
 	"Usage: pvr_sim --seed N [--only LIST] [--trace]\n"
@@ -55,6 +57,7 @@ static void work(struct job *job, uint64_t seed, uint64_t last, unsigned int str
 		struct sim_result result;
 
 		job->seed = seed;
+		alarm(RUN_SECONDS);
 		result = sim_run_seed(&order);
 		sim_count_add(&job->count, &result.count);
 	}
@@ -87,6 +90,7 @@ static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
 			fg_die("cannot make a process");
 		if (pids[i])
 			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		work(&jobs[i], first + i, last, num, start + seconds);
 		_exit(0);
 	}
@@ -118,7 +122,7 @@ static bool fails(const struct sim_order *order)
 	if (!pid) {
 		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 			_exit(0);
-		alarm(60);
+		alarm(RUN_SECONDS);
 		sim_run_seed(order);
 		_exit(0);
 	}

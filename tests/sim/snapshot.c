@@ -3,6 +3,7 @@
  * Snapshots of VMs that run on, and their restore at any host. Peers have executed requests since, so
  * a restored VM must continue no connection.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,12 +11,15 @@
 
 #include "sim.h"
 
-/* Copies the pages of @from that have content. */
+/* Then @to is as @from, with the same holes. */
 static void copy_memory(int from, int to)
 {
 	static uint8_t page[64 * 1024];
 	off_t at = 0, end;
 	ssize_t n;
+
+	if (fallocate(to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, lseek(from, 0, SEEK_END)))
+		fg_die("cannot empty memory");
 
 	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
 		end = lseek(from, at, SEEK_HOLE);
@@ -79,7 +83,8 @@ bool sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
 
-	if (vm->phase != SIM_HOME || !vm->snapshot.taken)
+	/* No source refers to a restored VM: without a directory it is not found. */
+	if (vm->phase != SIM_HOME || !vm->snapshot.taken || sim->config.loses_directory)
 		return false;
 	sim_trace(&sim->trace, "vm%u ends, and is restored later", vm->number);
 	vm->from = vm->host;
