@@ -3,7 +3,7 @@
 #include "core/adapter.h"
 #include "core/demand.h"
 
-#include "ends.h"
+#include "hosts.h"
 #include "rdma/responder_state.h"
 
 TEST_EXT(PVR_EXT_MR_LAYOUT | PVR_EXT_ON_DEMAND | PVR_EXT_MW)
@@ -112,6 +112,25 @@ static void rdma(struct demand *d, enum pvrdma_wr_opcode op, uint64_t at, uint32
 	else
 		t_post(&d->env->a, .wr_id = 1, .opcode = op, T_SGE(&d->mr, at, len),
 		       T_REMOTE(&d->env->b.mr, 0));
+}
+
+/* Other hosts; a connection has room for one fragment. */
+T_SETUP_HOSTS(full, 2, .buffer = 16384)
+{
+	hosts_connect(env, &env->a, &env->b, PAGES);
+}
+
+/* The answer comes while the next fragment waits for room. Room is no reason to ask again at once. */
+TEST_OBJECT(full, struct demand, d, demand_of_b,
+	    test_requester_that_waits_for_room_waits_for_a_page)
+{
+	for (uint64_t i = 0; i < 3; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &d->mr, 0, 60000);
+	assert_true(fg_run_bounded(env->host, 10000));
+	expect_ok(present(d, 0, PAGES));
+	fg_settle(env->host, FG_SEC);
+	for (uint64_t i = 0; i < 3; i++)
+		expect_written(&env->a, i);
 }
 
 TEST_REMOTE(test_write_to_an_absent_page_waits_for_it)

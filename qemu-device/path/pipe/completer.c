@@ -185,6 +185,15 @@ static bool is_waiting(const struct pvr_qp *qp)
 	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
 }
 
+/*
+ * A new connection resumes it, earlier than a timer. A queue pair that waits for room in its
+ * connection is none: room comes at once, and would send the same request again and again.
+ */
+static bool is_without_connection(const struct pvr_pipe_sq *sq)
+{
+	return sq->qp->wait == PVR_QP_WAIT_CONN && !pvr_pipe_is_routed(sq);
+}
+
 static void send_again(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -365,8 +374,7 @@ static void wait_for_page(struct pvr_pipe_sq *sq, uint64_t ns)
 	sq->probing = false;
 	qp->unanswered = false;
 	pvr_pipe_rewind(sq);
-	/* A connection resumes it earlier. */
-	if (qp->wait != PVR_QP_WAIT_CONN)
+	if (!is_without_connection(sq))
 		pvr_requester_wait_page(qp, ns);
 }
 
@@ -383,8 +391,7 @@ static void held(struct pvr_pipe_sq *sq, uint64_t ns)
 	sq->probing = true;
 	qp->unanswered = false;
 	pvr_pipe_rewind(sq);
-	/* A connection resumes it earlier. */
-	if (qp->wait != PVR_QP_WAIT_CONN)
+	if (!is_without_connection(sq))
 		pvr_requester_await(qp, ns);
 }
 
