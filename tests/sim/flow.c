@@ -21,7 +21,8 @@ bool sim_flow_is_idle(const struct sim_flow *flow)
 	if (flow->pair->is_broken)
 		return true;
 	if (flow->pair->type == SIM_UC)
-		return flow->done == flow->posted && flow->probes && flow->taken > flow->probe;
+		return flow->done == flow->posted && flow->probes &&
+		       (flow->may_miss || flow->taken > flow->probe);
 	return flow->done == flow->posted && flow->taken == flow->takers;
 }
 
@@ -32,8 +33,11 @@ void sim_flow_probe(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng)
 	if (!flow->probes) {
 		flow->probes = true;
 		flow->probe = flow->takers;
+		/* UC gets no responses: without a directory it does not learn where its peer has gone. */
+		flow->may_miss = sim->directory.is;
 	}
-	if (flow->done == flow->posted && flow->taken <= flow->probe && sim_vm_runs(flow->from->vm))
+	if (!flow->may_miss && flow->done == flow->posted && flow->taken <= flow->probe &&
+	    sim_vm_runs(flow->from->vm))
 		sim_flow_post(sim, flow, rng);
 }
 

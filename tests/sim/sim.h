@@ -205,7 +205,7 @@ struct sim_flow {
 	struct sim_slot slot[SIM_SLOTS];
 	uint64_t adds, swapped;
 	uint64_t probe; /* UC: messages before the end */
-	bool probes;
+	bool probes, may_miss;
 	bool has_failed; /* a request has completed with an error, and so must all others */
 	bool ends_unsignaled; /* no completion tells of the last request */
 };
