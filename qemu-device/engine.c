@@ -79,7 +79,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->ops = ops;
 	engine->opaque = opaque;
 	engine->num_workers = workers;
-	/* Not those of an earlier process: a queue pair may be loaded, and connected again. */
+	/* An earlier process may have connected a queue pair that is loaded here, and connected again. */
 	if (getrandom(&engine->epoch, sizeof(engine->epoch), GRND_NONBLOCK) < 0)
 		engine->epoch = (uint32_t)pvr_now(engine);
 	engine->hold_ns = PVR_HOLD_NS;

@@ -178,8 +178,8 @@ bool pvr_referral_drop(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 }
 
 /*
- * The directory may have reported it before the adapter here had the GID: another process was its owner
- * then, before an upgrade.
+ * The directory may have reported the GID as absent before the adapter here had it: during an upgrade
+ * another process has the adapter. The hand-over is newer.
  */
 static void forget_absence(struct pvr_gid_shard *shard, const struct pvr_gid_key *key)
 {

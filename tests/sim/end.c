@@ -111,7 +111,7 @@ void sim_srq_check(struct sim *sim, const struct sim_srq *srq)
 	uint32_t waiting = (srq->fg.ring->prod_tail - srq->fg.ring->cons_head) &
 			   (2 * SIM_SRQ_SLOTS - 1);
 
-	if (srq->buf.view && waiting != (uint32_t)__builtin_popcount(srq->posted))
+	if (waiting != (uint32_t)__builtin_popcount(srq->posted))
 		sim_fail(sim, "lost",
 			 "SRQ %u: %u receive requests have not completed, but %u wait in its ring",
 			 srq->fg.handle, (uint32_t)__builtin_popcount(srq->posted), waiting);

@@ -309,7 +309,6 @@ static void expect_prompt_ends(struct sim *sim, const bool *prompt)
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
 	uint64_t end = sim_now(sim) + (sim->segment ? TIME_TO_END_OF_FRAMES : TIME_TO_END);
-
 	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY;
 	bool prompt[SIM_PAIRS];
 

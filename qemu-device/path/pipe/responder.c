@@ -592,24 +592,26 @@ static bool is_overtaken(const struct pvr_rx_request *fragment, uint64_t now)
 	const struct pvr_qp *to = fragment->to;
 	uint32_t behind = (to->rq_psn - fragment->req_src.psn) & PVR_PSN_MASK;
 
-	return !fragment->inbound.request.offset && (uint32_t)to->uc_heard == (uint32_t)now &&
+	return (uint32_t)to->uc_heard == (uint32_t)now &&
 	       (uint32_t)((now >> 32) - (to->uc_heard >> 32)) < OVERTAKEN_MS && behind &&
 	       behind < PVR_PSNS_HALF;
 }
 
-static enum pvr_handled unreliable(struct pvr_rx_request *fragment, bool is_fault)
+static enum pvr_handled handle_unreliable(struct pvr_rx_request *fragment, bool is_fault)
 {
 	struct pvr_qp *to = fragment->to;
-	uint64_t now = heard_now(fragment);
+	bool begins = !fragment->inbound.request.offset;
+	uint64_t now = begins ? heard_now(fragment) : 0;
 	enum pvr_handled handled;
 
-	if (!pvr_qp_can_respond(to) || is_overtaken(fragment, now))
+	if (!pvr_qp_can_respond(to) || (begins && is_overtaken(fragment, now)))
 		return PVR_HANDLED;
 	if (is_fault)
 		return execute_fault(fragment);
 	handled = execute(fragment);
 	/* Only a fragment that has set the expected PSN tells what comes behind it. */
-	if (((to->rq_psn - fragment->req_src.psn) & PVR_PSN_MASK) <= fragment->inbound.request.psns)
+	if (begins &&
+	    ((to->rq_psn - fragment->req_src.psn) & PVR_PSN_MASK) <= fragment->inbound.request.psns)
 		to->uc_heard = now;
 	return handled;
 }
@@ -620,7 +622,7 @@ static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment
 	struct pvr_qp *to = fragment->to;
 
 	if (to->type == PVR_QPT_UC)
-		return unreliable(fragment, is_fault);
+		return handle_unreliable(fragment, is_fault);
 	if (to->state == PVR_QPS_ERR) {
 		in_error(fragment);
 		return PVR_HANDLED;
