@@ -10,12 +10,7 @@
 
 static uint64_t hash_of(const struct fg_buf *buf)
 {
-	const uint64_t *word = (const uint64_t *)buf->va;
-	uint64_t hash = 1;
-
-	for (size_t i = 0; i < buf->size / sizeof(*word); i++)
-		hash = (hash ^ word[i]) * 0x9e3779b97f4a7c15ull;
-	return hash;
+	return sim_hash(buf->va, buf->size);
 }
 
 static bool both_run(const struct sim_pair *pair)

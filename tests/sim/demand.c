@@ -29,11 +29,10 @@ static uint64_t hash_of(const struct sim *sim, const struct sim_end *end)
 	const struct sim_demand *demand = &end->demand;
 	size_t at = sim_flow_at(sim, SIM_IN, 0), last = sim_flow_at(sim, SIM_BACK + 1, 0);
 	size_t first = demand->first * 4096ull, past = first + demand->npages * 4096ull;
-	uint64_t hash = 1;
 
-	for (at = at > first ? at : first; at < last && at < past; at++)
-		hash = (hash ^ end->fg.buf.va[at]) * 0x9e3779b97f4a7c15ull;
-	return hash;
+	at = at > first ? at : first;
+	last = last < past ? last : past;
+	return sim_hash(end->fg.buf.va + at, last > at ? last - at : 0);
 }
 
 static void expect_unused(struct sim *sim, struct sim_end *end)

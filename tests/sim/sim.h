@@ -300,6 +300,8 @@ uint64_t sim_now(const struct sim *sim);
 void sim_run(struct sim *sim);
 /* Run all hosts for @ns of virtual time. */
 void sim_pass_time(struct sim *sim, uint64_t ns);
+/* Of memory that must not change. */
+uint64_t sim_hash(const uint8_t *at, size_t size);
 /* What has arrived at this host, once. */
 void sim_pump(struct sim *sim, unsigned int host);
 

@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Hosts, and how they reach each other: streams and a directory, or an Ethernet segment. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim.h"
+
+uint64_t sim_hash(const uint8_t *at, size_t size)
+{
+	uint64_t hash = 1, word = 0;
+
+	for (size_t i = 0; i < size; i += sizeof(word)) {
+		memcpy(&word, at + i, size - i < sizeof(word) ? size - i : sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	}
+	return hash;
+}
 
 struct fg_host *sim_host(const struct sim *sim, unsigned int host)
 {
