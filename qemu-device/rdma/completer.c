@@ -8,12 +8,6 @@
 #include "rdma/event.h"
 #include "rdma/qp.h"
 
-/*
- * Interval of retries with a local ACK timeout of 0: such a requester retries without
- * end.
- */
-#define NO_TIMEOUT_POLL_NS 100000000ull
-
 #define RNR_RETRY_FOREVER 7
 #define RNR_GRACE_MIN_NS 1000000u
 
@@ -200,7 +194,7 @@ void pvr_requester_wait_page(struct pvr_qp *qp, uint64_t ns)
 
 void pvr_requester_wait(struct pvr_qp *qp)
 {
-	pvr_requester_await(qp, NO_TIMEOUT_POLL_NS);
+	pvr_requester_await(qp, PVR_NO_TIMEOUT_POLL_NS);
 }
 
 static bool count_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, const char *why)
@@ -227,8 +221,25 @@ bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	return count_retry(qp, wqe, "the responder reports a sequence error each time");
 }
 
+void pvr_requester_ask_again(struct pvr_qp *qp)
+{
+	uint64_t passed = pvr_running_time(qp->adapter) - qp->unanswered_at;
+	uint64_t ns = passed > PVR_ASK_AGAIN_NS ? passed : PVR_ASK_AGAIN_NS;
+
+	if (qp->unanswered && qp->attr.timeout && passed + ns < 4096ull << qp->attr.timeout)
+		pvr_requester_await(qp, ns);
+}
+
+/* No host is known to have the peer's GID. */
+static bool is_peer_unknown(const struct pvr_qp *qp)
+{
+	return qp->path_searched && qp->path_found == PVR_PATH_DEFAULT && !qp->peer_adapter &&
+	       !qp->path_host;
+}
+
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
+	bool is_unknown = is_peer_unknown(qp);
 	uint64_t now = pvr_running_time(qp->adapter), ns = 4096ull << qp->attr.timeout;
 
 	if (qp->peer_gone) {
@@ -250,4 +261,7 @@ void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 		qp->unanswered_at = now;
 	}
 	pvr_requester_await(qp, qp->unanswered_at + ns - now);
+	/* Without the directory no event tells where the peer is: the hosts that it has left are asked. */
+	if (is_unknown)
+		pvr_requester_ask_again(qp);
 }

@@ -67,7 +67,9 @@ uint64_t pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
 /* Retry the request at the head after @ns: a page is absent. No retry is counted. */
 void pvr_requester_wait_page(struct pvr_qp *qp, uint64_t ns);
-/* Retry the request at the head after 100 ms. The retry count does not change. */
+/* Interval of retries with a local ACK timeout of 0: such a requester retries without end. */
+#define PVR_NO_TIMEOUT_POLL_NS 100000000ull
+/* Retry the request at the head after that time. The retry count does not change. */
 void pvr_requester_wait(struct pvr_qp *qp);
 /*
  * Count a timeout. Return: false if the retry count is exhausted and the request has
@@ -84,5 +86,12 @@ bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
  * retries.
  */
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+
+/*
+ * Within the ACK timeout that has started: the peer may be found, or be ready, long before its end. So
+ * it is asked again, each time after twice the time. That costs no retry.
+ */
+#define PVR_ASK_AGAIN_NS 10000000u
+void pvr_requester_ask_again(struct pvr_qp *qp);
 
 #endif /* PVR_COMPLETER_H */

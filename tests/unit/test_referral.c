@@ -137,6 +137,29 @@ TEST_CASES(three, test_peer_follows_an_adapter_whose_source_was_dropped, firsts)
 	pvr_adapter_destroy(source);
 }
 
+static const struct timeout {
+	const char *label;
+	uint8_t timeout;
+} timeouts[] = { { "an ACK timeout of 4.3 s", 20 }, { "no ACK timeout", 0 } };
+
+/* Nothing tells the peer of the start. It need not wait for its ACK timeout. */
+TEST_CASES(three, test_peer_looks_for_an_unknown_adapter_within_its_timeout, timeouts)
+{
+	struct pvr_qp *qp = pvr_qp_get(env->g[0]->adapter, env->a.qp.handle);
+	struct pvr_adapter *source;
+	unsigned int ms;
+
+	qp->attr.timeout = row->timeout;
+	source = hosts_send_state(env, env->g[1], 2);
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 30, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, 100 * FG_MS);
+	assert_int_equal(hosts_start_in(env, env->g[1], &ms), 0);
+	fg_settle(env->host, 300 * FG_MS);
+	expect_written(&env->a, 30);
+	pvr_adapter_destroy(source);
+}
+
 /* The host of the peer has never lost the GID: it has the location of before, and refers to itself no host. */
 TEST(three, test_adapter_that_was_at_a_host_is_found_from_there)
 {

@@ -444,27 +444,12 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 	}
 }
 
-/* Until an absent adapter or queue pair is asked for again. */
-#define ASK_AGAIN_NS 10000000u
 /* Bounds the frames between hosts that refer to each other. */
 #define FOUND_ELSEWHERE_NS 1000000u
 
 static bool is_absence(const struct pvr_frame_ack *frame)
 {
 	return frame->syndrome == PVR_FRAME_SYN_NO_QP || frame->syndrome == PVR_FRAME_SYN_NO_GID;
-}
-
-/*
- * The responder may be ready, or learn where the requester is, long before the timeout. So it is asked
- * again, each time after twice the time. That costs no retry.
- */
-static void ask_again(struct pvr_qp *qp)
-{
-	uint64_t passed = pvr_running_time(qp->adapter) - qp->unanswered_at;
-	uint64_t ns = passed > ASK_AGAIN_NS ? passed : ASK_AGAIN_NS;
-
-	if (qp->unanswered && qp->attr.timeout && passed + ns < 4096ull << qp->attr.timeout)
-		pvr_requester_await(qp, ns);
 }
 
 /*
@@ -488,9 +473,9 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 	if (qp->wait != PVR_QP_WAIT_RETRY)
 		return;
 	if (frame->syndrome == PVR_FRAME_SYN_NO_QP)
-		ask_again(qp);
-	else if (again && (!qp->attr.timeout || ASK_AGAIN_NS < 4096ull << qp->attr.timeout)) {
-		pvr_requester_await(qp, ASK_AGAIN_NS);
+		pvr_requester_ask_again(qp);
+	else if (again && (!qp->attr.timeout || PVR_ASK_AGAIN_NS < 4096ull << qp->attr.timeout)) {
+		pvr_requester_await(qp, PVR_ASK_AGAIN_NS);
 		qp->resumes_by_timer = true;
 	} else if (qp->peer_adapter || (qp->path_host && qp->path_host != sq->route.host)) {
 		/* It is known at another host already, so no event will resume the queue pair. */

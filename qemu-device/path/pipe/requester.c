@@ -704,14 +704,42 @@ static bool is_timed(const struct pvr_pipe_sq *sq)
 	return qp->attr.timeout && qp->type == PVR_QPT_RC && (qp->sq_inflight || sq->down);
 }
 
+/* No host is known to have the peer's GID. */
+static bool is_lost(const struct pvr_pipe_sq *sq)
+{
+	const struct pvr_qp *qp = sq->qp;
+
+	return sq->down && !qp->path_host && qp->type == PVR_QPT_RC && qp->wait == PVR_QP_WAIT_CONN;
+}
+
+/*
+ * Without the directory no event tells where the peer is. So the hosts that it has left are asked
+ * again, each time after twice the time. That costs no retry.
+ */
+static void look_again_later(struct pvr_pipe_sq *sq)
+{
+	struct pvr_timers *timers = &sq->qp->adapter->timers;
+	struct pvr_timer *timer = &sq->qp->timer;
+	uint64_t now = pvr_now(sq->qp->adapter->engine), ns = PVR_NO_TIMEOUT_POLL_NS;
+
+	if (sq->qp->attr.timeout) {
+		ns = now - sq->progress;
+		ns = ns > PVR_ASK_AGAIN_NS ? ns : PVR_ASK_AGAIN_NS;
+	}
+	if (!pvr_timer_is_set(timer) || pvr_timer_deadline(timers, timer) > now + ns)
+		pvr_timer_set(timers, timer, now + ns);
+}
+
 static void start_timer(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 
-	if (!is_timed(sq) || pvr_timer_is_set(&qp->timer))
-		return;
-	sq->progress = pvr_now(qp->adapter->engine);
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + try_ns(qp));
+	if (is_timed(sq) && !pvr_timer_is_set(&qp->timer)) {
+		sq->progress = pvr_now(qp->adapter->engine);
+		pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + try_ns(qp));
+	}
+	if (is_lost(sq))
+		look_again_later(sq);
 }
 
 /* Queue pairs that have sent nothing in this quantum resume first. */
@@ -861,20 +889,34 @@ static uint64_t wait_since(const struct pvr_pipe_sq *sq)
 	return sq->progress > started_at ? sq->progress : started_at;
 }
 
+static void look_again(struct pvr_qp *qp)
+{
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	pvr_sched_kick(qp);
+}
+
 void pvr_pipe_timeout(struct pvr_qp *qp)
 {
 	struct pvr_pipe_sq *sq = qp->pipe_sq;
 	uint64_t now, deadline;
 
-	if (!sq || !is_sending(qp) || !is_timed(sq))
+	if (!sq || !is_sending(qp))
 		return;
+	if (!is_timed(sq)) {
+		if (is_lost(sq))
+			look_again(qp);
+		return;
+	}
 	now = pvr_now(qp->adapter->engine);
 	deadline = wait_since(sq) + try_ns(qp);
 	if (!pvr_adapter_dma_ok(qp->adapter))
 		deadline = now + try_ns(qp);
-	if (now < deadline)
-		pvr_timer_set(&qp->adapter->timers, &qp->timer, deadline);
-	else
+	if (now >= deadline) {
 		try_is_over(sq, now);
+	} else {
+		pvr_timer_set(&qp->adapter->timers, &qp->timer, deadline);
+		if (is_lost(sq))
+			look_again(qp);
+	}
 	pvr_publish(qp->adapter);
 }
