@@ -19,7 +19,8 @@ static struct fg_view *view_alloc(uint32_t npages)
 static void view_free(struct fg_view *view)
 {
 	LIST_REMOVE(view, link);
-	munmap(view->va, view->size);
+	if (view->va)
+		munmap(view->va, view->size);
 	free(view);
 }
 
@@ -37,7 +38,6 @@ static void view_map(struct fg_buf *buf)
 		fg_die("no address space for a buffer of %u pages", buf->npages);
 	buf->view->va = buf->va;
 	buf->view->size = buf->size;
-	LIST_INSERT_HEAD(&buf->ram->views, buf->view, link);
 	for (uint32_t i = 0, run; i < buf->npages; i += run) {
 		void *va;
 
@@ -77,16 +77,18 @@ void fg_buf_init(struct fg_buf *buf, struct fg_ram *ram, uint32_t npages, enum f
 	buf->view = view_alloc(npages + buf->ntables);
 	buf->page = buf->view->page;
 	buf->table_page = buf->page + npages;
+	LIST_INSERT_HEAD(&ram->views, buf->view, link);
 	if (kind == FG_LINEAR) {
 		uint32_t first = fg_ram_get_run(ram, npages);
 
 		for (uint32_t i = 0; i < npages; i++)
 			buf->page[i] = first + i;
+		buf->va = fg_page_va(ram, first);
 	} else {
 		for (uint32_t i = 0; i < npages; i++)
 			buf->page[i] = fg_ram_get_page(ram);
+		view_map(buf);
 	}
-	view_map(buf);
 	pdir_build(buf);
 }
 

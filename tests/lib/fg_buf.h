@@ -13,7 +13,7 @@ enum fg_buf_kind {
 /* Memory of an fg_buf in this process; freed with the RAM at the latest. */
 struct fg_view {
 	LIST_ENTRY(fg_view) link;
-	void *va;
+	void *va; /* NULL: the RAM itself is in this order */
 	size_t size;
 	uint32_t page[]; /* data pages, then table pages */
 };

@@ -47,7 +47,7 @@ static uint32_t create(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t flags,
 	uint32_t err;
 
 	memset(cq, 0, sizeof(*cq));
-	fg_buf_init(&cq->buf, &ctx->guest->ram, ring_pages(cqe), FG_SCATTERED);
+	fg_buf_init(&cq->buf, &ctx->guest->ram, ring_pages(cqe), ctx->guest->config.rings);
 	req = fg_cq_request(ctx, &cq->buf, cqe);
 	req.comp_vector = comp_vector;
 	req.flags = flags;
@@ -120,7 +120,7 @@ uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe)
 	struct fg_buf buf;
 	uint32_t err;
 
-	fg_buf_init(&buf, &cq->ctx->guest->ram, ring_pages(cqe), FG_SCATTERED);
+	fg_buf_init(&buf, &cq->ctx->guest->ram, ring_pages(cqe), cq->ctx->guest->config.rings);
 	req = fg_cq_resize_request(cq, &buf, cqe);
 	err = fg_resize_cq(cq->ctx->guest, &req, &resp);
 	if (err) {

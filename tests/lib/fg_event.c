@@ -106,7 +106,7 @@ uint32_t fg_vector_open(struct fg_guest *guest, uint32_t comp_vector)
 	uint32_t err;
 
 	memset(ring, 0, sizeof(*ring));
-	fg_buf_init(&ring->buf, &guest->ram, guest->config.ring_pages, FG_SCATTERED);
+	fg_buf_init(&ring->buf, &guest->ram, guest->config.ring_pages, guest->config.rings);
 	req = fg_cq_ring_request(comp_vector, &ring->buf);
 	err = fg_set_cq_ring(guest, &req);
 	if (err)

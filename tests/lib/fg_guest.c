@@ -119,8 +119,8 @@ static void shared_region_alloc(struct fg_guest *guest)
 	guest->cmd_gpa = fg_page_gpa(&guest->ram, cmd);
 	guest->resp_slot = fg_page_va(&guest->ram, resp);
 	guest->resp_gpa = fg_page_gpa(&guest->ram, resp);
-	fg_buf_init(&guest->async_ring, &guest->ram, guest->config.ring_pages, FG_SCATTERED);
-	fg_buf_init(&guest->cq_ring, &guest->ram, guest->config.ring_pages, FG_SCATTERED);
+	fg_buf_init(&guest->async_ring, &guest->ram, guest->config.ring_pages, guest->config.rings);
+	fg_buf_init(&guest->cq_ring, &guest->ram, guest->config.ring_pages, guest->config.rings);
 }
 
 struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest_config *config)

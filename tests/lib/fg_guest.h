@@ -13,6 +13,7 @@ struct fg_guest_config {
 	uint32_t ram_mib; /* scattered pages; 0: 16 */
 	uint32_t linear_mib; /* contiguous pages; 0: 12 */
 	enum fg_buf_kind ends; /* buffers of struct fg_end */
+	enum fg_buf_kind rings; /* of queues */
 	uint32_t driver_version; /* 0: 20 */
 	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */
 	const char *hwversion; /* of the adapter; NULL: latest */

@@ -22,6 +22,14 @@ static const uint64_t piece_gpa[FG_RAM_REGIONS] = {
 };
 #define LOW_PIECE_PAGES (2 * MIB_PAGES)
 
+struct kept {
+	SLIST_ENTRY(kept) link;
+	struct fg_ram ram;
+};
+
+bool fg_ram_keeps;
+static SLIST_HEAD(, kept) all_kept = SLIST_HEAD_INITIALIZER(all_kept);
+
 void fg_die(const char *fmt, ...)
 {
 	va_list ap;
@@ -32,6 +40,15 @@ void fg_die(const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	abort();
+}
+
+static void *memory_of(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (!memory)
+		fg_die("out of memory");
+	return memory;
 }
 
 static void piece_map(struct fg_ram *ram, struct fg_ram_region *region, uint32_t pages)
@@ -58,9 +75,8 @@ static void free_list_fill(struct fg_ram *ram)
 {
 	uint64_t rnd = SHUFFLE_SEED;
 
-	ram->free = calloc(ram->linear0, sizeof(*ram->free));
-	if (!ram->free)
-		fg_die("out of memory");
+	ram->free = memory_of(ram->linear0 * sizeof(*ram->free));
+	ram->free[0] = 0;
 	for (uint32_t i = 0; i < ram->linear0; i++) {
 		uint32_t j;
 
@@ -72,18 +88,43 @@ static void free_list_fill(struct fg_ram *ram)
 	ram->nfree = ram->linear0;
 }
 
-void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
+static void keep(const struct fg_ram *ram)
 {
-	uint32_t pages[FG_RAM_REGIONS] = { LOW_PIECE_PAGES, LOW_PIECE_PAGES, 0 };
+	struct kept *kept = memory_of(sizeof(*kept));
 
-	memset(ram, 0, sizeof(*ram));
-	LIST_INIT(&ram->views);
-	ram->npages = (mib + linear_mib) * MIB_PAGES;
-	ram->linear0 = mib * MIB_PAGES;
-	ram->linear_next = ram->linear0;
-	if (mib < 5)
-		fg_die("a guest needs 5 MiB of RAM");
-	pages[2] = ram->npages - 2 * LOW_PIECE_PAGES;
+	kept->ram = *ram;
+	SLIST_INSERT_HEAD(&all_kept, kept, link);
+}
+
+/* Runs must be zero; a single page becomes so when it is handed out. */
+static void zero_runs(struct fg_ram *ram, uint32_t end)
+{
+	for (uint32_t page = ram->linear0; page < end; page++)
+		memset(fg_page_va(ram, page), 0, PVR_PAGE_SIZE);
+}
+
+/* Return: false: there is none of this size. */
+static bool take_kept(struct fg_ram *ram)
+{
+	struct kept *kept;
+
+	SLIST_FOREACH(kept, &all_kept, link)
+	if (kept->ram.npages == ram->npages && kept->ram.linear0 == ram->linear0)
+		break;
+	if (!kept)
+		return false;
+	SLIST_REMOVE(&all_kept, kept, kept, link);
+	ram->fd = kept->ram.fd;
+	memcpy(ram->region, kept->ram.region, sizeof(ram->region));
+	zero_runs(ram, kept->ram.linear_next);
+	free(kept);
+	return true;
+}
+
+static void map_new(struct fg_ram *ram)
+{
+	uint32_t pages[FG_RAM_REGIONS] = { LOW_PIECE_PAGES, LOW_PIECE_PAGES,
+					   ram->npages - 2 * LOW_PIECE_PAGES };
 
 	ram->fd = memfd_create("fake-guest-ram", MFD_CLOEXEC);
 	if (ram->fd < 0 || ftruncate(ram->fd, (off_t)ram->npages << PVR_PAGE_SHIFT))
@@ -94,17 +135,34 @@ void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
 		piece_map(ram, &ram->region[i], pages[i]);
 		page += pages[i];
 	}
+}
+
+void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
+{
+	memset(ram, 0, sizeof(*ram));
+	LIST_INIT(&ram->views);
+	ram->npages = (mib + linear_mib) * MIB_PAGES;
+	ram->linear0 = mib * MIB_PAGES;
+	ram->linear_next = ram->linear0;
+	if (mib < 5)
+		fg_die("a guest needs 5 MiB of RAM");
+	if (!take_kept(ram))
+		map_new(ram);
 	free_list_fill(ram);
 }
 
 void fg_ram_exit(struct fg_ram *ram)
 {
 	fg_view_free_all(ram);
+	free(ram->free);
+	if (fg_ram_keeps && !fg_traps_on) {
+		keep(ram);
+		return;
+	}
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		fg_trap_unmap(ram->region[i].trap);
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		munmap(ram->region[i].va - PVR_PAGE_SIZE, ram->region[i].size + 2 * PVR_PAGE_SIZE);
-	free(ram->free);
 	close(ram->fd);
 }
 
@@ -123,6 +181,14 @@ void fg_ram_put_page(struct fg_ram *ram, uint32_t page)
 {
 	if (page < ram->linear0)
 		ram->free[ram->nfree++] = page;
+}
+
+void fg_ram_get_used(const struct fg_ram *ram, bool *used)
+{
+	for (uint32_t page = 0; page < ram->npages; page++)
+		used[page] = page < ram->linear_next;
+	for (uint32_t i = 0; i < ram->nfree; i++)
+		used[ram->free[i]] = false;
 }
 
 uint32_t fg_ram_get_run(struct fg_ram *ram, uint32_t n)

@@ -45,6 +45,12 @@ struct fg_ram {
 /* For what only a broken test or machine can cause: prints the line and aborts. */
 void fg_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
+/*
+ * If true, RAM of guests that have ended is used by later ones of the same size: a page that was
+ * mapped once costs no page fault again. RAM with traps is never kept. One thread.
+ */
+extern bool fg_ram_keeps;
+
 void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib);
 /* Buffers that are left go too. */
 void fg_ram_exit(struct fg_ram *ram);
@@ -52,6 +58,8 @@ void fg_ram_exit(struct fg_ram *ram);
 /* One page, zeroed; its number. */
 uint32_t fg_ram_get_page(struct fg_ram *ram);
 void fg_ram_put_page(struct fg_ram *ram, uint32_t page);
+/* Whether each page is in use; @used: an element for each. */
+void fg_ram_get_used(const struct fg_ram *ram, bool *used);
 /* A run of @n pages with consecutive bus addresses; never given back. */
 uint32_t fg_ram_get_run(struct fg_ram *ram, uint32_t n);
 

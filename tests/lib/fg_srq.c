@@ -49,7 +49,7 @@ uint32_t fg_srq_create(const struct fg_pd *pd, uint32_t wr, uint32_t sge, struct
 	uint32_t err;
 
 	memset(srq, 0, sizeof(*srq));
-	fg_buf_init(&srq->buf, &guest->ram, fg_srq_pages(wr, sge), FG_SCATTERED);
+	fg_buf_init(&srq->buf, &guest->ram, fg_srq_pages(wr, sge), guest->config.rings);
 	req = fg_srq_request(pd, &srq->buf, wr, sge);
 	err = fg_create_srq(guest, &req, &resp);
 	if (err) {
@@ -101,7 +101,7 @@ uint32_t fg_srq_resize(struct fg_srq *srq, uint32_t wr)
 	struct fg_buf buf;
 	uint32_t err;
 
-	fg_buf_init(&buf, &guest->ram, fg_srq_pages(wr, srq->sge), FG_SCATTERED);
+	fg_buf_init(&buf, &guest->ram, fg_srq_pages(wr, srq->sge), guest->config.rings);
 	req = fg_srq_resize_request(srq, &buf, wr);
 	err = fg_cmd(guest, &req, sizeof(req), NULL, 0);
 	if (err) {

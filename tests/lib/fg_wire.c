@@ -99,10 +99,10 @@ static const struct pvr_host_ops host_ops = {
 
 /* ---------------------------------------------------------------------- pumping */
 
-#define FOR_EACH_LINK(wire, host, kind, slot)                     \
-	for (unsigned int host = 0; host < FG_WIRE_HOSTS; host++) \
-		for (int kind = 0; kind < PVR_PIPE_KINDS; kind++) \
-			for (unsigned int slot = 0; slot < FG_WIRE_SLOTS; slot++)
+#define FOR_EACH_LINK(wire, host, kind, slot)                            \
+	for (unsigned int host = 0; host < (wire)->config.hosts; host++) \
+		for (int kind = 0; kind < PVR_PIPE_KINDS; kind++)        \
+			for (unsigned int slot = 0; slot < (wire)->config.slots; slot++)
 
 static void wake_stalled(struct node *node)
 {
@@ -302,7 +302,7 @@ struct fg_wire *fg_wire_create(const struct fg_wire_config *config)
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		hosts_make(wire, &wire->node[i]);
 	link_env_init(wire);
-	for (unsigned int from = 0; from < FG_WIRE_HOSTS; from++)
+	for (unsigned int from = 0; from < wire->config.hosts; from++)
 		FOR_EACH_LINK(wire, to, kind, slot)
 	link_init(wire, from, to, kind, slot);
 	for (unsigned int from = 0; from < wire->config.hosts; from++)

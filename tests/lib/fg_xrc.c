@@ -32,7 +32,7 @@ uint32_t fg_xrc_srq_create(const struct fg_xrcd *xrcd, const struct fg_pd *pd,
 	uint32_t err;
 
 	memset(srq, 0, sizeof(*srq));
-	fg_buf_init(&srq->buf, &xrcd->guest->ram, fg_srq_pages(wr, sge), FG_SCATTERED);
+	fg_buf_init(&srq->buf, &xrcd->guest->ram, fg_srq_pages(wr, sge), xrcd->guest->config.rings);
 	req = fg_srq_request(pd, &srq->buf, wr, sge);
 	req.srq_type = PVR_SRQT_XRC;
 	req.xrcd_handle = xrcd->handle;
@@ -64,7 +64,7 @@ uint32_t fg_xrc_tgt_create(const struct fg_xrcd *xrcd, struct fg_qp *qp)
 	uint32_t err;
 
 	memset(qp, 0, sizeof(*qp));
-	fg_buf_init(&qp->buf, &xrcd->guest->ram, 1, FG_SCATTERED);
+	fg_buf_init(&qp->buf, &xrcd->guest->ram, 1, xrcd->guest->config.rings);
 	req = fg_xrc_tgt_request(xrcd, &qp->buf);
 	err = fg_create_qp(xrcd->guest, &req, &resp);
 	if (err) {

@@ -2,6 +2,7 @@
 /* The command line of the simulator: one seed, or many in several processes, or the shrinking of one. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,18 @@ static void report(const struct job *jobs, unsigned int num, double seconds)
 	sim_count_report(&sum);
 }
 
+/* Return: its number; @num: no process is left. */
+static unsigned int wait_for_one(const pid_t *pids, unsigned int num, int *status)
+{
+	pid_t pid = wait(status);
+	unsigned int i = 0;
+
+	while (pid > 0 && i < num && pids[i] != pid)
+		i++;
+	return pid > 0 ? i : num;
+}
+
+/* The first violation ends all processes. */
 static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
 {
 	struct job *jobs = mmap(NULL, MAX_JOBS * sizeof(*jobs), PROT_READ | PROT_WRITE,
@@ -81,10 +94,11 @@ static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
 	pid_t pids[MAX_JOBS];
 	double start = now();
 	int status, failed = 0;
+	unsigned int i;
 
 	if (jobs == MAP_FAILED)
 		fg_die("out of memory");
-	for (unsigned int i = 0; i < num; i++) {
+	for (i = 0; i < num; i++) {
 		pids[i] = fork();
 		if (pids[i] < 0)
 			fg_die("cannot make a process");
@@ -94,9 +108,8 @@ static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
 		work(&jobs[i], first + i, last, num, start + seconds);
 		_exit(0);
 	}
-	for (unsigned int i = 0; i < num; i++) {
-		waitpid(pids[i], &status, 0);
-		if (!status)
+	while ((i = wait_for_one(pids, num, &status)) < num) {
+		if (!status || failed)
 			continue;
 		failed = 1;
 		if (WIFSIGNALED(status))
@@ -104,6 +117,8 @@ static int many(uint64_t first, uint64_t last, unsigned int num, double seconds)
 			       "repeat: pvr_sim --seed %" PRIu64 " --trace\n",
 			       jobs[i].seed, WTERMSIG(status), strsignal(WTERMSIG(status)),
 			       jobs[i].seed);
+		for (i = 0; i < num; i++)
+			kill(pids[i], SIGKILL);
 	}
 	report(jobs, num, now() - start);
 	return failed;
@@ -230,6 +245,11 @@ int main(int argc, char **argv)
 	bool prints = false;
 	double seconds = 0;
 	int option;
+
+	/* Page faults and calls of the kernel took half of the time. */
+	fg_ram_keeps = true;
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (option) {

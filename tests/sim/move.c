@@ -51,7 +51,7 @@ bool sim_vm_runs(const struct sim_vm *vm)
 }
 
 /* Enough for all ends. Memory in one piece costs far fewer calls of the kernel. */
-#define RAM_MIB 32
+#define RAM_MIB 48
 
 void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsigned int host)
 {
@@ -59,7 +59,7 @@ void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsig
 
 	fg_guest_config_init(&config, number);
 	config.worker = number % sim->config.workers;
-	config.ends = sim->config.scattered ? FG_SCATTERED : FG_LINEAR;
+	config.ends = config.rings = sim->config.scattered ? FG_SCATTERED : FG_LINEAR;
 	config.ram_mib = sim->config.scattered ? RAM_MIB : 8;
 	config.linear_mib = sim->config.scattered ? 4 : RAM_MIB;
 	vm->number = number;

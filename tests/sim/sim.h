@@ -138,7 +138,8 @@ struct sim_end {
 /* Of a VM that has run on. */
 struct sim_snapshot {
 	bool taken;
-	int memory; /* a memfd */
+	bool *used; /* each page of the VM */
+	uint8_t *memory; /* of the pages in use */
 	struct fg_state state;
 	struct fg_guest guest; /* the driver's indices */
 	struct sim_srq srq;

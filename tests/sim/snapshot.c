@@ -3,34 +3,41 @@
  * Snapshots of VMs that run on, and their restore at any host. Peers have executed requests since, so
  * a restored VM must continue no connection.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "sim.h"
 
-/* Then @to is as @from, with the same holes. */
-static void copy_memory(int from, int to)
+/* Copies the pages that are in use, one after the other. */
+static void save_memory(struct sim_snapshot *snapshot, const struct fg_ram *ram)
 {
-	static uint8_t page[64 * 1024];
-	off_t at = 0, end;
-	ssize_t n;
+	size_t num = 0;
 
-	if (fallocate(to, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, lseek(from, 0, SEEK_END)))
-		fg_die("cannot empty memory");
+	snapshot->used = calloc(ram->npages, sizeof(*snapshot->used));
+	if (!snapshot->used)
+		fg_die("out of memory");
+	fg_ram_get_used(ram, snapshot->used);
+	for (uint32_t page = 0; page < ram->npages; page++)
+		num += snapshot->used[page];
+	snapshot->memory = malloc(num * PVR_PAGE_SIZE);
+	if (!snapshot->memory)
+		fg_die("out of memory");
+	num = 0;
+	for (uint32_t page = 0; page < ram->npages; page++)
+		if (snapshot->used[page])
+			memcpy(snapshot->memory + num++ * PVR_PAGE_SIZE, fg_page_va(ram, page),
+			       PVR_PAGE_SIZE);
+}
 
-	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
-		end = lseek(from, at, SEEK_HOLE);
-		for (; at < end; at += n) {
-			n = pread(from, page,
-				  (size_t)(end - at) < sizeof(page) ? (size_t)(end - at)
-								    : sizeof(page),
-				  at);
-			if (n <= 0 || pwrite(to, page, (size_t)n, at) != n)
-				fg_die("cannot copy memory");
-		}
+static void load_memory(const struct sim_snapshot *snapshot, struct fg_ram *ram)
+{
+	const uint8_t *at = snapshot->memory;
+
+	for (uint32_t page = 0; page < ram->npages; page++) {
+		if (!snapshot->used[page])
+			continue;
+		memcpy(fg_page_va(ram, page), at, PVR_PAGE_SIZE);
+		at += PVR_PAGE_SIZE;
 	}
 }
 
@@ -44,8 +51,10 @@ static struct sim_end *end_of(struct sim *sim, const struct sim_vm *vm, unsigned
 void sim_snapshot_free(struct sim_vm *vm)
 {
 	fg_state_free(&vm->snapshot.state);
-	if (vm->snapshot.taken)
-		close(vm->snapshot.memory);
+	free(vm->snapshot.memory);
+	free(vm->snapshot.used);
+	vm->snapshot.memory = NULL;
+	vm->snapshot.used = NULL;
 	vm->snapshot.taken = false;
 }
 
@@ -60,11 +69,7 @@ bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
 	fg_stop(vm->guest);
 	if (fg_state_save(vm->guest, &snapshot->state))
 		sim_fail(sim, "snapshot", "vm%u cannot be saved", vm->number);
-	snapshot->memory = memfd_create("snapshot", MFD_CLOEXEC);
-	if (snapshot->memory < 0 ||
-	    ftruncate(snapshot->memory, lseek(vm->guest->ram.fd, 0, SEEK_END)))
-		fg_die("cannot make a memfd");
-	copy_memory(vm->guest->ram.fd, snapshot->memory);
+	save_memory(snapshot, &vm->guest->ram);
 	snapshot->taken = true;
 	snapshot->guest = *vm->guest;
 	snapshot->srq = vm->srq;
@@ -107,7 +112,7 @@ void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 	const struct sim_snapshot *snapshot = &vm->snapshot;
 	struct fg_guest *guest = vm->guest;
 
-	copy_memory(snapshot->memory, guest->ram.fd);
+	load_memory(snapshot, &guest->ram);
 	guest->async_head = snapshot->guest.async_head;
 	guest->cq_head = snapshot->guest.cq_head;
 	vm->srq = snapshot->srq;
