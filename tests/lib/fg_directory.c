@@ -43,6 +43,7 @@ struct fg_directory {
 	LIST_HEAD(, fact) facts;
 	LIST_HEAD(, question) questions;
 	bool on;
+	bool slow_to_forget;
 	bool keeps[FG_WIRE_HOSTS]; /* entries of the host stay */
 	unsigned int asked[FG_WIRE_HOSTS], moves[FG_WIRE_HOSTS];
 };
@@ -158,6 +159,13 @@ void fg_directory_keep(struct fg_directory *dir, unsigned int host, bool keeps)
 	dir->keeps[host] = keeps;
 }
 
+void fg_directory_set_slow_to_forget(struct fg_directory *dir, bool slow)
+{
+	FG_GUARD(&dir->lock);
+
+	dir->slow_to_forget = slow;
+}
+
 void fg_directory_renew(struct fg_directory *dir, unsigned int host)
 {
 	FG_GUARD(&dir->lock);
@@ -173,6 +181,22 @@ void fg_directory_renew(struct fg_directory *dir, unsigned int host)
 
 /* ---------------------------------------------------------------------- delivering */
 
+static bool is_elsewhere(const struct fg_directory *dir, const struct fact *left)
+{
+	const struct fact *fact;
+
+	LIST_FOREACH(fact, &dir->facts, link)
+		if (fact->present && is_same(&fact->name, &left->name))
+			return true;
+	return false;
+}
+
+static bool is_told_late(const struct fg_directory *dir, const struct fact *left)
+{
+	return dir->slow_to_forget && !pvr_gid_is_multicast(left->name.gid) &&
+	       !is_elsewhere(dir, left);
+}
+
 /* The first due announcement for a host; a departure precedes an arrival elsewhere. */
 static struct fact *next_fact(struct fg_directory *dir, unsigned int host)
 {
@@ -181,9 +205,10 @@ static struct fact *next_fact(struct fg_directory *dir, unsigned int host)
 	LIST_FOREACH(fact, &dir->facts, link) {
 		if (fact->owner == host || fact->delivered[host] == fact->present)
 			continue;
-		if (!fact->present)
+		if (fact->present)
+			arrival = fact;
+		else if (!is_told_late(dir, fact))
 			return fact;
-		arrival = fact;
 	}
 	return arrival;
 }

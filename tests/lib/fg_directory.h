@@ -22,6 +22,11 @@ void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char 
 			const uint8_t gid[16]);
 /* While @keeps, GIDs that @host withdraws stay: its process ends, and another one takes its place. */
 void fg_directory_keep(struct fg_directory *dir, unsigned int host, bool keeps);
+/*
+ * As etcd and a file of peers: a host keeps the location of a GID until another host has it, or its owner
+ * denies it. Else each host is told when a GID is withdrawn.
+ */
+void fg_directory_set_slow_to_forget(struct fg_directory *dir, bool slow);
 /* @host has a new engine, which knows nothing. */
 void fg_directory_renew(struct fg_directory *dir, unsigned int host);
 /* Delivers the pending announcements and replies to @host. Return: whether one was pending. */

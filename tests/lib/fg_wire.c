@@ -297,6 +297,7 @@ struct fg_wire *fg_wire_create(const struct fg_wire_config *config)
 		wire->config = *config;
 	fill_in_defaults(&wire->config);
 	wire->directory = fg_directory_create();
+	fg_directory_set_slow_to_forget(wire->directory, wire->config.slow_to_forget);
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		node_make(wire, i);
 	for (unsigned int i = 0; i < wire->config.hosts; i++)

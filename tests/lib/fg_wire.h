@@ -28,6 +28,7 @@ struct fg_wire_config {
 	uint32_t chunk; /* 0: 65536 */
 	bool old; /* none of the protocol's features */
 	bool exposes; /* those of PVR_PIPE_VERBS have NICs that read */
+	bool slow_to_forget; /* see fg_directory.h */
 	uint32_t buffer; /* bytes on their way in one direction; 0: 262144 */
 };
 

@@ -149,6 +149,10 @@ static void run_some(struct sim *sim, struct sim_rng *rng)
 		else
 			sim_pump(sim, host);
 	}
+	if (sim->config.eager && sim_one_in(rng, 2)) {
+		sim_run(sim);
+		sim_poll_all(sim);
+	}
 }
 
 void sim_event(struct sim *sim, struct sim_rng *rng)

@@ -88,6 +88,7 @@ struct sim_config {
 	uint32_t ext; /* PVR_EXT_* of all guests */
 	bool polls; /* workers poll, so doorbells are suppressed */
 	bool loses_directory; /* once it does not respond, it never does again */
+	bool eager; /* programs poll often, and nothing is left to do then */
 	bool sleeps; /* programs wait for notifications of their CQs */
 	bool on_demand; /* regions */
 	bool scattered; /* buffers, over pages */

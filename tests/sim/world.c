@@ -41,6 +41,7 @@ void sim_world_open(struct sim *sim)
 		.buffer = config->buffer,
 		.slots = config->slots,
 		.exposes = config->exposes,
+		.slow_to_forget = true,
 	};
 
 	if (config->segment)
