@@ -29,19 +29,42 @@ void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
 }
 
+static const struct {
+	const char *name;
+	void (*happens)(struct sim *sim, struct sim_end *end);
+} breaches[SIM_BREACHES] = {
+	[SIM_TO_ERR] = { "goes to ERR", sim_end_to_err },
+	[SIM_DESTROY] = { "destroys its queue pair", sim_end_destroy },
+	[SIM_DEREGISTER] = { "deregisters its region", sim_end_deregister },
+};
+
 bool sim_break(struct sim *sim, struct sim_rng *rng)
 {
 	struct sim_pair *pair = &sim->pair[sim_below(rng, sim->config.pairs)];
 	unsigned int which = sim_below(rng, 2);
+	enum sim_breach breach = (enum sim_breach)sim_below(rng, SIM_BREACHES);
 	struct sim_end *end = &pair->end[which];
 
 	if (pair->is_broken || !sim_vm_runs(end->vm))
 		return false;
-	sim_end_to_err(sim, end);
+	if (pair->type == SIM_XRC && breach == SIM_DESTROY)
+		breach = SIM_TO_ERR;
+	breaches[breach].happens(sim, end);
 	sim_break_watch(sim, pair, which, rng);
-	sim_trace(&sim->trace, "flow%u: vm%u goes to ERR", pair->flow[which].number,
-		  end->vm->number);
+	sim_trace(&sim->trace, "flow%u: vm%u %s", pair->flow[which].number, end->vm->number,
+		  breaches[breach].name);
 	return true;
+}
+
+/* The verb that destroys a queue pair has returned: the device has no more completions of it. */
+static void expect_no_completion(struct sim *sim, const struct sim_pair *pair)
+{
+	const struct sim_end *end = &pair->end[pair->broken];
+
+	if (sim_end_is_destroyed(end) && (end->fg.scq.ring->prod_tail != end->sends_tail ||
+					  end->fg.rcq.ring->prod_tail != end->recvs_tail))
+		sim_fail(sim, "fence", "vm%u: a completion after its queue pair was destroyed",
+			 end->vm->number);
 }
 
 static void forget(struct sim_flow *flow, const struct sim *sim)
@@ -78,6 +101,7 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 		return;
 	if (pair->is_restored || pair->type == SIM_UC)
 		hear_all(sim);
+	expect_no_completion(sim, pair);
 	sim_poll_all(sim);
 	if (hash_of(&end->fg.buf) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",

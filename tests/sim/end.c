@@ -119,7 +119,7 @@ void sim_srq_check(struct sim *sim, const struct sim_srq *srq)
 
 /* --------------------------------------------------------------------------- pairs */
 
-static void open_end(struct sim *sim, struct sim_pair *pair, unsigned int which)
+static struct fg_qp_spec spec_of(enum sim_type type, struct sim_end *end)
 {
 	static const enum pvr_qp_type types[SIM_TYPES] = {
 		[SIM_RC] = PVR_QPT_RC,
@@ -127,13 +127,21 @@ static void open_end(struct sim *sim, struct sim_pair *pair, unsigned int which)
 		[SIM_XRC] = PVR_QPT_XRC_INI,
 		[SIM_UC] = PVR_QPT_UC,
 	};
-	struct fg_qp_spec spec = { .type = types[pair->type] };
-	struct sim_end *end = &pair->end[which];
 
-	if (pair->type == SIM_RC_SRQ) {
+	return (struct fg_qp_spec){
+		.type = types[type],
+		.srq = type == SIM_RC_SRQ ? &end->vm->srq.fg : NULL,
+	};
+}
+
+static void open_end(struct sim *sim, struct sim_pair *pair, unsigned int which)
+{
+	struct sim_end *end = &pair->end[which];
+	struct fg_qp_spec spec;
+
+	if (pair->type == SIM_RC_SRQ)
 		open_shared(sim, end);
-		spec.srq = &end->vm->srq.fg;
-	}
+	spec = spec_of(pair->type, end);
 	fg_end_open_spec(&end->fg, &end->vm->guest->kernel, &spec,
 			 pages_of(sim_flow_word(sim, SIM_SWAP) + sizeof(uint64_t)));
 	if (sim->config.on_demand)
@@ -186,27 +194,86 @@ void sim_end_to_err(struct sim *sim, struct sim_end *end)
 		must(sim, fg_qp_to_err(&end->target), end->vm, "an XRC target to ERR");
 }
 
-/* A reset removes no completion, and would lose the receive request that a message has taken. */
-static void reset_end(struct sim *sim, struct sim_end *end)
+static void empty_cqs(struct sim *sim, struct sim_end *end)
 {
 	struct pvrdma_cqe cqe;
 
+	fg_cq_drain(&end->fg.scq);
+	while (fg_cq_poll(&end->fg.rcq, &cqe))
+		if (end->srq)
+			sim_srq_take(sim, end->srq, cqe.wr_id);
+}
+
+/* A snapshot has the objects of before. */
+void sim_end_destroy(struct sim *sim, struct sim_end *end)
+{
+	/* Else the receive request that a message has taken is lost. */
+	if (end->srq)
+		sim_end_to_err(sim, end);
+	must(sim, fg_qp_destroy(&end->fg.qp), end->vm, "DESTROY_QP");
+	end->sends_tail = end->fg.scq.ring->prod_tail;
+	end->recvs_tail = end->fg.rcq.ring->prod_tail;
+	sim_snapshot_free(end->vm);
+}
+
+bool sim_end_is_destroyed(const struct sim_end *end)
+{
+	return !end->fg.qp.buf.view;
+}
+
+void sim_end_deregister(struct sim *sim, struct sim_end *end)
+{
+	end->demand.is = false;
+	end->demand.npages = 0;
+	must(sim, fg_mr_destroy(&end->fg.mr), end->vm, "DESTROY_MR");
+	end->fg.mr.length = 0;
+	sim_snapshot_free(end->vm);
+}
+
+/* A reset removes no completion, and would lose the receive request that a message has taken. */
+static void reset_qps(struct sim *sim, struct sim_end *end)
+{
 	if (end->srq)
 		sim_end_to_err(sim, end);
 	must(sim, fg_qp_to_reset(&end->fg.qp), end->vm, "a queue pair to RESET");
 	if (end->target.guest)
 		must(sim, fg_qp_to_reset(&end->target), end->vm, "an XRC target to RESET");
-	fg_cq_drain(&end->fg.scq);
-	while (fg_cq_poll(&end->fg.rcq, &cqe))
-		if (end->srq)
-			sim_srq_take(sim, end->srq, cqe.wr_id);
+}
+
+static void create_qp(struct sim *sim, enum sim_type type, struct sim_end *end)
+{
+	struct fg_qp_spec spec = spec_of(type, end);
+
+	spec.pd = &end->fg.pd;
+	spec.scq = &end->fg.scq;
+	spec.rcq = &end->fg.rcq;
+	must(sim, fg_qp_create(&spec, &end->fg.qp), end->vm, "CREATE_QP");
+}
+
+static void register_buffer(struct sim *sim, struct sim_end *end)
+{
+	must(sim, fg_mr_create(&end->fg.pd, &end->fg.buf, FG_ACCESS_ALL, &end->fg.mr), end->vm,
+	     "CREATE_MR");
+	if (sim->config.on_demand)
+		sim_demand_open(sim, end);
+}
+
+static void reset_end(struct sim *sim, enum sim_type type, struct sim_end *end)
+{
+	if (sim_end_is_destroyed(end))
+		create_qp(sim, type, end);
+	else
+		reset_qps(sim, end);
+	if (!end->fg.mr.length)
+		register_buffer(sim, end);
+	empty_cqs(sim, end);
 	end->sends_armed = end->recvs_armed = end->is_drained = false;
 }
 
 void sim_pair_reset(struct sim *sim, struct sim_pair *pair)
 {
-	reset_end(sim, &pair->end[0]);
-	reset_end(sim, &pair->end[1]);
+	reset_end(sim, pair->type, &pair->end[0]);
+	reset_end(sim, pair->type, &pair->end[1]);
 }
 
 void sim_pair_close(struct sim_pair *pair)

@@ -19,7 +19,7 @@
  *	      demand.c   regions whose pages come and go
  *	      verbs.c    CQs and send queues that are changed
  *	      operator.c limits and faults on demand
- *	      break.c    queue pairs that go to ERR, and are connected anew
+ *	      break.c    connections that a program ends, and makes anew
  *	      world.c    hosts, and what joins them
  *	      net.c      connections that break, stall and are slow
  *	  trace.c    what has happened
@@ -134,6 +134,7 @@ struct sim_end {
 	struct sim_srq *srq; /* where it receives; NULL: the receive queue */
 	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
 	bool is_drained; /* SQD */
+	uint32_t sends_tail, recvs_tail; /* of its CQs when its queue pair was destroyed */
 };
 
 /* Of a VM that has run on. */
@@ -210,6 +211,14 @@ struct sim_flow {
 	bool probes, may_miss;
 	bool has_failed; /* a request has completed with an error, and so must all others */
 	bool ends_unsignaled; /* no completion tells of the last request */
+};
+
+/* How a program ends a connection. */
+enum sim_breach {
+	SIM_TO_ERR,
+	SIM_DESTROY, /* the queue pair; not of XRC */
+	SIM_DEREGISTER, /* the region of the end */
+	SIM_BREACHES,
 };
 
 struct sim_pair {
@@ -325,6 +334,10 @@ void sim_pair_reset(struct sim *sim, struct sim_pair *pair);
 void sim_pair_close(struct sim_pair *pair);
 /* All queue pairs of the end. */
 void sim_end_to_err(struct sim *sim, struct sim_end *end);
+/* Its queue pair, or its region, until sim_pair_reset(). */
+void sim_end_destroy(struct sim *sim, struct sim_end *end);
+bool sim_end_is_destroyed(const struct sim_end *end);
+void sim_end_deregister(struct sim *sim, struct sim_end *end);
 /* Of the VM's SRQ and XRC domain. No pair uses them. */
 void sim_srq_close(struct sim_vm *vm);
 bool sim_srq_post(struct sim *sim, struct sim_srq *srq, struct sim_rng *rng);

@@ -9,7 +9,8 @@ bool sim_verbs_resize(struct sim *sim, struct sim_rng *rng)
 	bool recvs = sim_one_in(rng, 2);
 	uint32_t cqe = FG_END_CQE << sim_below(rng, 3);
 
-	if (!sim_vm_runs(end->vm) || !(sim->config.ext & PVR_EXT_RESIZE))
+	if (!sim_vm_runs(end->vm) || sim_end_is_destroyed(end) ||
+	    !(sim->config.ext & PVR_EXT_RESIZE))
 		return false;
 	if (fg_cq_resize(recvs ? &end->fg.rcq : &end->fg.scq, cqe))
 		sim_fail(sim, "command", "vm%u: RESIZE_CQ fails", end->vm->number);
