@@ -28,11 +28,13 @@ static struct sim_ud *draw_ud(struct sim *sim, struct sim_rng *rng)
 
 static bool send_datagrams(struct sim *sim, struct sim_rng *rng)
 {
+	bool to_group = (sim->config.ext & PVR_EXT_MCAST) && sim_one_in(rng, 4);
 	struct sim_ud *ud = draw_ud(sim, rng);
 	uint32_t n = 1 + sim_below(rng, SIM_SLOTS);
 	bool done = false;
 
-	while (n-- && ud && sim_vm_runs(ud->end.vm) && sim_ud_post(sim, ud, draw_ud(sim, rng), rng))
+	while (n-- && ud && sim_vm_runs(ud->end.vm) &&
+	       sim_ud_post(sim, ud, to_group ? NULL : draw_ud(sim, rng), rng))
 		done = true;
 	return done;
 }
@@ -93,6 +95,7 @@ static const struct event {
 	{ "receive", 48, true, receive },
 	{ "datagram", 24, false, send_datagrams },
 	{ "datagram receive", 24, false, receive_datagrams },
+	{ "group", 4, false, sim_ud_group },
 	{ "poll", 24, true, poll },
 	{ "run", 8, false, run },
 	{ "wait", 16, true, wait },

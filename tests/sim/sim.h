@@ -134,6 +134,7 @@ struct sim_end {
 	struct sim_srq *srq; /* where it receives; NULL: the receive queue */
 	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
 	bool is_drained; /* SQD */
+	bool is_member; /* UD: of the group */
 	uint32_t sends_tail, recvs_tail; /* of its CQs when its queue pair was destroyed */
 };
 
@@ -240,7 +241,7 @@ struct sim_ud {
 	uint32_t number;
 	uint32_t life; /* the restores of its VM */
 	uint32_t posted, done, recvs, received;
-	uint8_t arrived[SIM_DATAGRAMS / 8]; /* a bit for each of its messages */
+	uint8_t arrived[SIM_DATAGRAMS]; /* of each of its messages: a bit for each receiver */
 	uint32_t probe; /* the first message that must arrive at the end */
 	bool probes, has_reached;
 };
@@ -389,7 +390,10 @@ void sim_oracle_end(struct sim *sim, struct sim_flow *flow);
 void sim_ud_open(struct sim *sim, struct sim_ud *ud, struct sim_vm *vm);
 /* Its VM was restored. */
 void sim_ud_restore(struct sim *sim, struct sim_ud *ud);
-bool sim_ud_post(struct sim *sim, struct sim_ud *ud, struct sim_ud *to, struct sim_rng *rng);
+/* @to: NULL: the group. */
+bool sim_ud_post(struct sim *sim, struct sim_ud *ud, const struct sim_ud *to, struct sim_rng *rng);
+/* A queue pair joins the group, or leaves it. */
+bool sim_ud_group(struct sim *sim, struct sim_rng *rng);
 bool sim_ud_post_recv(struct sim *sim, struct sim_ud *ud, struct sim_rng *rng);
 void sim_ud_poll(struct sim *sim, struct sim_ud *ud);
 /* At the end: send until one arrives. */

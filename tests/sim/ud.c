@@ -5,13 +5,19 @@
  * lost, but not for ever between two that nothing disturbs. A network that repeats frames repeats
  * datagrams.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "rdma/ud.h"
 #include "sim.h"
 
 #define GRH 40u
 #define MAX_LEN 1024u /* the MTU of an address */
+#define TO_GROUP UINT32_MAX /* in a name */
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
+static_assert(SIM_UDS <= 8, "a bit for each receiver");
 
 /* At the start of each message. The rest is filled by its name. */
 struct name {
@@ -55,10 +61,10 @@ void sim_ud_restore(struct sim *sim, struct sim_ud *ud)
 
 /* ------------------------------------------------------------------------ requests */
 
-bool sim_ud_post(struct sim *sim, struct sim_ud *ud, struct sim_ud *to, struct sim_rng *rng)
+bool sim_ud_post(struct sim *sim, struct sim_ud *ud, const struct sim_ud *to, struct sim_rng *rng)
 {
 	struct fg_end *end = &ud->end.fg;
-	const struct pvrdma_av av = fg_av(&end->pd, to->end.fg.gid, 0);
+	const struct pvrdma_av av = fg_av(&end->pd, to ? to->end.fg.gid : group, 0);
 	struct pvrdma_sge sge[SIM_MAX_SGE];
 	struct fg_wr wr = {
 		.wr_id = ud->posted,
@@ -66,10 +72,10 @@ bool sim_ud_post(struct sim *sim, struct sim_ud *ud, struct sim_ud *to, struct s
 		.flags = PVR_SEND_SIGNALED,
 		.sge = sge,
 		.av = &av,
-		.remote_qpn = to->end.fg.qp.qpn,
+		.remote_qpn = to ? to->end.fg.qp.qpn : PVR_MULTICAST_QPN,
 		.remote_qkey = FG_QKEY,
 	};
-	struct name name = { ud->number, to->number, ud->life, ud->posted, 0 };
+	struct name name = { ud->number, to ? to->number : TO_GROUP, ud->life, ud->posted, 0 };
 	size_t offset = at(SIM_OUT, ud->posted % SIM_SLOTS);
 	uint8_t *va = end->buf.va + offset;
 
@@ -79,7 +85,7 @@ bool sim_ud_post(struct sim *sim, struct sim_ud *ud, struct sim_ud *to, struct s
 	memcpy(va, &name, sizeof(name));
 	fg_fill(va + sizeof(name), name.len - sizeof(name), seed_of(&name));
 	wr.num_sge = sim_cut(&end->mr, offset, name.len, rng, sge);
-	sim_trace(&sim->trace, "ud%u to ud%u %u: %u bytes", ud->number, to->number, ud->posted,
+	sim_trace(&sim->trace, "ud%u to ud%d %u: %u bytes", ud->number, (int)name.to, ud->posted,
 		  name.len);
 	ud->posted++;
 	if (!fg_post_send(&end->qp, &wr))
@@ -127,6 +133,11 @@ static void take_sent(struct sim *sim, void *of)
 	}
 }
 
+static bool is_addressed(const struct sim_ud *ud, const struct name *name)
+{
+	return name->to == TO_GROUP ? ud->end.is_member : name->to == ud->number;
+}
+
 /* A message of an earlier life of the sender may still come; it is no more known which were sent. */
 static void expect_datagram(struct sim *sim, struct sim_ud *ud, const struct pvrdma_cqe *cqe)
 {
@@ -145,17 +156,17 @@ static void expect_datagram(struct sim *sim, struct sim_ud *ud, const struct pvr
 	if (fg_mismatch(va + sizeof(name), rest, seed_of(&name)) < rest)
 		sim_fail(sim, "data", "ud%u: a datagram of %u bytes is not as it was sent",
 			 ud->number, name.len);
-	if (name.to != ud->number || cqe->src_qp != from->end.fg.qp.qpn)
+	if (!is_addressed(ud, &name) || cqe->src_qp != from->end.fg.qp.qpn)
 		sim_fail(sim, "addressed",
-			 "ud%u: a datagram of ud%u to ud%u, from queue pair %u, expected %u",
-			 ud->number, name.from, name.to, cqe->src_qp, from->end.fg.qp.qpn);
+			 "ud%u: a datagram of ud%u to ud%d, from queue pair %u, expected %u",
+			 ud->number, name.from, (int)name.to, cqe->src_qp, from->end.fg.qp.qpn);
 	if (name.life != from->life)
 		return;
 	if (name.number >= from->posted ||
-	    (!sim->segment && from->arrived[name.number / 8] & 1u << name.number % 8))
+	    (!sim->segment && from->arrived[name.number] & 1u << ud->number))
 		sim_fail(sim, "twice", "ud%u: datagram %u of ud%u comes again", ud->number,
 			 name.number, name.from);
-	from->arrived[name.number / 8] |= (uint8_t)(1u << name.number % 8);
+	from->arrived[name.number] |= (uint8_t)(1u << ud->number);
 	if (from->probes && name.number >= from->probe)
 		from->has_reached = true;
 }
@@ -184,6 +195,29 @@ void sim_ud_poll(struct sim *sim, struct sim_ud *ud)
 
 	sim_poll_cq(sim, end->vm, &end->fg.scq, &end->sends_armed, take_sent, ud);
 	sim_poll_cq(sim, end->vm, &end->fg.rcq, &end->recvs_armed, take_received, ud);
+}
+
+/* ------------------------------------------------------------------------- groups */
+
+bool sim_ud_group(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_ud *ud = sim->config.uds ? &sim->ud[sim_below(rng, sim->config.uds)] : NULL;
+	struct fg_qp *qp;
+	uint32_t err;
+
+	if (!ud || !(sim->config.ext & PVR_EXT_MCAST) || !sim_vm_runs(ud->end.vm))
+		return false;
+	qp = &ud->end.fg.qp;
+	err = ud->end.is_member ? fg_qp_detach(qp, group) : fg_qp_attach(qp, group);
+	if (err)
+		sim_fail(sim, "command", "ud%u: %s: ERR 0x%x", ud->number,
+			 ud->end.is_member ? "DETACH_MCAST" : "ATTACH_MCAST", err);
+	/* What has arrived until the verb returned is no error. */
+	take_received(sim, ud);
+	ud->end.is_member = !ud->end.is_member;
+	sim_trace(&sim->trace, "ud%u %s the group", ud->number,
+		  ud->end.is_member ? "joins" : "leaves");
+	return true;
 }
 
 /* ----------------------------------------------------------------------- liveness */
