@@ -4,6 +4,7 @@
  * network faults.
  */
 #include "hosts.h"
+#include "rndv.h"
 
 TEST_EXT(PVR_EXT_UC)
 
@@ -352,6 +353,39 @@ TEST(connected, test_peer_without_a_connection_is_given_up_in_time)
 	fg_wire_cut(env->wire, 0, 1, 0);
 	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
 	assert_true(fg_wire_wants(env->wire, 0) >= 8);
+}
+
+static void break_connection(struct t_env *env)
+{
+	fg_wire_cut(env->wire, 0, 1, 0);
+}
+
+static void take_link_down(struct t_env *env)
+{
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+}
+
+static const struct no_peer {
+	const char *label;
+	void (*happens)(struct t_env *env);
+} no_peers[] = { { "no connection", break_connection }, { "the own link is down", take_link_down } };
+
+/* A local operation has no responder. Those behind a request wait for it, as it is to be fenced. */
+TEST_CASES(connected, test_local_operations_need_no_connection, no_peers)
+{
+	struct fg_mr mr;
+
+	row->happens(env);
+	expect_ok(fast_mr_create(&env->a.pd, env->a.buf.npages, &mr));
+	put_fast_reg(&env->a, 900, &env->a.buf, mr.rkey);
+	expose_put(&env->a, 901, PVRDMA_WR_LOCAL_INV, mr.rkey);
+	fg_ring_send(&env->a.qp);
+	fg_wire_run(env->wire);
+	expect_done(&env->a.scq, 900, PVRDMA_WC_FAST_REG_MR);
+	expect_done(&env->a.scq, 901, PVRDMA_WC_LOCAL_INV);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 902, 0, &env->b.mr, 0, 8);
+	fg_settle(env->host, TRY_NS);
+	expect_no_cqe(&env->a.scq);
 }
 
 TEST(hosts, test_queue_pair_that_is_not_there_is_given_up_in_time)

@@ -673,12 +673,17 @@ static bool is_sending(const struct pvr_qp *qp)
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
 
+static bool has_budget(const struct pvr_pipe_sq *sq, const struct quantum *quantum)
+{
+	return quantum->left && quantum->bytes < sq->qp->adapter->quantum_bytes;
+}
+
 static enum pvr_quantum send_some(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 	enum step result;
 
-	while (quantum->left && quantum->bytes < qp->adapter->quantum_bytes) {
+	while (has_budget(sq, quantum)) {
 		result = sq->cursor < qp->sq_inflight ? go_on(sq, quantum) : begin(sq, quantum);
 		if (!is_sending(qp))
 			return PVR_QUANTUM_MORE;
@@ -767,6 +772,26 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	return PVR_QUANTUM_DONE;
 }
 
+/* With a request before it, the operation waits for that one's responses. */
+static bool is_local_next(const struct pvr_qp *qp)
+{
+	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
+
+	if (qp->sq_inflight || qp->sq_offset || qp->sq_draining || pvr_wq_avail(&qp->sq) <= 0)
+		return false;
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	return pvr_opcode(wqe.hdr.opcode)->kind == PVR_OP_LOCAL;
+}
+
+/* Local operations have no responder. Return: whether a request is the next, which has one. */
+static bool run_local(struct pvr_pipe_sq *sq, struct quantum *quantum)
+{
+	while (is_local_next(sq->qp))
+		if (!has_budget(sq, quantum) || begin(sq, quantum) != STEP_NEXT)
+			return false;
+	return true;
+}
+
 /*
  * The guest has reached its limit, or the host has no memory. A reliable request is retried
  * as one without a response, and fails after the last try. UC has no retries: it waits.
@@ -804,14 +829,16 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max)
 	 */
 	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 	if ((!qp->adapter->link_up || qp->peer_gone) && qp->type == PVR_QPT_RC)
-		return no_link(sq);
+		return run_local(sq, &quantum) ? no_link(sq) : PVR_QUANTUM_MORE;
 	sq->down = !qp->adapter->link_up || !qp->path_host || !find_route(sq);
 	if (sq->gap)
 		pvr_pipe_rewind(sq);
-	if (sq->down && qp->type == PVR_QPT_RC)
+	if (!sq->down || qp->type != PVR_QPT_RC)
+		result = send_some(sq, &quantum);
+	else if (run_local(sq, &quantum))
 		wait_for_link(sq, true);
 	else
-		result = send_some(sq, &quantum);
+		result = PVR_QUANTUM_MORE;
 	if (qp->adapter->shaper)
 		pvr_shaper_sent(qp->adapter->shaper, quantum.payload, quantum.messages);
 	/* For UC @sent includes lost fragments. */
