@@ -8,9 +8,15 @@
 
 #include "sim.h"
 
-static uint64_t hash_of(const struct fg_buf *buf)
+static uint64_t hash_of(const struct sim *sim, const struct sim_pair *pair)
 {
-	return sim_hash(buf->va, buf->size);
+	const struct fg_buf *buf = &pair->end[pair->broken].fg.buf;
+	size_t at = sim_flow_at(sim, SIM_TARGET, 0);
+
+	if (!pair->takes_messages)
+		return sim_hash(buf->va, buf->size);
+	return sim_hash(buf->va + at, sim_flow_at(sim, SIM_TARGET + 1, 0) - at) ^
+	       sim_hash(buf->va + sim_flow_word(sim, SIM_ADD), 2 * sizeof(uint64_t));
 }
 
 static bool both_run(const struct sim_pair *pair)
@@ -23,7 +29,7 @@ void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 {
 	pair->is_broken = true;
 	pair->broken = which;
-	pair->hash = hash_of(&pair->end[which].fg.buf);
+	pair->hash = hash_of(sim, pair);
 	/* With the PSNs of before, requests on their way could be taken for new ones. */
 	pair->conn.psn = (uint32_t)sim_draw(rng) & 0xffffff;
 	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
@@ -36,6 +42,7 @@ static const struct {
 	[SIM_TO_ERR] = { "goes to ERR", sim_end_to_err },
 	[SIM_DESTROY] = { "destroys its queue pair", sim_end_destroy },
 	[SIM_DEREGISTER] = { "deregisters its region", sim_end_deregister },
+	[SIM_CLOSE_WINDOW] = { "takes its window away", sim_window_close },
 };
 
 bool sim_break(struct sim *sim, struct sim_rng *rng)
@@ -47,8 +54,10 @@ bool sim_break(struct sim *sim, struct sim_rng *rng)
 
 	if (pair->is_broken || !sim_vm_runs(end->vm))
 		return false;
-	if (pair->type == SIM_XRC && breach == SIM_DESTROY)
+	if ((breach == SIM_DESTROY && pair->type == SIM_XRC) ||
+	    (breach == SIM_CLOSE_WINDOW && !sim_has_windows(sim, pair)))
 		breach = SIM_TO_ERR;
+	pair->takes_messages = breach == SIM_CLOSE_WINDOW;
 	breaches[breach].happens(sim, end);
 	sim_break_watch(sim, pair, which, rng);
 	sim_trace(&sim->trace, "flow%u: vm%u %s", pair->flow[which].number, end->vm->number,
@@ -103,13 +112,13 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 		hear_all(sim);
 	expect_no_completion(sim, pair);
 	sim_poll_all(sim);
-	if (hash_of(&end->fg.buf) != pair->hash)
+	if (hash_of(sim, pair) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
 			 end->vm->number);
 	sim_pair_reset(sim, pair);
 	for (unsigned int i = 0; i < 2; i++)
 		forget(&pair->flow[i], sim);
-	pair->is_broken = pair->is_restored = false;
+	pair->is_broken = pair->is_restored = pair->takes_messages = false;
 	sim_pair_connect(sim, pair);
 	sim_trace(&sim->trace, "flow%u: vm%u and vm%u connect again", pair->flow[0].number,
 		  pair->end[0].vm->number, pair->end[1].vm->number);

@@ -71,7 +71,7 @@ void sim_demand_open(struct sim *sim, struct sim_end *end)
 
 	req.flags |= PVR_MR_FLAG_ON_DEMAND;
 	req.nchunks = 0;
-	if (fg_mr_destroy(&fg->mr) || fg_mr_create_as(&fg->pd, &req, &fg->mr))
+	if (fg_mr_create_as(&fg->pd, &req, &fg->mr))
 		sim_fail(sim, "command", "vm%u: no region on demand", end->vm->number);
 	fg->mr.va = fg->buf.va;
 	end->demand.list = fg_ram_get_page(&fg->guest->ram);

@@ -134,6 +134,23 @@ static struct fg_qp_spec spec_of(enum sim_type type, struct sim_end *end)
 	};
 }
 
+static void register_buffer(struct sim *sim, struct sim_end *end)
+{
+	const uint32_t access = FG_ACCESS_ALL | (sim->config.windows ? PVR_ACCESS_MW_BIND : 0);
+
+	if (sim->config.on_demand)
+		sim_demand_open(sim, end);
+	else
+		must(sim, fg_mr_create(&end->fg.pd, &end->fg.buf, access, &end->fg.mr), end->vm,
+		     "CREATE_MR");
+}
+
+static void deregister(struct sim *sim, struct sim_end *end)
+{
+	must(sim, fg_mr_destroy(&end->fg.mr), end->vm, "DESTROY_MR");
+	end->fg.mr.length = 0;
+}
+
 static void open_end(struct sim *sim, struct sim_pair *pair, unsigned int which)
 {
 	struct sim_end *end = &pair->end[which];
@@ -144,8 +161,8 @@ static void open_end(struct sim *sim, struct sim_pair *pair, unsigned int which)
 	spec = spec_of(pair->type, end);
 	fg_end_open_spec(&end->fg, &end->vm->guest->kernel, &spec,
 			 pages_of(sim_flow_word(sim, SIM_SWAP) + sizeof(uint64_t)));
-	if (sim->config.on_demand)
-		sim_demand_open(sim, end);
+	deregister(sim, end);
+	register_buffer(sim, end);
 	if (pair->type == SIM_XRC)
 		open_xrc(sim, end);
 	pair->flow[which] = (struct sim_flow){
@@ -171,12 +188,8 @@ void sim_pair_open(struct sim *sim, struct sim_pair *pair, enum sim_type type, s
 	sim_pair_connect(sim, pair);
 }
 
-void sim_pair_connect(struct sim *sim, struct sim_pair *pair)
+static void connect_xrc(struct sim *sim, struct sim_pair *pair)
 {
-	if (pair->type != SIM_XRC) {
-		fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
-		return;
-	}
 	for (unsigned int i = 0; i < 2; i++) {
 		struct sim_end *end = &pair->end[i], *peer = &pair->end[!i];
 
@@ -185,6 +198,16 @@ void sim_pair_connect(struct sim *sim, struct sim_pair *pair)
 		must(sim, fg_qp_connect(&end->fg.qp, &pair->conn, peer->fg.gid, peer->target.qpn),
 		     end->vm, "connect an XRC initiator");
 	}
+}
+
+void sim_pair_connect(struct sim *sim, struct sim_pair *pair)
+{
+	if (pair->type == SIM_XRC)
+		connect_xrc(sim, pair);
+	else
+		fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
+	for (unsigned int i = 0; i < 2 && sim_has_windows(sim, pair); i++)
+		sim_window_bind(sim, &pair->end[i]);
 }
 
 void sim_end_to_err(struct sim *sim, struct sim_end *end)
@@ -225,8 +248,9 @@ void sim_end_deregister(struct sim *sim, struct sim_end *end)
 {
 	end->demand.is = false;
 	end->demand.npages = 0;
-	must(sim, fg_mr_destroy(&end->fg.mr), end->vm, "DESTROY_MR");
-	end->fg.mr.length = 0;
+	/* A region with a bound window cannot be deregistered. */
+	sim_window_close(sim, end);
+	deregister(sim, end);
 	sim_snapshot_free(end->vm);
 }
 
@@ -248,14 +272,6 @@ static void create_qp(struct sim *sim, enum sim_type type, struct sim_end *end)
 	spec.scq = &end->fg.scq;
 	spec.rcq = &end->fg.rcq;
 	must(sim, fg_qp_create(&spec, &end->fg.qp), end->vm, "CREATE_QP");
-}
-
-static void register_buffer(struct sim *sim, struct sim_end *end)
-{
-	must(sim, fg_mr_create(&end->fg.pd, &end->fg.buf, FG_ACCESS_ALL, &end->fg.mr), end->vm,
-	     "CREATE_MR");
-	if (sim->config.on_demand)
-		sim_demand_open(sim, end);
 }
 
 static void reset_end(struct sim *sim, enum sim_type type, struct sim_end *end)
@@ -284,6 +300,8 @@ void sim_pair_close(struct sim_pair *pair)
 		if (end->target.guest && fg_qp_destroy(&end->target))
 			fg_die("an XRC target cannot be destroyed");
 		close_srq(&end->xrc);
+		if (end->window.rkey && fg_mr_destroy(&end->window))
+			fg_die("a window cannot be destroyed");
 		fg_end_close(&end->fg);
 		free(pair->flow[i].taker);
 	}

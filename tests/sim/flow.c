@@ -118,7 +118,7 @@ static void fill_target(struct sim *sim, const struct sim_flow *flow, const stru
 	if (req->kind == SIM_ADD || req->kind == SIM_SWAP)
 		offset = sim_flow_word(sim, req->kind);
 	wr->remote_addr = mr->start + offset;
-	wr->rkey = mr->rkey;
+	wr->rkey = sim_rkey(flow->to);
 	if (flow->pair->type == SIM_XRC)
 		wr->srqn = flow->to->srq->fg.handle;
 }

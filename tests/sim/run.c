@@ -96,6 +96,7 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	config->sleeps = sim_one_in(rng, 2);
 	config->on_demand = config->ext && sim_one_in(rng, 4);
 	config->loses_directory = sim_one_in(rng, 4);
+	config->windows = config->ext && !config->on_demand && sim_one_in(rng, 3);
 	/* Each page is mapped: a call of the kernel. */
 	config->scattered = sim_one_in(rng, 4) && config->max_len <= 5000;
 	config->eager = sim_one_in(rng, 3);
@@ -130,10 +131,10 @@ static void trace_config(struct sim *sim)
 	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u%s", config->chunk,
 		  config->buffer, 128u << config->mtu, config->timeout,
 		  config->unsignaled ? ", unsignaled requests" : "");
-	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s%s%s%s", config->slots,
+	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s%s%s%s%s", config->slots,
 		  config->ext, config->polls ? ", workers poll" : "",
 		  config->eager ? ", eager programs" : "", config->exposes ? ", NICs read" : "",
-		  config->on_demand ? ", pages on demand" : "",
+		  config->on_demand ? ", pages on demand" : "", config->windows ? ", windows" : "",
 		  config->scattered ? ", scattered" : "", config->sleeps ? ", programs sleep" : "",
 		  config->segment	    ? ", an Ethernet"
 		  : config->loses_directory ? ", the directory can be lost"

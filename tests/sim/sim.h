@@ -17,6 +17,7 @@
  *	      snapshot.c VMs that are restored
  *	      upgrade.c  hosts whose engine is replaced
  *	      demand.c   regions whose pages come and go
+ *	      window.c   memory windows
  *	      verbs.c    CQs and send queues that are changed
  *	      operator.c limits and faults on demand
  *	      break.c    connections that a program ends, and makes anew
@@ -91,6 +92,7 @@ struct sim_config {
 	bool eager; /* programs poll often, and nothing is left to do then */
 	bool sleeps; /* programs wait for notifications of their CQs */
 	bool on_demand; /* regions */
+	bool windows; /* peers have the keys of windows */
 	bool scattered; /* buffers, over pages */
 	bool segment; /* the hosts are joined by an Ethernet */
 	bool exposes; /* RDMA NICs read from guest memory */
@@ -135,6 +137,7 @@ struct sim_end {
 	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
 	bool is_drained; /* SQD */
 	bool is_member; /* UD: of the group */
+	struct fg_mr window; /* rkey 0: none */
 	uint32_t sends_tail, recvs_tail; /* of its CQs when its queue pair was destroyed */
 };
 
@@ -219,6 +222,7 @@ enum sim_breach {
 	SIM_TO_ERR,
 	SIM_DESTROY, /* the queue pair; not of XRC */
 	SIM_DEREGISTER, /* the region of the end */
+	SIM_CLOSE_WINDOW,
 	SIM_BREACHES,
 };
 
@@ -231,7 +235,8 @@ struct sim_pair {
 	bool is_broken;
 	bool is_restored; /* by the restore of a VM: its completions are of another time */
 	unsigned int broken; /* that end */
-	uint64_t hash; /* of its buffer */
+	bool takes_messages; /* its queue pair can still receive */
+	uint64_t hash; /* of its buffer, or of what WRITEs and atomics change */
 	uint64_t due; /* ns: the new connection */
 };
 
@@ -414,6 +419,13 @@ void sim_snapshot_free(struct sim_vm *vm);
 bool sim_restore_begin(struct sim *sim, struct sim_rng *rng);
 void sim_restore_memory(struct sim *sim, struct sim_vm *vm);
 void sim_restore_end(struct sim *sim, struct sim_vm *vm);
+
+/* window.c. The VM runs, and nothing was posted. */
+bool sim_has_windows(const struct sim *sim, const struct sim_pair *pair);
+void sim_window_bind(struct sim *sim, struct sim_end *end);
+void sim_window_close(struct sim *sim, struct sim_end *end);
+/* For the peer. */
+uint32_t sim_rkey(const struct sim_end *end);
 
 /* break.c */
 bool sim_break(struct sim *sim, struct sim_rng *rng);
