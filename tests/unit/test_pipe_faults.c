@@ -370,6 +370,23 @@ static const struct no_peer {
 	void (*happens)(struct t_env *env);
 } no_peers[] = { { "no connection", break_connection }, { "the own link is down", take_link_down } };
 
+T_SETUP_EXT(suppressing, PVR_EXT_DB_SUPPRESS, hosts)
+
+/* It does not wait for the connection yet: the doorbell of its first request must not be suppressed. */
+TEST(suppressing, test_idle_queue_pair_without_a_connection_sees_its_next_request)
+{
+	struct fg_mr mr;
+
+	fg_wire_cut(env->wire, 0, 1, 0);
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_wire_run(env->wire);
+	expect_ok(fast_mr_create(&env->a.pd, env->a.buf.npages, &mr));
+	put_fast_reg(&env->a, 900, &env->a.buf, mr.rkey);
+	fg_ring_send(&env->a.qp);
+	fg_wire_run(env->wire);
+	expect_done(&env->a.scq, 900, PVRDMA_WC_FAST_REG_MR);
+}
+
 /* A local operation has no responder. Those behind a request wait for it, as it is to be fenced. */
 TEST_CASES(connected, test_local_operations_need_no_connection, no_peers)
 {

@@ -706,7 +706,8 @@ static bool is_timed(const struct pvr_pipe_sq *sq)
 {
 	const struct pvr_qp *qp = sq->qp;
 
-	return qp->attr.timeout && qp->type == PVR_QPT_RC && (qp->sq_inflight || sq->down);
+	return qp->attr.timeout && qp->type == PVR_QPT_RC &&
+	       (qp->sq_inflight || (sq->down && qp->wait == PVR_QP_WAIT_CONN));
 }
 
 /* No host is known to have the peer's GID. */
@@ -835,10 +836,10 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max)
 		pvr_pipe_rewind(sq);
 	if (!sq->down || qp->type != PVR_QPT_RC)
 		result = send_some(sq, &quantum);
-	else if (run_local(sq, &quantum))
-		wait_for_link(sq, true);
-	else
+	else if (!run_local(sq, &quantum))
 		result = PVR_QUANTUM_MORE;
+	else if (qp->sq_inflight || pvr_requester_has_request(qp))
+		wait_for_link(sq, true);
 	if (qp->adapter->shaper)
 		pvr_shaper_sent(qp->adapter->shaper, quantum.payload, quantum.messages);
 	/* For UC @sent includes lost fragments. */
