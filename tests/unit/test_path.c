@@ -356,3 +356,23 @@ TEST(lossy_connected, test_lock_of_a_removed_adapter_is_not_waited_for)
 	fg_host_step(env->host);
 	lossy_path.busy = false;
 }
+
+/* --------------------------------------------------------------------- the local path */
+
+/* Each program connects its own queue pair, and may send before the other one has done so. */
+TEST(rc, test_queue_pair_that_is_connected_late_is_reached_soon)
+{
+	struct fg_conn conn = fg_conn_default;
+
+	conn.timeout = 21; /* 8.6 s */
+	expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, env->b.qp.qpn));
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_MS);
+	expect_no_cqe(&env->a.scq);
+	expect_ok(fg_qp_connect(&env->b.qp, &conn, env->a.gid, env->a.qp.qpn));
+	t_recv(&env->b, 2, 0, 8);
+	fg_settle(env->host, 200 * FG_MS);
+	expect_sent(&env->a, 1);
+	expect_recv(&env->b.rcq, 2, 8);
+	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
+}
