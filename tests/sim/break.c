@@ -24,6 +24,49 @@ static bool both_run(const struct sim_pair *pair)
 	return sim_vm_runs(pair->end[0].vm) && sim_vm_runs(pair->end[1].vm);
 }
 
+/*
+ * The program uses its buffer for something else. The peer must not get that, neither as what was sent
+ * nor as what it reads.
+ */
+#define SECRET 0xd5
+#define SECRET_RUN 16u
+
+static void fill_area(const struct sim *sim, struct sim_end *end, enum sim_area area, int byte)
+{
+	memset(end->fg.buf.va + sim_flow_at(sim, area, 0), byte,
+	       sim_flow_at(sim, area + 1, 0) - sim_flow_at(sim, area, 0));
+}
+
+static void use_buffer(const struct sim *sim, const struct sim_pair *pair, struct sim_end *end)
+{
+	if (!pair->takes_messages)
+		fill_area(sim, end, SIM_OUT, SECRET);
+	/* The device may have to make absent pages present first. */
+	if (!end->demand.is)
+		fill_area(sim, end, SIM_TARGET, SECRET);
+}
+
+static void expect_no_secret(struct sim *sim, const struct sim_end *end, const uint8_t *at,
+			     const uint8_t *past)
+{
+	uint8_t secret[SECRET_RUN];
+
+	memset(secret, SECRET, sizeof(secret));
+	if (memmem(at, (size_t)(past - at), secret, sizeof(secret)))
+		sim_fail(sim, "fence", "vm%u has bytes that its peer stored after the verb",
+			 end->vm->number);
+}
+
+static void expect_no_secrets(struct sim *sim, const struct sim_end *end)
+{
+	const uint8_t *va = end->fg.buf.va;
+
+	expect_no_secret(sim, end, va + sim_flow_at(sim, SIM_IN, 0),
+			 va + sim_flow_at(sim, SIM_BACK + 1, 0));
+	if (end->srq)
+		expect_no_secret(sim, end, end->srq->buf.va, end->srq->buf.va + end->srq->buf.size);
+}
+
 void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 		     struct sim_rng *rng)
 {
@@ -33,6 +76,7 @@ void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 	/* With the PSNs of before, requests on their way could be taken for new ones. */
 	pair->conn.psn = (uint32_t)sim_draw(rng) & 0xffffff;
 	pair->due = sim_now(sim) + sim_scale(rng, FG_US, 64 * FG_MS);
+	pair->delay = sim_scale(rng, FG_US, 64 * FG_MS);
 }
 
 static const struct {
@@ -52,13 +96,14 @@ bool sim_break(struct sim *sim, struct sim_rng *rng)
 	enum sim_breach breach = (enum sim_breach)sim_below(rng, SIM_BREACHES);
 	struct sim_end *end = &pair->end[which];
 
-	if (pair->is_broken || !sim_vm_runs(end->vm))
+	if (pair->is_broken || pair->is_half || !sim_vm_runs(end->vm))
 		return false;
 	if ((breach == SIM_DESTROY && pair->type == SIM_XRC) ||
 	    (breach == SIM_CLOSE_WINDOW && !sim_has_windows(sim, pair)))
 		breach = SIM_TO_ERR;
 	pair->takes_messages = breach == SIM_CLOSE_WINDOW;
 	breaches[breach].happens(sim, end);
+	use_buffer(sim, pair, end);
 	sim_break_watch(sim, pair, which, rng);
 	sim_trace(&sim->trace, "flow%u: vm%u %s", pair->flow[which].number, end->vm->number,
 		  breaches[breach].name);
@@ -102,11 +147,31 @@ static void hear_all(struct sim *sim)
 	fg_settle(sim_host(sim, 0), SIM_ECHO_NS);
 }
 
+static void connect_half(struct sim *sim, struct sim_pair *pair, unsigned int which)
+{
+	sim_trace(&sim->trace, "flow%u: vm%u connects to vm%u", pair->flow[which].number,
+		  pair->end[which].vm->number, pair->end[!which].vm->number);
+	sim_pair_connect(sim, pair, which);
+}
+
+/* The other half of the connection, as each program connects its own queue pair. */
+static void connect_late(struct sim *sim, struct sim_pair *pair)
+{
+	if (!pair->is_half || !sim_vm_runs(pair->end[pair->late].vm))
+		return;
+	pair->is_half = false;
+	if (!pair->is_broken)
+		connect_half(sim, pair, pair->late);
+}
+
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 {
 	struct sim_end *end = &pair->end[pair->broken];
 
-	if (!pair->is_broken || !both_run(pair) || (!now && pair->due > sim_now(sim)))
+	if (!now && pair->due > sim_now(sim))
+		return;
+	connect_late(sim, pair);
+	if (!pair->is_broken || !both_run(pair))
 		return;
 	if (pair->is_restored || pair->type == SIM_UC)
 		hear_all(sim);
@@ -115,12 +180,22 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 	if (hash_of(sim, pair) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
 			 end->vm->number);
+	/* A restored VM may have its own of before. */
+	if (!pair->is_restored)
+		expect_no_secrets(sim, &pair->end[!pair->broken]);
+	for (unsigned int i = 0; i < 2; i++)
+		if (!pair->end[i].demand.is)
+			fill_area(sim, &pair->end[i], SIM_TARGET, 0);
 	sim_pair_reset(sim, pair);
 	for (unsigned int i = 0; i < 2; i++)
 		forget(&pair->flow[i], sim);
 	pair->is_broken = pair->is_restored = pair->takes_messages = false;
-	sim_pair_connect(sim, pair);
-	sim_trace(&sim->trace, "flow%u: vm%u and vm%u connect again", pair->flow[0].number,
-		  pair->end[0].vm->number, pair->end[1].vm->number);
+	pair->is_half = true;
+	pair->late = pair->broken;
+	pair->due = sim_now(sim) + pair->delay;
+	connect_half(sim, pair, !pair->late);
+	/* A peer gets the key of a window only. */
+	if (sim_has_windows(sim, pair))
+		connect_late(sim, pair);
 	sim->count.checks++;
 }

@@ -180,34 +180,33 @@ void sim_pair_open(struct sim *sim, struct sim_pair *pair, enum sim_type type, s
 	pair->conn = fg_conn_default;
 	pair->conn.mtu = sim->config.mtu;
 	pair->conn.timeout = sim->config.timeout;
+	pair->conn.retry_cnt = sim->config.retries;
 	pair->conn.min_rnr_timer = sim->config.rnr_timer;
 	pair->end[0].vm = a;
 	pair->end[1].vm = b;
 	open_end(sim, pair, 0);
 	open_end(sim, pair, 1);
-	sim_pair_connect(sim, pair);
+	sim_pair_connect(sim, pair, 0);
+	sim_pair_connect(sim, pair, 1);
 }
 
-static void connect_xrc(struct sim *sim, struct sim_pair *pair)
+void sim_pair_connect(struct sim *sim, struct sim_pair *pair, unsigned int which)
 {
-	for (unsigned int i = 0; i < 2; i++) {
-		struct sim_end *end = &pair->end[i], *peer = &pair->end[!i];
+	struct sim_end *end = &pair->end[which], *peer = &pair->end[!which];
+	uint32_t qpn = pair->type == SIM_XRC ? peer->target.qpn : peer->fg.qp.qpn;
 
+	if (pair->type == SIM_XRC)
 		must(sim, fg_qp_connect(&end->target, &pair->conn, peer->fg.gid, peer->fg.qp.qpn),
 		     end->vm, "connect an XRC target");
-		must(sim, fg_qp_connect(&end->fg.qp, &pair->conn, peer->fg.gid, peer->target.qpn),
-		     end->vm, "connect an XRC initiator");
-	}
+	must(sim, fg_qp_connect(&end->fg.qp, &pair->conn, peer->fg.gid, qpn), end->vm,
+	     "connect a queue pair");
+	if (sim_has_windows(sim, pair))
+		sim_window_bind(sim, end);
 }
 
-void sim_pair_connect(struct sim *sim, struct sim_pair *pair)
+bool sim_end_is_late(const struct sim_pair *pair, const struct sim_end *end)
 {
-	if (pair->type == SIM_XRC)
-		connect_xrc(sim, pair);
-	else
-		fg_end_connect(&pair->end[0].fg, &pair->end[1].fg, &pair->conn);
-	for (unsigned int i = 0; i < 2 && sim_has_windows(sim, pair); i++)
-		sim_window_bind(sim, &pair->end[i]);
+	return pair->is_half && end == &pair->end[pair->late];
 }
 
 void sim_end_to_err(struct sim *sim, struct sim_end *end)
@@ -280,6 +279,7 @@ static void reset_end(struct sim *sim, enum sim_type type, struct sim_end *end)
 		create_qp(sim, type, end);
 	else
 		reset_qps(sim, end);
+	sim_window_close(sim, end);
 	if (!end->fg.mr.length)
 		register_buffer(sim, end);
 	empty_cqs(sim, end);

@@ -205,7 +205,8 @@ bool sim_flow_post(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng)
 	bool reads;
 	size_t at;
 
-	if (flow->pair->is_broken || flow->posted - flow->done == SIM_SLOTS)
+	if (flow->pair->is_broken || flow->posted - flow->done == SIM_SLOTS ||
+	    sim_end_is_late(flow->pair, flow->from))
 		return false;
 	*req = (struct sim_req){ 0 };
 	if (!choose(sim, flow, req, &wr, rng))
@@ -248,7 +249,8 @@ bool sim_flow_post_recv(struct sim *sim, struct sim_flow *flow, struct sim_rng *
 
 	if (flow->to->srq)
 		return sim_srq_post(sim, flow->to->srq, rng);
-	if (flow->pair->is_broken || flow->recvs - flow->received == SIM_SLOTS)
+	if (flow->pair->is_broken || flow->recvs - flow->received == SIM_SLOTS ||
+	    sim_end_is_late(flow->pair, flow->to))
 		return false;
 	num = sim_cut(&to->mr, sim_flow_at(sim, SIM_IN, slot), sim->config.max_len, rng, sge);
 	if (!fg_post_recv(&to->qp, flow->recvs, sge, num))

@@ -69,6 +69,7 @@ static void on_segment(struct sim_config *config)
 {
 	config->hosts = FG_SEGMENT_HOSTS;
 	config->workers = 1;
+	config->retries = 7;
 	if (!config->timeout)
 		config->timeout = 18;
 }
@@ -86,6 +87,7 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	config->buffer = DRAW_OF(rng, 16384, 65536, 262144);
 	config->mtu = PVR_MTU_256 + sim_below(rng, 5);
 	config->timeout = (uint8_t)DRAW_OF(rng, 0, 20, 20, 21);
+	config->retries = (uint8_t)DRAW_OF(rng, 1, 2, 7);
 	config->rnr_timer = (uint8_t)DRAW_OF(rng, 0, 1, 12);
 	config->unsignaled = sim_one_in(rng, 2);
 	config->max_pause = sim_scale(rng, 16 * FG_US, 32 * FG_MS);
@@ -128,9 +130,9 @@ static void trace_config(struct sim *sim)
 		  " ns, messages of up to %u",
 		  config->hosts, config->workers, config->vms, config->pairs, config->uds,
 		  config->steps, config->max_pause, config->max_len);
-	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u%s", config->chunk,
-		  config->buffer, 128u << config->mtu, config->timeout,
-		  config->unsignaled ? ", unsignaled requests" : "");
+	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u, %u retries%s",
+		  config->chunk, config->buffer, 128u << config->mtu, config->timeout,
+		  config->retries, config->unsignaled ? ", unsignaled requests" : "");
 	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s%s%s%s%s", config->slots,
 		  config->ext, config->polls ? ", workers poll" : "",
 		  config->eager ? ", eager programs" : "", config->exposes ? ", NICs read" : "",

@@ -80,6 +80,7 @@ struct sim_config {
 	uint32_t chunk, buffer; /* of the connections between hosts */
 	uint32_t mtu; /* enum pvr_mtu */
 	uint8_t timeout; /* of the queue pairs; 0: they wait for ever */
+	uint8_t retries;
 	uint8_t rnr_timer; /* min_rnr_timer; 0: the longest one */
 	uint32_t op_weight[SIM_OPS];
 	uint32_t weight[SIM_EVENTS];
@@ -233,11 +234,14 @@ struct sim_pair {
 	struct fg_conn conn;
 	/* From the ERR of an end to the new connection; requests may fail meanwhile. */
 	bool is_broken;
+	bool is_half; /* connected: an end is, and the other one will be when it is due */
+	unsigned int late; /* that one */
 	bool is_restored; /* by the restore of a VM: its completions are of another time */
 	unsigned int broken; /* that end */
 	bool takes_messages; /* its queue pair can still receive */
 	uint64_t hash; /* of its buffer, or of what WRITEs and atomics change */
-	uint64_t due; /* ns: the new connection */
+	uint64_t due; /* ns: the new connection, or its other half */
+	uint64_t delay; /* ns: from the first half to the other one */
 };
 
 /* A UD queue pair. */
@@ -334,7 +338,10 @@ void sim_event(struct sim *sim, struct sim_rng *rng);
 void sim_pair_open(struct sim *sim, struct sim_pair *pair, enum sim_type type, struct sim_vm *a,
 		   struct sim_vm *b);
 const char *sim_type_name(enum sim_type type);
-void sim_pair_connect(struct sim *sim, struct sim_pair *pair);
+/* One end; its peer may be late. */
+void sim_pair_connect(struct sim *sim, struct sim_pair *pair, unsigned int which);
+/* Whether the end is not connected yet. */
+bool sim_end_is_late(const struct sim_pair *pair, const struct sim_end *end);
 /* To RESET, with empty CQs. */
 void sim_pair_reset(struct sim *sim, struct sim_pair *pair);
 void sim_pair_close(struct sim_pair *pair);

@@ -40,7 +40,7 @@ bool sim_verbs_drain(struct sim *sim, struct sim_rng *rng)
 	unsigned int i = sim_below(rng, 2 * sim->config.pairs);
 	struct sim_end *end = &sim->pair[i / 2].end[i % 2];
 
-	if (!sim_vm_runs(end->vm) || sim->pair[i / 2].is_broken)
+	if (!sim_vm_runs(end->vm) || sim->pair[i / 2].is_broken || sim->pair[i / 2].is_half)
 		return false;
 	go_to(sim, end, end->is_drained ? PVR_QPS_RTS : PVR_QPS_SQD);
 	return true;

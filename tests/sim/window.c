@@ -54,7 +54,6 @@ void sim_window_bind(struct sim *sim, struct sim_end *end)
 	};
 	struct pvrdma_cqe cqe = { 0 };
 
-	sim_window_close(sim, end);
 	if (fg_mw_create(&end->fg.pd, PVR_MR_FLAG_MW2, &end->window))
 		sim_fail(sim, "command", "vm%u: CREATE_MR of a window", end->vm->number);
 	sim_snapshot_free(end->vm);
