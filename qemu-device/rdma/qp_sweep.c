@@ -7,6 +7,7 @@
 #include "rdma/path.h"
 #include "rdma/peer_gone.h"
 #include "rdma/qp.h"
+#include "rdma/requester.h"
 #include "rdma/sched.h"
 #include "rdma/worker.h"
 
@@ -126,6 +127,19 @@ void pvr_qp_note_connection(struct pvr_qp *qp)
 	qp->is_new_connection = awaits_end(qp);
 }
 
+/*
+ * A receive request of the peer, at this host, may have come while the requester stood still. So it
+ * tries once more, which costs no RNR retry.
+ */
+static void end_rnr_wait(struct pvr_qp *qp)
+{
+	if (qp->wait != PVR_QP_WAIT_RNR || qp->path_id != PVR_PATH_DEFAULT)
+		return;
+	if (qp->rnr_left < qp->attr.rnr_retry)
+		qp->rnr_left++;
+	pvr_requester_resume(qp);
+}
+
 /* Return: the work. @living: see pvr_peer_gone_check(). */
 static uint32_t visit_qp(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 {
@@ -137,6 +151,7 @@ static uint32_t visit_qp(struct pvr_qp *qp, uint32_t reasons, uint64_t *living)
 		work += PVR_WORK_QP;
 	if (reasons & PVR_SWEEP_KICK) {
 		work += WORK_VISIT;
+		end_rnr_wait(qp);
 		pvr_sched_kick(qp);
 	}
 	if (reasons & PVR_SWEEP_RESUME && pvr_adapter_dma_ok(qp->adapter)) {

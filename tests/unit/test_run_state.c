@@ -124,6 +124,44 @@ TEST(rc, test_receive_posted_while_stopped_resumes_the_requester)
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
+TEST(rc, test_receive_posted_while_the_requester_is_stopped_resumes_it)
+{
+	const struct fg_conn conn = t_conn_rnr(T_RNR_FOREVER, T_RNR_LONGEST);
+
+	fg_end_connect(&env->a, &env->b, &conn);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, FG_MS);
+	stop(env->g[0]);
+	t_recv(&env->b, 2, 0, 8);
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
+	start(env, 0);
+	/* No frame reports the receive. */
+	fg_settle(env->host, env->wire ? FG_SEC : 0);
+	expect_sent(&env->a, 1);
+	expect_recv(&env->b.rcq, 2, 8);
+}
+
+/* It tries again at its start, with the same number of retries. */
+TEST(rc, test_start_of_a_requester_that_waits_for_a_receive_costs_no_retry)
+{
+	const struct fg_conn conn = t_conn_rnr(2, T_RNR_LONGEST);
+
+	fg_end_connect(&env->a, &env->b, &conn);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, FG_MS);
+	for (int i = 0; i < 10; i++) {
+		stop(env->g[0]);
+		fg_run(env->host);
+		start(env, 0);
+		fg_run(env->host);
+	}
+	expect_no_cqe(&env->a.scq);
+	t_recv(&env->b, 2, 0, 8);
+	fg_settle(env->host, env->wire ? FG_SEC : 0);
+	expect_sent(&env->a, 1);
+}
+
 /* One ACK timeout of 1.07 s, without retries, to a queue pair that does not respond. */
 TEST(rc, test_timers_stand_still_while_stopped)
 {
