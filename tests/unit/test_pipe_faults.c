@@ -432,6 +432,21 @@ TEST(hosts, test_queue_pair_that_is_connected_late_is_reached_soon)
 	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
 }
 
+TEST(hosts, test_link_that_comes_up_is_used_soon)
+{
+	struct fg_conn conn = fg_conn_default;
+
+	conn.timeout = 21;
+	fg_end_connect(&env->a, &env->b, &conn);
+	take_link_down(env);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_wire_settle(env->wire, 100 * FG_MS);
+	expect_no_cqe(&env->a.scq);
+	pvr_adapter_set_link(env->g[0]->adapter, true);
+	fg_wire_settle(env->wire, 200 * FG_MS);
+	expect_written(&env->a, 1);
+}
+
 TEST(hosts, test_retries_are_the_queue_pairs)
 {
 	struct fg_conn conn = fg_conn_default;

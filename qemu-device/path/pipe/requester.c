@@ -770,6 +770,9 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	pvr_requester_no_response(qp, &wqe);
+	/* The link may come up soon. */
+	if (qp->wait == PVR_QP_WAIT_RETRY)
+		pvr_requester_ask_again(qp);
 	return PVR_QUANTUM_DONE;
 }
 
