@@ -106,6 +106,8 @@ static const struct event {
 	{ "frames", 6, false, sim_net_frames },
 	{ "directory", 2, false, sim_net_directory },
 	{ "migrate", 4, false, migrate },
+	{ "pause", 3, false, sim_move_pause },
+	{ "link", 3, false, sim_operator_link },
 	{ "upgrade", 2, false, sim_upgrade },
 	{ "break", 3, false, sim_break },
 	{ "qos", 3, false, sim_operator_qos },

@@ -102,6 +102,20 @@ bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 	return true;
 }
 
+bool sim_move_pause(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
+
+	if (vm->phase != SIM_HOME)
+		return false;
+	vm->rng = sim_rng_of(sim_draw(rng), 0);
+	vm->pauses = true;
+	sim_trace(&sim->trace, "vm%u pauses at host%u", vm->number, vm->host + 1);
+	vm->phase = SIM_STOPPING;
+	vm->due = sim_now(sim);
+	return true;
+}
+
 /* Return: whether it has ended, with success. */
 static bool has_ended(struct sim *sim, struct sim_vm *vm, const char *what, int err)
 {
@@ -146,7 +160,7 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		break;
 	case SIM_STOPPING:
 		if (has_ended(sim, vm, "stop", pvr_adapter_stop(vm->guest->adapter)))
-			next(sim, vm, SIM_STOPPED);
+			next(sim, vm, vm->pauses ? SIM_CANCELLING : SIM_STOPPED);
 		break;
 	case SIM_STOPPED:
 		has_ended(sim, vm, "save", fg_state_save(vm->guest, &vm->state));
@@ -182,6 +196,7 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
 			break;
 		sim_trace(&sim->trace, "vm%u runs at host%u again", vm->number, vm->host + 1);
+		vm->pauses = false;
 		next(sim, vm, SIM_HOME);
 		break;
 	case SIM_LEAVING:

@@ -5,7 +5,7 @@
 /* Shorter than the retries of queue pairs last, so that none may fail. */
 #define MAX_DOWN FG_SEC
 
-static uint64_t draw_end(struct sim *sim, struct sim_rng *rng)
+uint64_t sim_draw_end(struct sim *sim, struct sim_rng *rng)
 {
 	return sim_now(sim) + sim_scale(rng, FG_US, MAX_DOWN);
 }
@@ -29,7 +29,7 @@ bool sim_net_cut(struct sim *sim, struct sim_rng *rng)
 		return false;
 	cut = &sim->cut[from][to][slot];
 	cut->is = true;
-	cut->until = draw_end(sim, rng);
+	cut->until = sim_draw_end(sim, rng);
 	sim_trace(&sim->trace, "connection %u of host%u to host%u breaks", slot, from + 1, to + 1);
 	fg_wire_cut(sim->wire, from, to, slot);
 	return true;
@@ -59,7 +59,7 @@ bool sim_net_hold(struct sim *sim, struct sim_rng *rng)
 		return false;
 	held = &sim->held[from][to];
 	held->is = true;
-	held->until = draw_end(sim, rng);
+	held->until = sim_draw_end(sim, rng);
 	sim_trace(&sim->trace, "host%u does not reach host%u", from + 1, to + 1);
 	fg_wire_hold(sim->wire, from, to, true);
 	return true;
@@ -109,7 +109,7 @@ bool sim_net_frames(struct sim *sim, struct sim_rng *rng)
 	if (!sim->segment)
 		return false;
 	sim->frames.is = true;
-	sim->frames.until = draw_end(sim, rng);
+	sim->frames.until = sim_draw_end(sim, rng);
 	sim_trace(&sim->trace,
 		  "of 1000 frames %u are lost, %u damaged, %u repeated, %u swapped; %lu ns late%s",
 		  rules.lose, rules.damage, rules.repeat, rules.swap,
@@ -132,13 +132,13 @@ bool sim_net_directory(struct sim *sim, struct sim_rng *rng)
 	if (sim->directory.is || sim->segment)
 		return false;
 	sim->directory.is = true;
-	sim->directory.until = draw_end(sim, rng);
+	sim->directory.until = sim_draw_end(sim, rng);
 	sim_trace(&sim->trace, "the directory does not respond");
 	fg_wire_directory(sim->wire, false);
 	return true;
 }
 
-static bool ends(struct sim *sim, struct sim_down *down, bool all)
+bool sim_ends(struct sim *sim, struct sim_down *down, bool all)
 {
 	bool is = down->is && (all || down->until <= sim_now(sim));
 
@@ -150,7 +150,7 @@ static bool ends(struct sim *sim, struct sim_down *down, bool all)
 static void mend_between(struct sim *sim, unsigned int from, unsigned int to, bool all)
 {
 	for (unsigned int slot = 0; slot < sim->config.slots; slot++) {
-		if (!ends(sim, &sim->cut[from][to][slot], all))
+		if (!sim_ends(sim, &sim->cut[from][to][slot], all))
 			continue;
 		sim_trace(&sim->trace, "host%u makes connection %u to host%u", from + 1, slot,
 			  to + 1);
@@ -161,7 +161,7 @@ static void mend_between(struct sim *sim, unsigned int from, unsigned int to, bo
 		if (sim->held[to][from].is)
 			fg_wire_hold(sim->wire, to, from, true);
 	}
-	if (ends(sim, &sim->held[from][to], all)) {
+	if (sim_ends(sim, &sim->held[from][to], all)) {
 		sim_trace(&sim->trace, "host%u reaches host%u", from + 1, to + 1);
 		fg_wire_hold(sim->wire, from, to, false);
 	}
@@ -169,7 +169,7 @@ static void mend_between(struct sim *sim, unsigned int from, unsigned int to, bo
 
 void sim_net_mend(struct sim *sim, bool all)
 {
-	if (ends(sim, &sim->frames, all)) {
+	if (sim_ends(sim, &sim->frames, all)) {
 		sim_trace(&sim->trace, "all frames arrive");
 		*fg_segment_rules(sim->segment) = (struct fg_segment_rules){ 0 };
 	}
@@ -178,7 +178,7 @@ void sim_net_mend(struct sim *sim, bool all)
 	for (unsigned int from = 0; from < sim->config.hosts; from++)
 		for (unsigned int to = 0; to < sim->config.hosts; to++)
 			mend_between(sim, from, to, all);
-	if (!sim->config.loses_directory && ends(sim, &sim->directory, all)) {
+	if (!sim->config.loses_directory && sim_ends(sim, &sim->directory, all)) {
 		sim_trace(&sim->trace, "the directory responds");
 		fg_wire_directory(sim->wire, true);
 	}

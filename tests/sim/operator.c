@@ -27,6 +27,36 @@ bool sim_operator_qos(struct sim *sim, struct sim_rng *rng)
 	return true;
 }
 
+bool sim_operator_link(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
+
+	/* What is lost is sent again after a timeout only. */
+	if (vm->link.is || !sim->config.timeout)
+		return false;
+	sim->lost_link = vm->link.is = true;
+	vm->link.until = sim_draw_end(sim, rng);
+	vm->link_host = vm->host;
+	sim_trace(&sim->trace, "vm%u: the link at host%u goes down", vm->number, vm->host + 1);
+	pvr_adapter_set_link(vm->at[vm->host], false);
+	return true;
+}
+
+/* The adapter may be another one now, whose link is up. */
+void sim_operator_mend(struct sim *sim, bool all)
+{
+	for (unsigned int i = 0; i < sim->config.vms; i++) {
+		struct sim_vm *vm = &sim->vm[i];
+
+		if (!sim_ends(sim, &vm->link, all))
+			continue;
+		sim_trace(&sim->trace, "vm%u: the link at host%u is up", vm->number,
+			  vm->link_host + 1);
+		if (vm->at[vm->link_host])
+			pvr_adapter_set_link(vm->at[vm->link_host], true);
+	}
+}
+
 /* None of them ends a connection, loses a message of a connection or repeats one. */
 static void draw_fault(struct sim_rng *rng, char *text, size_t size)
 {

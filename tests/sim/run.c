@@ -190,6 +190,7 @@ void sim_poll_all(struct sim *sim)
 static void go_on(struct sim *sim, bool all)
 {
 	sim_net_mend(sim, all);
+	sim_operator_mend(sim, all);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_move_step(sim, &sim->vm[i]);
 	for (unsigned int i = 0; i < sim->config.pairs; i++)
@@ -297,7 +298,7 @@ static bool is_prompt(const struct sim *sim, const struct sim_pair *pair)
 	const struct sim_vm *a = pair->end[0].vm, *b = pair->end[1].vm;
 
 	return stays(sim, a) && stays(sim, b) && a->host == b->host && !pair->is_broken &&
-	       pair->type != SIM_UC && !sim->had_faults && !sim->segment;
+	       pair->type != SIM_UC && !sim->had_faults && !sim->segment && !sim->lost_link;
 }
 
 static void expect_prompt_ends(struct sim *sim, const bool *prompt)
@@ -313,7 +314,8 @@ static void expect_prompt_ends(struct sim *sim, const bool *prompt)
 /* Without disturbances each request completes. */
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
-	uint64_t end = sim_now(sim) + (sim->segment ? TIME_TO_END_OF_FRAMES : TIME_TO_END);
+	bool is_lossy = sim->segment || sim->lost_link;
+	uint64_t end = sim_now(sim) + (is_lossy ? TIME_TO_END_OF_FRAMES : TIME_TO_END);
 	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY;
 	bool prompt[SIM_PAIRS];
 
@@ -334,7 +336,7 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 			expect_prompt_ends(sim, prompt);
 		if (sim_now(sim) > end)
 			report_stuck(sim);
-		sim_pass_time(sim, sim->segment ? 10 * TIME_OF_ROUND : TIME_OF_ROUND);
+		sim_pass_time(sim, is_lossy ? 10 * TIME_OF_ROUND : TIME_OF_ROUND);
 	}
 }
 

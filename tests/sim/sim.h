@@ -47,8 +47,8 @@
 #define SIM_VMS 8
 #define SIM_PAIRS 16
 #define SIM_STEPS 4096 /* events of a run, at most */
-#define SIM_EVENTS 24 /* kinds of events, at most */
-#define SIM_STATES 24 /* kinds of what is under way, at most */
+#define SIM_EVENTS 32 /* kinds of events, at most */
+#define SIM_STATES 32 /* kinds of what is under way, at most */
 #define SIM_SLOTS 8 /* requests of a direction without a completion, and receive requests */
 #define SIM_ECHO_NS (100 * FG_MS) /* after which no frame is on its way */
 #define SIM_SRQ_SLOTS 16
@@ -110,6 +110,11 @@ enum sim_move_phase {
 	SIM_LEAVING, /* it runs; the source has not been told */
 };
 
+struct sim_down {
+	bool is; /* a connection that is broken or held */
+	uint64_t until;
+};
+
 struct sim_vm;
 
 /* Receive requests of several queue pairs. Each has a slot of the buffer, whose number is its wr_id. */
@@ -168,7 +173,10 @@ struct sim_vm {
 	uint64_t due; /* ns: the next step */
 	uint64_t loaded; /* ns: the last load; 0: none */
 	bool leaves_early, source_left, cancels;
+	bool pauses; /* it stops, and starts again at the same host */
 	struct sim_rng rng; /* of its steps */
+	struct sim_down link; /* of its adapter at @link_host */
+	unsigned int link_host;
 	struct fg_state state;
 	struct sim_snapshot snapshot;
 	bool restores; /* it loads the snapshot */
@@ -255,11 +263,6 @@ struct sim_ud {
 	bool probes, has_reached;
 };
 
-struct sim_down {
-	bool is; /* a connection that is broken or held */
-	uint64_t until;
-};
-
 struct sim_count {
 	uint64_t runs;
 	uint64_t checks; /* operations whose result was checked */
@@ -281,6 +284,7 @@ struct sim {
 	struct sim_down directory, frames;
 	bool slow; /* streams */
 	bool had_faults;
+	bool lost_link; /* of any VM, at any time */
 	unsigned int step; /* the present one */
 	bool is_in[SIM_STATES]; /* before the present event */
 	struct sim_count count;
@@ -415,6 +419,7 @@ bool sim_ud_is_idle(const struct sim *sim, const struct sim_ud *ud);
 /* move.c */
 bool sim_vm_runs(const struct sim_vm *vm);
 void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsigned int host);
+bool sim_move_pause(struct sim *sim, struct sim_rng *rng);
 bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng);
 void sim_move_step(struct sim *sim, struct sim_vm *vm);
 void sim_vm_end(struct sim *sim, struct sim_vm *vm);
@@ -458,12 +463,18 @@ void sim_verbs_end_drains(struct sim *sim);
 /* operator.c */
 bool sim_operator_qos(struct sim *sim, struct sim_rng *rng);
 bool sim_operator_fault(struct sim *sim, struct sim_rng *rng);
+bool sim_operator_link(struct sim *sim, struct sim_rng *rng);
+/* Links come up when they are due, or @all. */
+void sim_operator_mend(struct sim *sim, bool all);
 void sim_operator_calm(struct sim *sim);
 
 /* upgrade.c */
 bool sim_upgrade(struct sim *sim, struct sim_rng *rng);
 
-/* net.c */
+/* net.c. When a disturbance that begins now will end. */
+uint64_t sim_draw_end(struct sim *sim, struct sim_rng *rng);
+/* Return: whether it ends now. */
+bool sim_ends(struct sim *sim, struct sim_down *down, bool all);
 bool sim_net_cut(struct sim *sim, struct sim_rng *rng);
 bool sim_net_nic(struct sim *sim, struct sim_rng *rng);
 bool sim_net_hold(struct sim *sim, struct sim_rng *rng);

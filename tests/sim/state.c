@@ -47,6 +47,14 @@ static bool has_no_directory(const struct sim *sim)
 	return sim->directory.is;
 }
 
+static bool has_no_link(const struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->config.vms; i++)
+		if (sim->vm[i].link.is)
+			return true;
+	return false;
+}
+
 static bool is_in(const struct sim *sim, enum sim_move_phase phase)
 {
 	for (unsigned int i = 0; i < sim->config.vms; i++)
@@ -178,6 +186,7 @@ static const struct state {
 	{ "loaded VM", is_loaded },
 	{ "starting VM", starts },
 	{ "source that starts again", starts_again },
+	{ "link that is down", has_no_link },
 	{ "source that waits", source_waits },
 	{ "source that has left", source_has_left },
 	{ "restore", is_restored },
