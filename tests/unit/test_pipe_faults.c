@@ -368,7 +368,8 @@ static void take_link_down(struct t_env *env)
 static const struct no_peer {
 	const char *label;
 	void (*happens)(struct t_env *env);
-} no_peers[] = { { "no connection", break_connection }, { "the own link is down", take_link_down } };
+} no_peers[] = { { "no connection", break_connection },
+		 { "the own link is down", take_link_down } };
 
 T_SETUP_EXT(suppressing, PVR_EXT_DB_SUPPRESS, hosts)
 
