@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The events of a run. To add one: a function, and a row. */
 #include <assert.h>
+#include <string.h>
 
 #include "sim.h"
 
@@ -131,6 +132,13 @@ unsigned int sim_num_events(void)
 const char *sim_event_name(unsigned int kind)
 {
 	return events[kind].name;
+}
+
+void sim_focus(struct sim_config *config, const char *name)
+{
+	for (unsigned int i = 0; i < NUM_EVENTS; i++)
+		if (!strcmp(events[i].name, name))
+			config->weight[i] = 48;
 }
 
 /* Swarm: each run has few kinds of events, but often. */

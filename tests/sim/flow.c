@@ -57,9 +57,9 @@ static uint32_t draw_len(const struct sim *sim, struct sim_rng *rng)
 {
 	uint32_t max = sim->config.max_len;
 
-	return sim_one_in(rng, 16)  ? 0
-	       : sim_one_in(rng, 8) ? max
-				    : (uint32_t)sim_scale(rng, 1, max);
+	if (sim_one_in(rng, 16))
+		return 0;
+	return sim_one_in(rng, sim->config.nics ? 2 : 8) ? max : (uint32_t)sim_scale(rng, 1, max);
 }
 
 uint32_t sim_cut(const struct fg_mr *mr, size_t offset, uint32_t len, struct sim_rng *rng,

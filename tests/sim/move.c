@@ -51,7 +51,7 @@ bool sim_vm_runs(const struct sim_vm *vm)
 }
 
 /* Enough for all ends. Memory in one piece costs far fewer calls of the kernel. */
-#define RAM_MIB 48
+#define RAM_MIB 64
 
 void sim_vm_start(struct sim *sim, struct sim_vm *vm, unsigned int number, unsigned int host)
 {

@@ -74,6 +74,20 @@ static void on_segment(struct sim_config *config)
 		config->timeout = 18;
 }
 
+/* Of at least 64 KiB, which take time. */
+static void with_nics(struct sim_config *config, struct sim_rng *rng)
+{
+	config->nics = config->exposes = true;
+	config->max_len = 100000;
+	config->chunk = DRAW_OF(rng, 65536, 131072);
+	config->buffer = 262144;
+	config->pairs = 1 + sim_below(rng, 2);
+	config->steps = (unsigned int)sim_scale(rng, 32, 300);
+	config->eager = false;
+	sim_focus(config, "break");
+	sim_focus(config, "limit"); /* so that transfers last */
+}
+
 static void draw_config(struct sim_config *config, struct sim_rng *rng)
 {
 	config->hosts = 1 + sim_below(rng, FG_WIRE_HOSTS);
@@ -108,6 +122,8 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	draw_op_weights(config, rng);
 	for (unsigned int i = 0; i < sim_num_events(); i++)
 		config->weight[i] = sim_draw_weight(i, rng);
+	if (!config->segment && !config->scattered && sim_one_in(rng, 8))
+		with_nics(config, rng);
 }
 
 unsigned int sim_steps(uint64_t seed)

@@ -97,6 +97,7 @@ struct sim_config {
 	bool scattered; /* buffers, over pages */
 	bool segment; /* the hosts are joined by an Ethernet */
 	bool exposes; /* RDMA NICs read from guest memory */
+	bool nics; /* between all hosts from the start, and messages that are large enough for them */
 };
 
 enum sim_move_phase {
@@ -333,6 +334,8 @@ void sim_pump(struct sim *sim, unsigned int host);
 /* event.c. Functions of events return whether it was possible. */
 unsigned int sim_num_events(void);
 const char *sim_event_name(unsigned int kind);
+/* Events of this name are frequent. */
+void sim_focus(struct sim_config *config, const char *name);
 /* How frequent such events are in a run; 0: there are none. */
 uint32_t sim_draw_weight(unsigned int kind, struct sim_rng *rng);
 /* One event of the seed. */

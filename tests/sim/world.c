@@ -50,6 +50,9 @@ void sim_world_open(struct sim *sim)
 		sim->wire = fg_wire_create(&wire);
 	for (unsigned int i = 0; i < config->hosts; i++)
 		sim_host_open(sim, i);
+	for (unsigned int i = 0; config->nics && i < config->hosts * config->hosts; i++)
+		if (i / config->hosts != i % config->hosts)
+			fg_wire_verbs(sim->wire, i / config->hosts, i % config->hosts, true);
 }
 
 void sim_world_close(struct sim *sim)
