@@ -146,7 +146,7 @@ void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
 	ram->linear_next = ram->linear0;
 	if (mib < 5)
 		fg_die("a guest needs 5 MiB of RAM");
-	if (!take_kept(ram))
+	if (fg_traps_on || !take_kept(ram))
 		map_new(ram);
 	free_list_fill(ram);
 }

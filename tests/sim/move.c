@@ -98,7 +98,10 @@ bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 		  vm->to + 1, vm->leaves_early ? ", leaves early" : "",
 		  vm->cancels ? ", is cancelled" : "");
 	vm->phase = SIM_STOPPING;
-	vm->due = sim_now(sim);
+	/* Memory is copied for a while. */
+	vm->due = sim_now(sim) + sim_scale(&vm->rng, FG_US, 8 * FG_MS);
+	if (sim->config.dirty)
+		fg_dirty_start(vm->guest);
 	return true;
 }
 
@@ -164,6 +167,10 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		break;
 	case SIM_STOPPED:
 		has_ended(sim, vm, "save", fg_state_save(vm->guest, &vm->state));
+		if (sim->config.dirty) {
+			fg_dirty_check(vm->guest);
+			pvr_adapter_stop_dirty_log(vm->guest->adapter);
+		}
 		next(sim, vm, SIM_LOADING);
 		break;
 	case SIM_LOADING:

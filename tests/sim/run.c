@@ -112,6 +112,7 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 	config->sleeps = sim_one_in(rng, 2);
 	config->on_demand = config->ext && sim_one_in(rng, 4);
 	config->loses_directory = sim_one_in(rng, 4);
+	config->dirty = sim_one_in(rng, 12);
 	config->windows = config->ext && !config->on_demand && sim_one_in(rng, 3);
 	/* Each page is mapped: a call of the kernel. */
 	config->scattered = sim_one_in(rng, 4) && config->max_len <= 5000;
@@ -149,10 +150,11 @@ static void trace_config(struct sim *sim)
 	sim_trace(&sim->trace, "chunk %u, buffer %u, MTU %u, timeout %u, %u retries%s",
 		  config->chunk, config->buffer, 128u << config->mtu, config->timeout,
 		  config->retries, config->unsignaled ? ", unsignaled requests" : "");
-	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s%s%s%s%s", config->slots,
+	sim_trace(&sim->trace, "%u connections, extensions 0x%x%s%s%s%s%s%s%s%s%s", config->slots,
 		  config->ext, config->polls ? ", workers poll" : "",
 		  config->eager ? ", eager programs" : "", config->exposes ? ", NICs read" : "",
 		  config->on_demand ? ", pages on demand" : "", config->windows ? ", windows" : "",
+		  config->dirty ? ", a log of dirty pages" : "",
 		  config->scattered ? ", scattered" : "", config->sleeps ? ", programs sleep" : "",
 		  config->segment	    ? ", an Ethernet"
 		  : config->loses_directory ? ", the directory can be lost"
@@ -166,6 +168,8 @@ static void open_world(struct sim *sim, struct sim_rng *rng)
 	const uint32_t types = config->ext ? SIM_TYPES : SIM_XRC;
 	enum sim_type type;
 
+	fg_traps_on = config->dirty;
+	fg_trap_install();
 	sim_world_open(sim);
 	sim_chance_init(sim->seed, &sim_host(sim, 0)->now);
 	sim->trace.now = &sim_host(sim, 0)->now;
@@ -370,6 +374,7 @@ static void close_world(struct sim *sim)
 		fg_end_close(&sim->ud[i].end.fg);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		sim_vm_end(sim, &sim->vm[i]);
+	fg_traps_on = false;
 	sim_world_close(sim);
 }
 

@@ -37,8 +37,10 @@
 #define SIM_SIM_H
 
 #include "fake_guest.h"
+#include "fg_dirty.h"
 #include "fg_migrate.h"
 #include "fg_segment.h"
+#include "fg_trap.h"
 #include "fg_wire.h"
 #include "fg_xrc.h"
 #include "rng.h"
@@ -93,6 +95,7 @@ struct sim_config {
 	bool eager; /* programs poll often, and nothing is left to do then */
 	bool sleeps; /* programs wait for notifications of their CQs */
 	bool on_demand; /* regions */
+	bool dirty; /* what the device writes during a migration must be in its log of dirty pages */
 	bool windows; /* peers have the keys of windows */
 	bool scattered; /* buffers, over pages */
 	bool segment; /* the hosts are joined by an Ethernet */
