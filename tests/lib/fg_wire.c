@@ -424,6 +424,11 @@ void fg_wire_limit(struct fg_wire *wire, size_t send, size_t recv)
 	wire->link_env.netem.recv_limit = recv;
 }
 
+void fg_wire_chunk(struct fg_wire *wire, uint32_t chunk)
+{
+	wire->link_env.chunk = chunk;
+}
+
 void fg_wire_delay(struct fg_wire *wire, uint64_t ns)
 {
 	wire->link_env.netem.delay = ns;

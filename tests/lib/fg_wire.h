@@ -72,6 +72,8 @@ void fg_wire_stop(struct fg_wire *wire);
 
 /* Limits the bytes of one send or receive call; 0: limited by room only. */
 void fg_wire_limit(struct fg_wire *wire, size_t send, size_t recv);
+/* Of connections that are opened from now on. */
+void fg_wire_chunk(struct fg_wire *wire, uint32_t chunk);
 /* Bytes arrive @ns after they are sent. */
 void fg_wire_delay(struct fg_wire *wire, uint64_t ns);
 /* While @hold, no byte from @from arrives at @to, neither requests nor answers. */

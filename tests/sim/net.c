@@ -71,10 +71,15 @@ bool sim_net_limit(struct sim *sim, struct sim_rng *rng)
 	size_t recv = sim_one_in(rng, 2) ? 0 : sim_scale(rng, 64, 65536);
 	uint64_t delay = sim_one_in(rng, 2) ? 0 : sim_scale(rng, FG_US, 4 * FG_MS);
 
+	uint32_t chunk = sim_one_in(rng, 2) ? sim->config.chunk : 1024u << sim_below(rng, 7);
+
 	if (sim->segment)
 		return false;
-	sim_trace(&sim->trace, "streams: send %zu, receive %zu bytes, delay %lu ns", send, recv,
-		  (unsigned long)delay);
+	sim_trace(&sim->trace,
+		  "streams: send %zu, receive %zu bytes, delay %lu ns, fragments of %u bytes", send,
+		  recv, (unsigned long)delay, chunk);
+	/* Requests are resent by a new connection, in other fragments. */
+	fg_wire_chunk(sim->wire, chunk);
 	sim->slow = send || recv || delay;
 	fg_wire_limit(sim->wire, send, recv);
 	fg_wire_delay(sim->wire, delay);
