@@ -15,7 +15,7 @@
 #include "fg_nic.h"
 #include "pipe.h"
 
-#define FG_WIRE_HOSTS 4
+#define FG_WIRE_HOSTS 5
 #define FG_WIRE_SLOTS 4 /* outgoing connections from each host to each other one */
 
 struct fg_link_env;

@@ -134,9 +134,18 @@ static struct fg_qp_spec spec_of(enum sim_type type, struct sim_end *end)
 	};
 }
 
+bool sim_may_flush(const struct sim *sim, const struct sim_pair *pair)
+{
+	const uint32_t ext = PVR_EXT_ATOMIC_WRITE | PVR_EXT_FLUSH;
+
+	return (sim->config.ext & ext) == ext && !sim->config.on_demand && !sim->config.windows &&
+	       !sim->segment && (pair->type == SIM_RC || pair->type == SIM_RC_SRQ);
+}
+
 static void register_buffer(struct sim *sim, struct sim_end *end)
 {
-	const uint32_t access = FG_ACCESS_ALL | (sim->config.windows ? PVR_ACCESS_MW_BIND : 0);
+	const uint32_t access = FG_ACCESS_ALL | (sim->config.windows ? PVR_ACCESS_MW_BIND : 0) |
+				(sim->config.ext & PVR_EXT_FLUSH ? PVR_ACCESS_FLUSH_GLOBAL : 0);
 
 	if (sim->config.on_demand)
 		sim_demand_open(sim, end);
@@ -181,6 +190,7 @@ void sim_pair_open(struct sim *sim, struct sim_pair *pair, enum sim_type type, s
 	pair->conn.mtu = sim->config.mtu;
 	pair->conn.timeout = sim->config.timeout;
 	pair->conn.retry_cnt = sim->config.retries;
+	pair->conn.access |= sim_may_flush(sim, pair) ? PVR_ACCESS_FLUSH_GLOBAL : 0;
 	pair->conn.min_rnr_timer = sim->config.rnr_timer;
 	pair->end[0].vm = a;
 	pair->end[1].vm = b;

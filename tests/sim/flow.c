@@ -50,7 +50,7 @@ static bool takes_recv(enum sim_op kind)
 
 static bool writes(enum sim_op kind)
 {
-	return kind == SIM_WRITE || kind == SIM_WRITE_IMM;
+	return kind == SIM_WRITE || kind == SIM_WRITE_IMM || kind == SIM_STORE;
 }
 
 static uint32_t draw_len(const struct sim *sim, struct sim_rng *rng)
@@ -86,12 +86,14 @@ static const enum pvrdma_wr_opcode opcodes[SIM_OPS] = {
 	[SIM_READ] = PVRDMA_WR_RDMA_READ,
 	[SIM_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
 	[SIM_SWAP] = PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+	[SIM_STORE] = (enum pvrdma_wr_opcode)PVR_WR_ATOMIC_WRITE,
+	[SIM_FLUSH] = (enum pvrdma_wr_opcode)PVR_WR_FLUSH,
 };
 
 static const char *const kind_names[SIM_OPS] = {
 	[SIM_SEND] = "SEND", [SIM_SEND_IMM] = "SEND_IMM",   [SIM_WRITE] = "WRITE",
 	[SIM_READ] = "READ", [SIM_WRITE_IMM] = "WRITE_IMM", [SIM_ADD] = "ADD",
-	[SIM_SWAP] = "SWAP",
+	[SIM_SWAP] = "SWAP", [SIM_STORE] = "ATOMIC_WRITE",  [SIM_FLUSH] = "FLUSH",
 };
 
 /* A READ of what an earlier WRITE has left, where no WRITE is under way. */
@@ -145,6 +147,8 @@ static enum sim_op draw_op(const struct sim *sim, const struct sim_flow *flow, s
 	memcpy(weight, sim->config.op_weight, sizeof(weight));
 	if (flow->pair->type == SIM_UC)
 		weight[SIM_READ] = weight[SIM_ADD] = weight[SIM_SWAP] = 0;
+	if (!sim_may_flush(sim, flow->pair))
+		weight[SIM_STORE] = weight[SIM_FLUSH] = 0;
 	return sim_draw_index(rng, weight, SIM_OPS);
 }
 
@@ -163,6 +167,11 @@ static bool choose(struct sim *sim, struct sim_flow *flow, struct sim_req *req, 
 	case SIM_ADD:
 	case SIM_SWAP:
 		choose_atomic(flow, req, wr);
+		return true;
+	case SIM_STORE:
+		req->len = sizeof(uint64_t);
+		break;
+	case SIM_FLUSH:
 		return true;
 	default:
 		req->len = draw_len(sim, rng);
@@ -196,6 +205,37 @@ static void note_taker(struct sim_flow *flow, const struct sim_req *req, uint32_
 	};
 }
 
+/* Requests of annex A19: the WQE has another body. Return: false: there is no room. */
+static bool post_a19(struct sim *sim, const struct sim_flow *flow, const struct sim_req *req,
+		     const struct fg_wr *wr)
+{
+	struct fg_qp *qp = &flow->from->fg.qp;
+	struct pvr_wqe_atomic_write store = { .addr = wr->remote_addr, .rkey = wr->rkey };
+	const struct pvr_wqe_flush flush = {
+		.addr = wr->remote_addr,
+		.length = sim->config.max_len,
+		.rkey = wr->rkey,
+		.placement = PVR_FLUSH_GLOBAL,
+		.level = PVR_FLUSH_RANGE,
+	};
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(qp, qp->sq_tail);
+
+	if (!fg_put_send(qp, wr))
+		return false;
+	fg_fill(&store.value, sizeof(store.value), req->seed);
+	if (req->kind == SIM_STORE)
+		memcpy(&wqe->wr, &store, sizeof(store));
+	else
+		memcpy(&wqe->wr, &flush, sizeof(flush));
+	fg_ring_send(qp);
+	return true;
+}
+
+static bool is_a19(const struct sim_req *req)
+{
+	return req->kind == SIM_STORE || req->kind == SIM_FLUSH;
+}
+
 bool sim_flow_post(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng)
 {
 	struct fg_end *from = &flow->from->fg;
@@ -217,7 +257,7 @@ bool sim_flow_post(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng)
 	if (reads && req->kind != SIM_READ) {
 		sge[0] = fg_sge(&from->mr, at, req->len);
 		wr.num_sge = 1;
-	} else {
+	} else if (!is_a19(req)) {
 		wr.num_sge = sim_cut(&from->mr, at, req->len, rng, sge);
 	}
 	if (!reads)
@@ -235,7 +275,7 @@ bool sim_flow_post(struct sim *sim, struct sim_flow *flow, struct sim_rng *rng)
 		  (unsigned long)flow->posted, req->len, req->signaled ? "" : ", unsignaled",
 		  wr.flags & PVR_SEND_FENCE ? ", fence" : "");
 	flow->posted++;
-	if (!fg_post_send(&from->qp, &wr))
+	if (!(is_a19(req) ? post_a19(sim, flow, req, &wr) : fg_post_send(&from->qp, &wr)))
 		sim_fail(sim, "space", "flow%u: the send queue is full", flow->number);
 	return true;
 }

@@ -72,7 +72,10 @@ static void complete(struct sim *sim, struct sim_flow *flow)
 		expect_received(sim, flow);
 		/* fall through */
 	case SIM_WRITE:
+	case SIM_STORE:
 		expect_written(sim, flow, req);
+		break;
+	case SIM_FLUSH:
 		break;
 	case SIM_READ:
 		expect_bytes(sim, flow, "a READ", back, req->len, req->seed);

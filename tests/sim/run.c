@@ -91,8 +91,8 @@ static void with_nics(struct sim_config *config, struct sim_rng *rng)
 static void draw_config(struct sim_config *config, struct sim_rng *rng)
 {
 	config->hosts = 1 + sim_below(rng, FG_WIRE_HOSTS);
-	config->vms = 2 + sim_below(rng, 4);
-	config->pairs = 1 + sim_below(rng, 5);
+	config->vms = 2 + sim_below(rng, sim_one_in(rng, 16) ? SIM_VMS - 1 : 4);
+	config->pairs = 1 + sim_below(rng, sim_one_in(rng, 16) ? SIM_PAIRS : 5);
 	config->uds = sim_one_in(rng, 2) ? 0 : 2 + sim_below(rng, SIM_UDS - 1);
 	config->steps = (unsigned int)sim_scale(rng, 32, 2048);
 	config->workers = 1 + sim_below(rng, 2);

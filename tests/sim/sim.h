@@ -46,7 +46,7 @@
 #include "rng.h"
 #include "trace.h"
 
-#define SIM_VMS 8
+#define SIM_VMS 20
 #define SIM_PAIRS 16
 #define SIM_STEPS 4096 /* events of a run, at most */
 #define SIM_EVENTS 32 /* kinds of events, at most */
@@ -73,6 +73,8 @@ enum sim_op {
 	SIM_READ,
 	SIM_ADD,
 	SIM_SWAP,
+	SIM_STORE, /* ATOMIC WRITE */
+	SIM_FLUSH,
 	SIM_OPS,
 };
 
@@ -364,6 +366,8 @@ void sim_end_deregister(struct sim *sim, struct sim_end *end);
 /* Of the VM's SRQ and XRC domain. No pair uses them. */
 void sim_srq_close(struct sim_vm *vm);
 bool sim_srq_post(struct sim *sim, struct sim_srq *srq, struct sim_rng *rng);
+/* Whether regions may be flushed, and written to by ATOMIC WRITE. */
+bool sim_may_flush(const struct sim *sim, const struct sim_pair *pair);
 /* A completion of the slot. */
 void sim_srq_take(struct sim *sim, struct sim_srq *srq, uint64_t slot);
 /* All that is posted waits in the ring. */
