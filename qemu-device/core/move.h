@@ -71,6 +71,7 @@ struct pvr_move {
 	uint8_t token[PVR_TOKEN_BYTES]; /* of the last state that was read here; zero: none */
 	bool ran; /* the adapter was started after that, or its life has ended */
 	bool ran_elsewhere; /* another host has started it without this one; connections ended */
+	bool has_come_back; /* it runs here with a state that was loaded after @token was read */
 	uint8_t loaded[PVR_TOKEN_BYTES]; /* of the state that was loaded; zero: none */
 	uint64_t load; /* the number of this load, random; 0: no random bytes */
 	uint8_t started[PVR_MOVE_STARTED][PVR_TOKEN_BYTES]; /* of loaded states: a ring */

@@ -71,6 +71,7 @@ void pvr_move_new_token(struct pvr_adapter *adapter)
 		return;
 	move->ran = false;
 	move->ran_elsewhere = false;
+	move->has_come_back = false;
 	move->was_read = true;
 	forget_taker(move);
 	if (getrandom(move->token, sizeof(move->token), GRND_NONBLOCK) != sizeof(move->token))
@@ -158,6 +159,7 @@ void pvr_adapter_load_is_last(struct pvr_adapter *adapter)
 	pvr_move_need_source(adapter, false);
 	memcpy(move->token, move->loaded, sizeof(move->token));
 	move->ran = false;
+	move->has_come_back = false;
 	move->was_read = false;
 	if (move->source[0] == ':')
 		strcpy(adapter->engine->origin, move->source);
@@ -429,13 +431,14 @@ static void claimed(struct pvr_adapter *adapter, enum pvr_claim result, const ch
 
 /*
  * The VM runs here again, after another host has started its state: peers may have executed requests
- * of that host.
+ * of that host. A VM that has come back from there goes on with them.
  */
 static void end_after_other_start(struct pvr_adapter *adapter)
 {
 	struct pvr_move *move = &adapter->move;
 
-	if (adapter->run_state != PVR_RUN_RUNNING || !move->ran || move->ran_elsewhere)
+	if (adapter->run_state != PVR_RUN_RUNNING || !move->ran || move->ran_elsewhere ||
+	    move->has_come_back)
 		return;
 	move->ran_elsewhere = true;
 	pvr_qp_end_connections(adapter);
@@ -474,6 +477,7 @@ bool pvr_move_note_start(struct pvr_adapter *adapter)
 	struct pvr_move *move = &adapter->move;
 	bool again;
 
+	move->has_come_back = !is_same_token(move->loaded, move->token);
 	if (!is_token(move->loaded))
 		return false;
 	again = was_started(move);

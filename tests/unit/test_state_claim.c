@@ -11,7 +11,7 @@
 
 /* What the adapter at host 2 has claimed. A result follows by report(). */
 static struct {
-	struct pvr_state_claim last;
+	struct pvr_state_claim last, own; /* own: of a source whose VM runs on */
 	unsigned int num;
 	enum pvr_claim answer;
 	struct pvr_gid_ops ops;
@@ -20,6 +20,8 @@ static struct {
 static enum pvr_claim claim_state(void *opaque, const struct pvr_state_claim *claim)
 {
 	claims.last = *claim;
+	if (claim->runs_on)
+		claims.own = *claim;
 	claims.num++;
 	return claims.answer;
 }
@@ -333,4 +335,57 @@ TEST(moving, test_source_that_runs_on_claims_its_state)
 	fg_stop(guest);
 	assert_int_equal(fg_start(guest), 0);
 	assert_int_equal(claims.num, 1);
+}
+
+/* The adapter of a source, whose VM has left. */
+static void leave(struct fg_guest *guest, struct pvr_adapter *source, struct fg_host *host)
+{
+	pvr_adapter_set_bus_master(source, false);
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(host);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		if (guest->ram.region[i].size)
+			pvr_adapter_unmap_ram(source, guest->ram.region[i].gpa,
+					      guest->ram.region[i].size);
+}
+
+/* As hosts_send_state(), to an adapter that is there. */
+static void send_state_back(struct t_env *env, struct fg_guest *guest, struct pvr_adapter *to,
+			    struct fg_host *host)
+{
+	struct pvr_adapter *from = guest->adapter;
+	struct fg_state state;
+
+	fg_stop(guest);
+	assert_int_equal(fg_state_save(guest, &state), 0);
+	LIST_REMOVE(guest, of_host);
+	guest->host = host;
+	LIST_INSERT_HEAD(&host->guests, guest, of_host);
+	guest->adapter = to;
+	assert_true(fg_guest_attach(guest));
+	assert_int_equal(fg_state_load(guest, &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(start(env), 0);
+	pvr_adapter_destroy(from);
+}
+
+/*
+ * The source was silent when its VM started elsewhere. The VM comes back before the source is told: it has
+ * not run on with the state of then.
+ */
+TEST(moving, test_vm_that_has_come_back_keeps_its_connections)
+{
+	struct fg_host *host = fg_wire_host(env->wire, 1);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+
+	assert_int_equal(start_without_source(env, PVR_CLAIM_WON, ""), 0);
+	/* It is not told. */
+	fg_wire_cut(env->wire, 2, 1, 0);
+	leave(env->g[1], source, host);
+	host->engine->fabrics->gid_ops = &claims.ops;
+	send_state_back(env, env->g[1], source, host);
+	assert_true(claims.own.runs_on);
+	pvr_engine_state_claimed(host->engine, &claims.own, PVR_CLAIM_LOST, "host3");
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
+	expect_state(&env->b, PVR_QPS_RTS);
 }
