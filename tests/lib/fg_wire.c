@@ -113,10 +113,14 @@ static void wake_stalled(struct node *node)
 /* Its lock is held. */
 static bool tell(struct node *node)
 {
-	if (!fg_directory_tell(node->wire->directory, node->number, node->host->engine, node->peer))
-		return false;
-	wake_stalled(node);
-	return true;
+	const struct fg_wire_directory *other = node->wire->config.directory;
+	bool done = other ? other->step(other->opaque, node->number)
+			  : fg_directory_tell(node->wire->directory, node->number,
+					      node->host->engine, node->peer);
+
+	if (done)
+		wake_stalled(node);
+	return done;
 }
 
 /* Both kinds of ends that a host has. */
@@ -159,7 +163,9 @@ void fg_wire_steps(struct fg_wire *wire, uint32_t n)
 static uint64_t wire_deadline(void *opaque)
 {
 	struct fg_wire *wire = opaque;
-	uint64_t first = UINT64_MAX;
+	const struct fg_wire_directory *other_directory = wire->config.directory;
+	uint64_t first = other_directory ? other_directory->deadline(other_directory->opaque)
+					 : UINT64_MAX;
 
 	for (unsigned int i = 0; i < wire->config.hosts; i++) {
 		first = fg_sooner(first, fg_host_deadline(wire->node[i].host));
@@ -181,7 +187,8 @@ static void wire_tell(void *opaque)
 {
 	struct fg_wire *wire = opaque;
 
-	for (unsigned int i = 0; i < wire->config.hosts; i++) {
+	/* Another directory takes its time. */
+	for (unsigned int i = 0; i < wire->config.hosts && !wire->config.directory; i++) {
 		FG_GUARD(&wire->node[i].lock);
 
 		tell(&wire->node[i]);
@@ -217,6 +224,17 @@ uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns)
 
 /* ------------------------------------------------------------------------- a life */
 
+static void set_pipe(struct node *node)
+{
+	const struct fg_wire_directory *other = node->wire->config.directory;
+
+	if (other)
+		pvr_engine_set_pipe(node->host->engine, other->gid_ops, other->host_ops,
+				    other->of_host(other->opaque, node->number));
+	else
+		pvr_engine_set_pipe(node->host->engine, &gid_ops, &host_ops, node);
+}
+
 static void node_make(struct fg_wire *wire, unsigned int number)
 {
 	struct node *node = &wire->node[number];
@@ -227,7 +245,7 @@ static void node_make(struct fg_wire *wire, unsigned int number)
 	node->host = fg_host_create_workers(wire->config.workers);
 	node->host->neighbours = &neighbours;
 	node->host->neighbours_opaque = wire;
-	pvr_engine_set_pipe(node->host->engine, &gid_ops, &host_ops, node);
+	set_pipe(node);
 }
 
 static struct pvr_host *host_make(struct fg_host *host, unsigned int other)
@@ -359,7 +377,7 @@ void fg_wire_renew(struct fg_wire *wire, unsigned int host)
 	}
 	fg_host_renew(node->host);
 	fg_directory_renew(wire->directory, host);
-	pvr_engine_set_pipe(node->host->engine, &gid_ops, &host_ops, node);
+	set_pipe(node);
 	hosts_make(wire, node);
 	FOR_EACH_LINK(wire, other, kind, slot)
 	{

@@ -21,6 +21,18 @@
 struct fg_link_env;
 struct fg_wire;
 
+/* A directory of the test, in place of the one that tells each host at once. */
+struct fg_wire_directory {
+	const struct pvr_gid_ops *gid_ops;
+	const struct pvr_host_ops *host_ops;
+	/* Return: the opaque argument of these for @host. */
+	void *(*of_host)(void *opaque, unsigned int host);
+	/* Return: whether there was anything to do for @host. */
+	bool (*step)(void *opaque, unsigned int host);
+	uint64_t (*deadline)(void *opaque); /* of all hosts */
+	void *opaque;
+};
+
 struct fg_wire_config {
 	unsigned int hosts; /* 0: 2 */
 	unsigned int slots; /* 0: 1 */
@@ -30,6 +42,7 @@ struct fg_wire_config {
 	bool exposes; /* those of PVR_PIPE_VERBS have NICs that read */
 	bool slow_to_forget; /* see fg_directory.h */
 	uint32_t buffer; /* bytes on their way in one direction; 0: 262144 */
+	const struct fg_wire_directory *directory; /* stays valid; NULL: fg_directory.h */
 };
 
 /* Hosts named "host1" .., all connections up. NULL: the defaults. */

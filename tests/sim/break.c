@@ -143,8 +143,11 @@ static void forget(struct sim_flow *flow, const struct sim *sim)
  */
 static void hear_all(struct sim *sim)
 {
-	sim_net_mend(sim, true);
-	fg_settle(sim_host(sim, 0), SIM_ECHO_NS);
+	/* The frames may wait for a connection, and that for the address of a host. */
+	for (unsigned int i = 0; i < (sim->directories ? 4 : 1); i++) {
+		sim_net_mend(sim, true);
+		fg_settle(sim_host(sim, 0), SIM_ECHO_NS);
+	}
 }
 
 static void connect_half(struct sim *sim, struct sim_pair *pair, unsigned int which)

@@ -65,6 +65,16 @@ bool sim_net_hold(struct sim *sim, struct sim_rng *rng)
 	return true;
 }
 
+void sim_net_silence(struct sim *sim, unsigned int from, unsigned int to, uint64_t ns)
+{
+	struct sim_down *held = &sim->held[from][to];
+
+	held->is = true;
+	held->until = sim_now(sim) + ns;
+	sim_trace(&sim->trace, "host%u is silent to host%u", from + 1, to + 1);
+	fg_wire_hold(sim->wire, from, to, true);
+}
+
 bool sim_net_limit(struct sim *sim, struct sim_rng *rng)
 {
 	size_t send = sim_one_in(rng, 2) ? 0 : sim_scale(rng, 64, 65536);
@@ -134,13 +144,20 @@ void sim_net_calm(struct sim *sim)
 
 bool sim_net_directory(struct sim *sim, struct sim_rng *rng)
 {
-	if (sim->directory.is || sim->segment)
+	if (sim->directory.is || sim->segment || sim->directories)
 		return false;
 	sim->directory.is = true;
 	sim->directory.until = sim_draw_end(sim, rng);
 	sim_trace(&sim->trace, "the directory does not respond");
 	fg_wire_directory(sim->wire, false);
 	return true;
+}
+
+void sim_net_disconnect(struct sim *sim, unsigned int host)
+{
+	for (unsigned int to = 0; to < sim->config.hosts; to++)
+		for (unsigned int slot = 0; slot < sim->config.slots && to != host; slot++)
+			fg_wire_cut(sim->wire, host, to, slot);
 }
 
 bool sim_ends(struct sim *sim, struct sim_down *down, bool all)
@@ -152,10 +169,22 @@ bool sim_ends(struct sim *sim, struct sim_down *down, bool all)
 	return is;
 }
 
+/* A host that knows no address makes no connection. */
+static bool is_dialed(const struct sim *sim, unsigned int from, unsigned int to, unsigned int slot,
+		      bool was_cut)
+{
+	if (!sim->directories)
+		return was_cut;
+	return from != to && sim_directory_dials(sim->directories, from, to) &&
+	       !sim->cut[from][to][slot].is && !fg_wire_is_up(sim->wire, from, to, slot);
+}
+
 static void mend_between(struct sim *sim, unsigned int from, unsigned int to, bool all)
 {
 	for (unsigned int slot = 0; slot < sim->config.slots; slot++) {
-		if (!sim_ends(sim, &sim->cut[from][to][slot], all))
+		bool was_cut = sim_ends(sim, &sim->cut[from][to][slot], all);
+
+		if (!is_dialed(sim, from, to, slot, was_cut))
 			continue;
 		sim_trace(&sim->trace, "host%u makes connection %u to host%u", from + 1, slot,
 			  to + 1);

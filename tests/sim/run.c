@@ -23,6 +23,10 @@
 /* Within a host no timer is needed: this is less than the longest RNR timer, 655 ms. */
 #define TIME_TO_END_LOCALLY (500 * FG_MS)
 #define RNR_TIMER_MAX (700 * FG_MS)
+/* All hosts of a file are queried so long; then a GID is absent for a second. */
+#define TIME_OF_LOOKUP (5 * FG_SEC)
+/* A datagram has no response; then the host that had its GID is queried again. */
+#define TIME_OF_RECHECK (31 * FG_SEC)
 #define TIME_OF_ROUND (5 * FG_MS)
 
 struct sim_flow *sim_flow_of(struct sim *sim, unsigned int i)
@@ -88,8 +92,42 @@ static void with_nics(struct sim_config *config, struct sim_rng *rng)
 	sim_focus(config, "limit"); /* so that transfers last */
 }
 
+/* So long that leases end, and hosts that do not respond are given up. */
+static void with_etcd(struct sim_config *config, struct sim_rng *rng)
+{
+	static const char *const events[] = { "directory", "etcd",     "migrate",
+					      "upgrade",   "snapshot", "restore" };
+
+	config->lease = DRAW_OF(rng, 2, 3, 5, 10);
+	config->max_pause = sim_scale(rng, 256 * FG_US, FG_SEC);
+	/* Else a message is sent thousands of times within a pause. */
+	if (config->rnr_timer == 1)
+		config->rnr_timer = 12;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if (sim_one_in(rng, 2))
+			sim_focus(config, events[i]);
+}
+
+/* Of numbers of its own. */
+static void draw_directory(struct sim_config *config, struct sim_rng rng)
+{
+	if (config->segment || config->nics || config->hosts < 2)
+		return;
+	config->directory = sim_one_in(&rng, 4)	  ? SIM_ETCD
+			    : sim_one_in(&rng, 8) ? SIM_FILE
+						  : SIM_TOLD;
+	if (config->directory == SIM_ETCD)
+		with_etcd(config, &rng);
+	/* Outages last longer than few retries. */
+	if (config->directory != SIM_TOLD)
+		config->retries = 7;
+}
+
 static void draw_config(struct sim_config *config, struct sim_rng *rng)
 {
+	const struct sim_rng of_directory = sim_rng_of(rng->state, 1);
+
+	config->directory = SIM_TOLD;
 	config->hosts = 1 + sim_below(rng, FG_WIRE_HOSTS);
 	config->vms = 2 + sim_below(rng, sim_one_in(rng, 16) ? SIM_VMS - 1 : 4);
 	config->pairs = 1 + sim_below(rng, sim_one_in(rng, 16) ? SIM_PAIRS : 5);
@@ -125,6 +163,7 @@ static void draw_config(struct sim_config *config, struct sim_rng *rng)
 		config->weight[i] = sim_draw_weight(i, rng);
 	if (!config->segment && !config->scattered && sim_one_in(rng, 8))
 		with_nics(config, rng);
+	draw_directory(config, of_directory);
 }
 
 unsigned int sim_steps(uint64_t seed)
@@ -156,9 +195,11 @@ static void trace_config(struct sim *sim)
 		  config->on_demand ? ", pages on demand" : "", config->windows ? ", windows" : "",
 		  config->dirty ? ", a log of dirty pages" : "",
 		  config->scattered ? ", scattered" : "", config->sleeps ? ", programs sleep" : "",
-		  config->segment	    ? ", an Ethernet"
-		  : config->loses_directory ? ", the directory can be lost"
-					    : "");
+		  config->segment		  ? ", an Ethernet"
+		  : config->directory == SIM_ETCD ? ", etcd"
+		  : config->directory == SIM_FILE ? ", a file of peers"
+		  : config->loses_directory	  ? ", the directory can be lost"
+						  : "");
 }
 
 static void open_world(struct sim *sim, struct sim_rng *rng)
@@ -276,7 +317,7 @@ static void trace_requester(struct sim *sim, const struct sim_flow *flow)
 		  host ? pvr_host_name(host) : "none");
 }
 
-static void report_stuck(struct sim *sim)
+static void report_stuck(struct sim *sim, uint64_t late)
 {
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		if (sim->vm[i].phase != SIM_HOME)
@@ -297,6 +338,9 @@ static void report_stuck(struct sim *sim)
 	}
 	for (unsigned int i = 0; i < sim->config.uds; i++) {
 		const struct sim_ud *ud = &sim->ud[i];
+
+		if (sim->config.directory == SIM_FILE && late < TIME_OF_RECHECK)
+			continue;
 
 		if (!sim_ud_is_idle(sim, ud))
 			sim_fail(
@@ -331,13 +375,25 @@ static void expect_prompt_ends(struct sim *sim, const bool *prompt)
 		}
 }
 
+/* The claims of a process that has ended stay in etcd as long as its lease. */
+static uint64_t time_to_end(const struct sim *sim)
+{
+	uint64_t ns = sim->segment || sim->lost_link ? TIME_TO_END_OF_FRAMES : TIME_TO_END;
+
+	if (sim->config.directory == SIM_FILE)
+		ns += TIME_OF_LOOKUP;
+	if (sim->config.directory == SIM_ETCD)
+		ns += sim->config.lease * FG_SEC + (sim->outages ? SIM_ETCD_PAUSE : 0);
+	return ns;
+}
+
 /* Without disturbances each request completes. */
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
 	bool is_lossy = sim->segment || sim->lost_link;
-	uint64_t end = sim_now(sim) + (is_lossy ? TIME_TO_END_OF_FRAMES : TIME_TO_END);
+	uint64_t end = sim_now(sim) + time_to_end(sim);
 	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY;
-	bool prompt[SIM_PAIRS];
+	bool prompt[SIM_PAIRS], is_long;
 
 	sim_trace(&sim->trace, "the end begins");
 	for (unsigned int i = 0; i < sim->config.pairs; i++)
@@ -355,8 +411,9 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 		if (sim_now(sim) > soon)
 			expect_prompt_ends(sim, prompt);
 		if (sim_now(sim) > end)
-			report_stuck(sim);
-		sim_pass_time(sim, is_lossy ? 10 * TIME_OF_ROUND : TIME_OF_ROUND);
+			report_stuck(sim, sim_now(sim) - end);
+		is_long = is_lossy || (sim->directories && sim_now(sim) > soon);
+		sim_pass_time(sim, is_long ? 10 * TIME_OF_ROUND : TIME_OF_ROUND);
 	}
 }
 

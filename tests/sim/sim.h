@@ -23,6 +23,11 @@
  *	      break.c    connections that a program ends, and makes anew
  *	      world.c    hosts, and what joins them
  *	      net.c      connections that break, stall and are slow
+ *	      directory.c the directories of pvrdmad
+ *	        loop.c     their event loops
+ *	        web.c      their way to etcd
+ *	        etcd.c     etcd
+ *	      outage.c   what happens to etcd
  *	  trace.c    what has happened
  *	  chance.c   getrandom() and the wall clock of the engines
  *
@@ -36,6 +41,7 @@
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
+#include "directory.h"
 #include "fake_guest.h"
 #include "fg_dirty.h"
 #include "fg_migrate.h"
@@ -53,6 +59,8 @@
 #define SIM_STATES 32 /* kinds of what is under way, at most */
 #define SIM_SLOTS 8 /* requests of a direction without a completion, and receive requests */
 #define SIM_ECHO_NS (100 * FG_MS) /* after which no frame is on its way */
+/* ns: a host waits so long for an answer of etcd, and then before it tries again */
+#define SIM_ETCD_PAUSE (11 * FG_SEC)
 #define SIM_SRQ_SLOTS 16
 #define SIM_UDS 8
 #define SIM_DATAGRAMS 8192 /* of a queue pair */
@@ -63,6 +71,12 @@ enum sim_type {
 	SIM_XRC,
 	SIM_UC,
 	SIM_TYPES,
+};
+
+enum sim_directory_kind {
+	SIM_TOLD, /* each host is told at once where a GID is */
+	SIM_ETCD,
+	SIM_FILE, /* of peers, which hosts query */
 };
 
 enum sim_op {
@@ -101,6 +115,8 @@ struct sim_config {
 	bool windows; /* peers have the keys of windows */
 	bool scattered; /* buffers, over pages */
 	bool segment; /* the hosts are joined by an Ethernet */
+	enum sim_directory_kind directory;
+	unsigned int lease; /* s: of the keys of a host in etcd */
 	bool exposes; /* RDMA NICs read from guest memory */
 	bool nics; /* between all hosts from the start, and messages that are large enough for them */
 };
@@ -161,6 +177,11 @@ struct sim_snapshot {
 	struct fg_state state;
 	struct fg_guest guest; /* the driver's indices */
 	struct sim_srq srq;
+	unsigned int host,
+		starter; /* where the state is from, and which host has started it last */
+	/* etcd has the claim of the state from then on, unless it did not respond before. */
+	uint64_t claimed_at;
+	bool unclaimed;
 	/* The indices of its programs; other VMs' ends: unused. */
 	struct sim_end end[2 * SIM_PAIRS], ud[SIM_UDS];
 };
@@ -186,6 +207,8 @@ struct sim_vm {
 	struct fg_state state;
 	struct sim_snapshot snapshot;
 	bool restores; /* it loads the snapshot */
+	bool keeps; /* the migration's state becomes the snapshot */
+	bool is_alone; /* the source is silent while it starts */
 };
 
 /* One request, from post to completion. */
@@ -282,12 +305,15 @@ struct sim {
 	struct sim_trace trace;
 	struct fg_wire *wire; /* or */
 	struct fg_segment *segment;
+	struct sim_directory *directories; /* of the hosts; NULL: that of @wire */
 	struct sim_vm vm[SIM_VMS];
 	struct sim_pair pair[SIM_PAIRS];
 	struct sim_ud ud[SIM_UDS];
 	struct sim_down cut[FG_WIRE_HOSTS][FG_WIRE_HOSTS][FG_WIRE_SLOTS];
 	struct sim_down held[FG_WIRE_HOSTS][FG_WIRE_HOSTS];
 	struct sim_down directory, frames;
+	uint64_t outages; /* ns: of etcd, so far */
+	uint64_t calm_at; /* ns: all hosts have found again that etcd responds */
 	bool slow; /* streams */
 	bool had_faults;
 	bool lost_link; /* of any VM, at any time */
@@ -436,6 +462,14 @@ void sim_vm_end(struct sim *sim, struct sim_vm *vm);
 void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated);
 
 /* snapshot.c */
+/* The VM has stopped, and its state is saved. */
+void sim_snapshot_of_move(struct sim *sim, struct sim_vm *vm);
+/* The state is claimed: the VM has started with it, or runs on. */
+void sim_snapshot_claim(struct sim *sim, struct sim_vm *vm);
+/* Claims that may be on their way are lost, with @all the others too. */
+void sim_snapshot_lose_claims(struct sim *sim, bool all);
+/* The VM cannot start with its state at this host. Return: whether it may be so; it tries another one. */
+bool sim_restore_refused(struct sim *sim, struct sim_vm *vm);
 bool sim_snapshot(struct sim *sim, struct sim_rng *rng);
 void sim_snapshot_free(struct sim_vm *vm);
 bool sim_restore_begin(struct sim *sim, struct sim_rng *rng);
@@ -490,11 +524,22 @@ bool sim_net_nic(struct sim *sim, struct sim_rng *rng);
 bool sim_net_hold(struct sim *sim, struct sim_rng *rng);
 bool sim_net_limit(struct sim *sim, struct sim_rng *rng);
 bool sim_net_frames(struct sim *sim, struct sim_rng *rng);
+/* For so long no byte of @from arrives at @to. */
+void sim_net_silence(struct sim *sim, unsigned int from, unsigned int to, uint64_t ns);
+/* The host has no connection that it has made. */
+void sim_net_disconnect(struct sim *sim, unsigned int host);
 /* No stream is slow any more. */
 void sim_net_calm(struct sim *sim);
 bool sim_net_directory(struct sim *sim, struct sim_rng *rng);
 /* What is due now is mended. */
 void sim_net_mend(struct sim *sim, bool all);
+
+/* outage.c. Without etcd, or after too many of them: false. */
+bool sim_outage(struct sim *sim, struct sim_rng *rng);
+void sim_outage_end(struct sim *sim);
+/* With etcd, which responds to all hosts. */
+bool sim_outage_is_over(const struct sim *sim);
+bool sim_outage_moment(struct sim *sim, struct sim_rng *rng);
 
 /* chance.c */
 void sim_chance_init(uint64_t seed, const uint64_t *now);

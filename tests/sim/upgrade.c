@@ -64,11 +64,15 @@ bool sim_upgrade(struct sim *sim, struct sim_rng *rng)
 			hand_over(sim, vm);
 	}
 	fg_wire_keep_gids(sim->wire, host, true);
+	if (sim->directories)
+		sim_directory_stop(sim->directories, host);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		end(sim, &sim->vm[i], host);
 	fg_wire_keep_gids(sim->wire, host, false);
 	fg_wire_renew(sim->wire, host);
 	sim_host_open(sim, host);
+	if (sim->directories)
+		sim_net_disconnect(sim, host);
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		if (sim->vm[i].host == host)
 			take_over(sim, &sim->vm[i]);

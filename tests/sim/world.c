@@ -29,12 +29,14 @@ void sim_host_open(struct sim *sim, unsigned int host)
 	opened->polls = sim->config.polls;
 	snprintf(name, sizeof(name), "host%u", host + 1);
 	pvr_engine_set_name(opened->engine, name);
+	if (sim->directories)
+		sim_directory_start(sim->directories, host);
 }
 
 void sim_world_open(struct sim *sim)
 {
 	const struct sim_config *config = &sim->config;
-	const struct fg_wire_config wire = {
+	struct fg_wire_config wire = {
 		.hosts = config->hosts,
 		.workers = config->workers,
 		.chunk = config->chunk,
@@ -46,10 +48,17 @@ void sim_world_open(struct sim *sim)
 
 	if (config->segment)
 		sim->segment = fg_segment_create();
-	else
+	else if (config->directory != SIM_TOLD)
+		sim->directories = sim_directory_create(sim);
+	if (sim->directories)
+		wire.directory = sim_directory_ops(sim->directories);
+	if (!config->segment)
 		sim->wire = fg_wire_create(&wire);
-	for (unsigned int i = 0; i < config->hosts; i++)
+	for (unsigned int i = 0; i < config->hosts; i++) {
 		sim_host_open(sim, i);
+		if (sim->directories)
+			sim_net_disconnect(sim, i);
+	}
 	for (unsigned int i = 0; config->nics && i < config->hosts * config->hosts; i++)
 		if (i / config->hosts != i % config->hosts)
 			fg_wire_verbs(sim->wire, i / config->hosts, i % config->hosts, true);
@@ -57,10 +66,14 @@ void sim_world_open(struct sim *sim)
 
 void sim_world_close(struct sim *sim)
 {
+	for (unsigned int i = 0; i < sim->config.hosts && sim->directories; i++)
+		sim_directory_stop(sim->directories, i);
 	if (sim->segment)
 		fg_segment_destroy(sim->segment);
 	else
 		fg_wire_destroy(sim->wire);
+	if (sim->directories)
+		sim_directory_destroy(sim->directories);
 }
 
 uint64_t sim_now(const struct sim *sim)
