@@ -106,6 +106,7 @@ static const struct event {
 	{ "limit", 2, false, sim_net_limit },
 	{ "frames", 6, false, sim_net_frames },
 	{ "directory", 2, false, sim_net_directory },
+	{ "etcd", 3, false, sim_outage_moment },
 	{ "migrate", 4, false, migrate },
 	{ "pause", 3, false, sim_move_pause },
 	{ "link", 3, false, sim_operator_link },

@@ -90,10 +90,18 @@ bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 		return false;
 	vm->from = vm->host;
 	vm->to = (vm->host + 1 + sim_below(rng, sim->config.hosts - 1)) % sim->config.hosts;
+	/* Without etcd it would not start there. */
+	if (sim->directories && !sim_outage_is_over(sim) &&
+	    !sim_directory_knows(sim->directories, vm->to, vm->from))
+		return false;
 	vm->rng = sim_rng_of(sim_draw(rng), 0);
 	vm->leaves_early = sim_one_in(rng, 3);
 	vm->cancels = !vm->leaves_early && sim_one_in(rng, 8);
 	vm->source_left = false;
+	if (sim_directory_web(sim->directories)) {
+		vm->keeps = sim_one_in(rng, 2);
+		vm->is_alone = !vm->cancels && sim_outage_is_over(sim) && sim_one_in(rng, 4);
+	}
 	sim_trace(&sim->trace, "vm%u migrates from host%u to host%u%s%s", vm->number, vm->from + 1,
 		  vm->to + 1, vm->leaves_early ? ", leaves early" : "",
 		  vm->cancels ? ", is cancelled" : "");
@@ -136,6 +144,26 @@ static bool has_ended(struct sim *sim, struct sim_vm *vm, const char *what, int 
 	return true;
 }
 
+/* A source that does not respond within a second is dead. */
+#define SILENCE_NS (3 * FG_SEC)
+
+static void silence_source(struct sim *sim, struct sim_vm *vm)
+{
+	unsigned int source = vm->restores ? vm->snapshot.host : vm->from;
+
+	if (!sim_one_in(&vm->rng, 3))
+		sim_net_silence(sim, source, vm->to, SILENCE_NS);
+	if (!sim->held[source][vm->to].is || sim_one_in(&vm->rng, 2))
+		sim_net_silence(sim, vm->to, source, SILENCE_NS);
+}
+
+/* etcd does not know that the VM has run on since: only the source can tell. */
+static bool needs_source(const struct sim *sim, const struct sim_vm *vm)
+{
+	return sim_directory_web(sim->directories) && vm->restores &&
+	       !sim_snapshot_is_claimed(sim, vm);
+}
+
 static void load(struct sim *sim, struct sim_vm *vm)
 {
 	int err;
@@ -152,10 +180,14 @@ static void load(struct sim *sim, struct sim_vm *vm)
 	sim_trace(&sim->trace, "vm%u: %zu bytes are loaded at host%u", vm->number, vm->state.size,
 		  vm->to + 1);
 	fg_state_free(&vm->state);
+	if (vm->is_alone)
+		silence_source(sim, vm);
 }
 
 void sim_move_step(struct sim *sim, struct sim_vm *vm)
 {
+	int err;
+
 	if (vm->phase == SIM_HOME || vm->due > sim_now(sim))
 		return;
 	switch (vm->phase) {
@@ -171,9 +203,16 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 			fg_dirty_check(vm->guest);
 			pvr_adapter_stop_dirty_log(vm->guest->adapter);
 		}
+		if (vm->keeps)
+			sim_snapshot_of_move(sim, vm);
 		next(sim, vm, SIM_LOADING);
 		break;
 	case SIM_LOADING:
+		if (needs_source(sim, vm) && !sim_outage_is_over(sim)) {
+			sim_net_mend(sim, true);
+			vm->due = sim_now(sim) + 10 * FG_MS;
+			break;
+		}
 		load(sim, vm);
 		next(sim, vm, SIM_LOADED);
 		break;
@@ -191,9 +230,19 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		next(sim, vm, SIM_STARTING);
 		break;
 	case SIM_STARTING:
-		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
+		if (needs_source(sim, vm))
+			sim_net_mend(sim, true);
+		err = pvr_adapter_start(vm->guest->adapter);
+		if (err == -EINPROGRESS && vm->is_alone)
+			sim_pass_time(sim, sim_scale(&vm->rng, FG_MS, 64 * FG_MS));
+		if (err == -EPERM && sim_restore_refused(sim, vm))
+			break;
+		if (!has_ended(sim, vm, "start", err))
 			break;
 		vm->host = vm->to;
+		if (vm->keeps)
+			sim_snapshot_claim(sim, vm);
+		vm->keeps = vm->is_alone = false;
 		if (vm->restores)
 			sim_restore_end(sim, vm);
 		sim_trace(&sim->trace, "vm%u runs at host%u", vm->number, vm->host + 1);
@@ -202,6 +251,9 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 	case SIM_CANCELLING:
 		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
 			break;
+		if (vm->keeps)
+			sim_snapshot_claim(sim, vm);
+		vm->keeps = false;
 		sim_trace(&sim->trace, "vm%u runs at host%u again", vm->number, vm->host + 1);
 		vm->pauses = false;
 		next(sim, vm, SIM_HOME);

@@ -144,8 +144,10 @@ void sim_net_calm(struct sim *sim)
 
 bool sim_net_directory(struct sim *sim, struct sim_rng *rng)
 {
-	if (sim->directory.is || sim->segment || sim->directories)
+	if (sim->directory.is || sim->segment)
 		return false;
+	if (sim->directories)
+		return sim_outage(sim, rng);
 	sim->directory.is = true;
 	sim->directory.until = sim_draw_end(sim, rng);
 	sim_trace(&sim->trace, "the directory does not respond");
@@ -214,6 +216,8 @@ void sim_net_mend(struct sim *sim, bool all)
 			mend_between(sim, from, to, all);
 	if (!sim->config.loses_directory && sim_ends(sim, &sim->directory, all)) {
 		sim_trace(&sim->trace, "the directory responds");
+		if (sim->directories)
+			sim_outage_end(sim);
 		fg_wire_directory(sim->wire, true);
 	}
 }

@@ -92,20 +92,25 @@ static void with_nics(struct sim_config *config, struct sim_rng *rng)
 	sim_focus(config, "limit"); /* so that transfers last */
 }
 
-/* So long that leases end, and hosts that do not respond are given up. */
 static void with_etcd(struct sim_config *config, struct sim_rng *rng)
 {
-	static const char *const events[] = { "directory", "etcd",     "migrate",
-					      "upgrade",   "snapshot", "restore" };
-
 	config->lease = DRAW_OF(rng, 2, 3, 5, 10);
-	config->max_pause = sim_scale(rng, 256 * FG_US, FG_SEC);
+	/* So long that leases end, and hosts that do not respond are given up. */
+	config->max_pause = sim_scale(rng, 4 * FG_MS, FG_SEC);
 	/* Else a message is sent thousands of times within a pause. */
 	if (config->rnr_timer == 1)
 		config->rnr_timer = 12;
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		if (sim_one_in(rng, 2))
-			sim_focus(config, events[i]);
+	if (sim_one_in(rng, 2)) {
+		sim_focus(config, "snapshot");
+		sim_focus(config, "restore");
+	} else {
+		sim_focus(config, "directory");
+		sim_focus(config, "etcd");
+	}
+	if (sim_one_in(rng, 2))
+		sim_focus(config, "migrate");
+	if (sim_one_in(rng, 4))
+		sim_focus(config, "upgrade");
 }
 
 /* Of numbers of its own. */
@@ -113,7 +118,7 @@ static void draw_directory(struct sim_config *config, struct sim_rng rng)
 {
 	if (config->segment || config->nics || config->hosts < 2)
 		return;
-	config->directory = sim_one_in(&rng, 4)	  ? SIM_ETCD
+	config->directory = sim_one_in(&rng, 3)	  ? SIM_ETCD
 			    : sim_one_in(&rng, 8) ? SIM_FILE
 						  : SIM_TOLD;
 	if (config->directory == SIM_ETCD)

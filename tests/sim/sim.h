@@ -466,6 +466,7 @@ void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool mi
 void sim_snapshot_of_move(struct sim *sim, struct sim_vm *vm);
 /* The state is claimed: the VM has started with it, or runs on. */
 void sim_snapshot_claim(struct sim *sim, struct sim_vm *vm);
+bool sim_snapshot_is_claimed(const struct sim *sim, const struct sim_vm *vm);
 /* Claims that may be on their way are lost, with @all the others too. */
 void sim_snapshot_lose_claims(struct sim *sim, bool all);
 /* The VM cannot start with its state at this host. Return: whether it may be so; it tries another one. */

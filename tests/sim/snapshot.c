@@ -58,19 +58,46 @@ void sim_snapshot_free(struct sim_vm *vm)
 	vm->snapshot.taken = false;
 }
 
-bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
+static void copy_state(struct fg_state *to, const struct fg_state *from)
 {
-	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
+	to->size = from->size;
+	to->data = malloc(to->size);
+	if (!to->data)
+		fg_die("out of memory");
+	memcpy(to->data, from->data, to->size);
+}
+
+/* A host calls etcd at most twice for it. */
+#define CLAIM_NS (200 * FG_MS)
+
+void sim_snapshot_claim(struct sim *sim, struct sim_vm *vm)
+{
+	vm->snapshot.starter = vm->host;
+	vm->snapshot.claimed_at = sim_now(sim) + CLAIM_NS;
+	vm->snapshot.unclaimed = !sim_outage_is_over(sim);
+}
+
+void sim_snapshot_lose_claims(struct sim *sim, bool all)
+{
+	for (unsigned int i = 0; i < sim->config.vms; i++)
+		if (all || sim_now(sim) < sim->vm[i].snapshot.claimed_at)
+			sim->vm[i].snapshot.unclaimed = true;
+}
+
+bool sim_snapshot_is_claimed(const struct sim *sim, const struct sim_vm *vm)
+{
+	return !vm->snapshot.unclaimed && sim_now(sim) >= vm->snapshot.claimed_at;
+}
+
+/* All but the state, which was saved. */
+static void note(struct sim *sim, struct sim_vm *vm)
+{
 	struct sim_snapshot *snapshot = &vm->snapshot;
 
-	if (vm->phase != SIM_HOME || sim->segment)
-		return false;
-	sim_snapshot_free(vm);
-	fg_stop(vm->guest);
-	if (fg_state_save(vm->guest, &snapshot->state))
-		sim_fail(sim, "snapshot", "vm%u cannot be saved", vm->number);
 	save_memory(snapshot, &vm->guest->ram);
 	snapshot->taken = true;
+	snapshot->host = vm->host;
+	sim_snapshot_claim(sim, vm);
 	snapshot->guest = *vm->guest;
 	snapshot->srq = vm->srq;
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
@@ -78,9 +105,44 @@ bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
 			snapshot->end[i] = *end_of(sim, vm, i);
 	for (unsigned int i = 0; i < sim->config.uds; i++)
 		snapshot->ud[i] = sim->ud[i].end;
+}
+
+void sim_snapshot_of_move(struct sim *sim, struct sim_vm *vm)
+{
+	sim_snapshot_free(vm);
+	copy_state(&vm->snapshot.state, &vm->state);
+	note(sim, vm);
+}
+
+bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
+{
+	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
+
+	if (vm->phase != SIM_HOME || sim->segment)
+		return false;
+	sim_snapshot_free(vm);
+	fg_stop(vm->guest);
+	if (fg_state_save(vm->guest, &vm->snapshot.state))
+		sim_fail(sim, "snapshot", "vm%u cannot be saved", vm->number);
+	note(sim, vm);
 	if (fg_start(vm->guest))
 		sim_fail(sim, "snapshot", "vm%u does not run on", vm->number);
 	sim_trace(&sim->trace, "vm%u: a snapshot at host%u", vm->number, vm->host + 1);
+	return true;
+}
+
+bool sim_restore_refused(struct sim *sim, struct sim_vm *vm)
+{
+	/* Where it was started last it can be started again, if host or etcd responds. */
+	if (!vm->restores || !sim_directory_web(sim->directories) ||
+	    (vm->to == vm->snapshot.starter && !vm->is_alone && sim_outage_is_over(sim)))
+		return false;
+	sim_trace(&sim->trace, "vm%u is refused at host%u", vm->number, vm->to + 1);
+	sim_vm_leave(sim, vm, vm->to, false);
+	vm->to = vm->snapshot.starter;
+	vm->is_alone = false;
+	vm->phase = SIM_LOADING;
+	vm->due = sim_now(sim) + SIM_ECHO_NS;
 	return true;
 }
 
@@ -97,6 +159,8 @@ bool sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 	vm->rng = sim_rng_of(sim_draw(rng), 0);
 	vm->leaves_early = vm->cancels = false;
 	vm->source_left = vm->restores = true;
+	vm->is_alone = sim_snapshot_is_claimed(sim, vm) && vm->to != vm->snapshot.host &&
+		       sim_one_in(rng, 2);
 	sim_vm_leave(sim, vm, vm->host, false);
 	vm->phase = SIM_LOADING;
 	vm->due = sim_now(sim) + SIM_ECHO_NS;
@@ -123,17 +187,15 @@ void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 	for (unsigned int i = 0; i < sim->config.uds; i++)
 		if (sim->ud[i].end.vm == vm)
 			sim->ud[i].end = snapshot->ud[i];
-	vm->state.size = snapshot->state.size;
-	vm->state.data = malloc(vm->state.size);
-	if (!vm->state.data)
-		fg_die("out of memory");
-	memcpy(vm->state.data, snapshot->state.data, vm->state.size);
+	copy_state(&vm->state, &snapshot->state);
 }
 
 /* From now on its requests must not reach the peers. */
 void sim_restore_end(struct sim *sim, struct sim_vm *vm)
 {
 	vm->restores = false;
+	vm->is_alone = false;
+	sim_snapshot_claim(sim, vm);
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i))
 			sim_break_watch(sim, &sim->pair[i / 2], !(i % 2), &vm->rng);

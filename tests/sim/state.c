@@ -115,6 +115,21 @@ static bool is_restored(const struct sim *sim)
 	return false;
 }
 
+static bool is_alone(const struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->config.vms; i++)
+		if (sim->vm[i].phase == SIM_STARTING && sim->vm[i].is_alone)
+			return true;
+	return false;
+}
+
+/* Hosts pause before they try again. */
+static bool was_lost(const struct sim *sim)
+{
+	return sim_directory_web(sim->directories) && !sim->directory.is &&
+	       !sim_outage_is_over(sim);
+}
+
 static bool is_broken(const struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->config.pairs; i++)
@@ -180,6 +195,7 @@ static const struct state {
 	{ "slow streams", is_slow },
 	{ "odd frames", has_odd_frames },
 	{ "no directory", has_no_directory },
+	{ "etcd that was lost", was_lost },
 	{ "stopping VM", stops },
 	{ "stopped VM", has_stopped },
 	{ "state on its way", is_on_its_way },
@@ -190,6 +206,7 @@ static const struct state {
 	{ "source that waits", source_waits },
 	{ "source that has left", source_has_left },
 	{ "restore", is_restored },
+	{ "start without source", is_alone },
 	{ "ended connection", is_broken },
 	{ "absent pages", lacks_page },
 	{ "drained send queue", is_drained },

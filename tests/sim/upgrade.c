@@ -64,8 +64,10 @@ bool sim_upgrade(struct sim *sim, struct sim_rng *rng)
 			hand_over(sim, vm);
 	}
 	fg_wire_keep_gids(sim->wire, host, true);
-	if (sim->directories)
+	if (sim->directories) {
+		sim_snapshot_lose_claims(sim, false);
 		sim_directory_stop(sim->directories, host);
+	}
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		end(sim, &sim->vm[i], host);
 	fg_wire_keep_gids(sim->wire, host, false);
