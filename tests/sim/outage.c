@@ -48,7 +48,7 @@ static void go_down(struct sim *sim, struct sim_web *web, struct sim_rng *rng)
 	if (sim_one_in(rng, 4) && !is_any_alone(sim))
 		lose_data(sim, web->etcd, rng);
 	if (!web->rules.silent)
-		sim_web_end_streams(web, FG_WIRE_HOSTS);
+		sim_web_end_connections(web, FG_WIRE_HOSTS);
 }
 
 static void draw_fault(struct sim *sim, struct sim_web *web, struct sim_rng *rng)
@@ -145,7 +145,7 @@ void sim_outage_end(struct sim *sim)
 
 	if (web->rules.down) {
 		/* Streams of a host that was off are none that it knows. */
-		sim_web_end_streams(web, FG_WIRE_HOSTS);
+		sim_web_end_connections(web, FG_WIRE_HOSTS);
 		sim_etcd_start(web->etcd);
 	}
 	web->rules = web->calm;
@@ -172,7 +172,7 @@ bool sim_outage_moment(struct sim *sim, struct sim_rng *rng)
 		break;
 	default:
 		sim_trace(&sim->trace, "the watches of host%u break", host + 1);
-		sim_web_end_streams(web, host);
+		sim_web_end_connections(web, host);
 	}
 	return true;
 }

@@ -133,9 +133,10 @@ bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
 
 bool sim_restore_refused(struct sim *sim, struct sim_vm *vm)
 {
-	/* Where it was started last it can be started again, if host or etcd responds. */
+	/* Where it was started last it can be started again, if etcd has responded all the time. */
 	if (!vm->restores || !sim_directory_web(sim->directories) ||
-	    (vm->to == vm->snapshot.starter && !vm->is_alone && sim_outage_is_over(sim)))
+	    (vm->to == vm->snapshot.starter && !vm->is_alone && sim_outage_is_over(sim) &&
+	     vm->loaded >= sim->calm_at))
 		return false;
 	sim_trace(&sim->trace, "vm%u is refused at host%u", vm->number, vm->to + 1);
 	sim_vm_leave(sim, vm, vm->to, false);

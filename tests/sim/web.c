@@ -342,6 +342,20 @@ static void break_stream(struct pvr_http_call *call)
 	arm_once(call->http->loop, &call->timer, REFUSED_NS);
 }
 
+/* Its request has arrived, and no answer is on its way. */
+static bool is_unanswered(const struct pvr_http_call *call)
+{
+	return !call->ops && !call->request && !call->status;
+}
+
+static void end_connection(struct pvr_http_call *call)
+{
+	if (call->ops && !call->over)
+		break_stream(call);
+	else if (is_unanswered(call))
+		fail_post(call, "the connection is reset");
+}
+
 static void lines_arrive(struct pvr_loop_timer *timer)
 {
 	struct pvr_http_call *call = pvr_container_of(timer, struct pvr_http_call, far_timer);
@@ -389,16 +403,15 @@ size_t pvr_http_unsent(const struct pvr_http_call *stream)
 	return stream->to_etcd.len;
 }
 
-void sim_web_end_streams(struct sim_web *web, unsigned int host)
+void sim_web_end_connections(struct sim_web *web, unsigned int host)
 {
 	struct pvr_http_call *call;
 	struct pvr_http *http;
 
 	LIST_FOREACH(http, &web->clients, link)
 		TAILQ_FOREACH(call, &http->calls, link)
-			if (call->ops && !call->over &&
-			    (host == FG_WIRE_HOSTS || host == http->host))
-				break_stream(call);
+			if (host == FG_WIRE_HOSTS || host == http->host)
+				end_connection(call);
 }
 
 /* --------------------------------------------------------------------------- a life */

@@ -40,7 +40,7 @@ struct sim_web_end {
 void sim_web_init(struct sim_web *web, struct sim *sim);
 /* There are no clients. */
 void sim_web_exit(struct sim_web *web);
-/* All watch streams of this host, or of all if it is FG_WIRE_HOSTS, end. */
-void sim_web_end_streams(struct sim_web *web, unsigned int host);
+/* All connections of this host, or of all if it is FG_WIRE_HOSTS, end: streams, and POSTs without an answer. */
+void sim_web_end_connections(struct sim_web *web, unsigned int host);
 
 #endif /* SIM_WEB_H */
