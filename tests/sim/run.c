@@ -392,11 +392,20 @@ static uint64_t time_to_end(const struct sim *sim)
 	return ns;
 }
 
+/* Programs that connect again disturb others for a moment. */
+static bool is_connected(const struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		if (sim->pair[i].is_broken || sim->pair[i].is_half)
+			return false;
+	return true;
+}
+
 /* Without disturbances each request completes. */
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
 	bool is_lossy = sim->segment || sim->lost_link;
-	uint64_t end = sim_now(sim) + time_to_end(sim);
+	uint64_t end = sim_now(sim) + time_to_end(sim), last = end + time_to_end(sim);
 	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY;
 	bool prompt[SIM_PAIRS], is_long;
 
@@ -413,6 +422,8 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 		sim_poll_all(sim);
 		if (is_idle(sim))
 			return;
+		if (!is_connected(sim) && end < last)
+			end = sim_now(sim) + time_to_end(sim);
 		if (sim_now(sim) > soon)
 			expect_prompt_ends(sim, prompt);
 		if (sim_now(sim) > end)
