@@ -5,6 +5,11 @@
 driver=/vmlab/driver/$DRIVER.ko
 ibverbs=/usr/lib/x86_64-linux-gnu/libibverbs
 
+# nap SECONDS: sleep without a process. Under TCG one costs some 10 ms.
+[ -p /tmp/nap ] || mkfifo /tmp/nap
+exec {naps}<>/tmp/nap
+nap() { read -rt "$1" -u "$naps" || true; }
+
 # Flags are files that all nodes and the host see; a flag belongs to its step.
 raise() { : >"$SHARE/flags/$STEP.$1"; }
 raised() { [ -e "$SHARE/flags/$STEP.$1" ]; }
@@ -12,7 +17,7 @@ raised() { [ -e "$SHARE/flags/$STEP.$1" ]; }
 # await NAME [OTHER]: until one of the flags is raised. The step's own time limit ends it.
 await()
 {
-	until raised "$1" || { [ $# -gt 1 ] && raised "$2"; }; do sleep 0.05; done
+	until raised "$1" || { [ $# -gt 1 ] && raised "$2"; }; do nap 0.05; done
 }
 
 # until_true TENTHS COMMAND...: try every tenth of a second. False when it never became true.
@@ -22,15 +27,22 @@ until_true()
 	shift
 	until "$@"; do
 		[ $((tenths -= 1)) -ge 0 ] || return 1
-		sleep 0.1
+		nap 0.1
 	done
 }
 
 # Does a program listen at this port, be it of TCP or of rdma_cm?
 listening()
 {
-	ss -ltnH "sport = :$1" | grep -q . && return
-	rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN.*:$1\b"
+	local hex line lines more
+	printf -v hex %04X "$1"
+	mapfile -t lines </proc/net/tcp
+	mapfile -t more </proc/net/tcp6
+	for line in "${lines[@]}" "${more[@]}"; do
+		[[ ! $line =~ ^\ *[0-9]+:\ [0-9A-F]+:$hex\ [0-9A-F]+:[0-9A-F]+\ 0A\  ]] || return 0
+	done
+	# Most programs listen at a port of TCP, and soon.
+	((++looks % 3 == 0)) && rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN.*:$1\b"
 }
 
 # meet PORT SERVER CLIENT: the command in the array server_command on node SERVER and, once PORT listens, the one in
@@ -51,7 +63,7 @@ meet()
 				echo "$name: the server ended with status $status before it listened"
 				return $((status ? status : 1))
 			fi
-			sleep 0.1
+			nap 0.05
 		done
 		raise "up.$port"
 	fi
@@ -70,7 +82,7 @@ meet()
 	fi
 	if [ "$NODE" = "$server" ]; then
 		# A client that failed does not tell its server.
-		while sleep 1; do ! raised "failed.$port" || kill $pid; done 2>/dev/null &
+		while nap 1; do ! raised "failed.$port" || kill $pid; done 2>/dev/null &
 		guard=$!
 		wait $pid || {
 			status=$?
@@ -149,9 +161,9 @@ unload() { rmmod "$DRIVER"; }
 
 has_gid()
 {
-	local port=/sys/class/infiniband/$RDMA_DEV/ports/1
-	[ "$(cat "$port/gid_attrs/types/$GID_INDEX" 2>/dev/null)" = "RoCE v2" ] &&
-		grep -q ACTIVE "$port/state"
+	local type state port=/sys/class/infiniband/$RDMA_DEV/ports/1
+	{ read -r type <"$port/gid_attrs/types/$GID_INDEX" && read -r state <"$port/state"; } 2>/dev/null &&
+		[ "$type" = "RoCE v2" ] && [[ $state = *ACTIVE ]]
 }
 
 load()
@@ -199,10 +211,10 @@ udaddy_end()
 # The index of the RoCE v2 GID that stands for $MY_IP at another device of this node.
 gid_index_of()
 {
-	local index port=/sys/class/infiniband/$1/ports/1
-	for index in $(seq 0 15); do
-		[ "$(cat "$port/gid_attrs/types/$index" 2>/dev/null)" = "RoCE v2" ] || continue
-		! grep -q ^0000:0000:0000:0000:0000:ffff: "$port/gids/$index" || echo "$index"
+	local index type gid port=/sys/class/infiniband/$1/ports/1
+	for index in {0..15}; do
+		{ read -r type <"$port/gid_attrs/types/$index" && read -r gid <"$port/gids/$index"; } 2>/dev/null || continue
+		[ "$type" != "RoCE v2" ] || [ "${gid#0000:0000:0000:0000:0000:ffff:}" = "$gid" ] || echo "$index"
 	done
 }
 
