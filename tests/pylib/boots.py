@@ -5,6 +5,7 @@ A file adds its steps as a part. Only parts with selected tests run, so `pytest 
 that file. Parts of "make check" and of "make check-long" never share a boot.
 """
 
+import concurrent.futures
 import dataclasses
 import inspect
 
@@ -12,6 +13,7 @@ import pytest
 import pyverbs
 from bench_lib.apps import apps
 from steps import name_of, run_steps
+from vmlab_run import ROOT
 
 
 @dataclasses.dataclass
@@ -39,11 +41,17 @@ class Part:
 
 
 class Boot:
-    """order: the names of the files that share it, without "test_"; none: one file's own. options: those of vmlab."""
+    """order: the names of the files that share it, without "test_"; none: one file's own. options: those of vmlab.
 
-    def __init__(self, name, order=(), **options):
+    beside: another boot, whose run is at the same time. Both have one VM, so they need no more CPUs than two VMs do.
+    """
+
+    def __init__(self, name, order=(), beside=None, **options):
         self.name, self.order, self.options = name, order, options
         self.parts, self.runs = [], {}
+        self.together = [self]
+        if beside:
+            self.together = beside.together = [self, beside]
 
     def part(self, steps, watch=None, files=tuple, long=False):
         """A fixture: the run of these steps. long: only tests that are marked so use it."""
@@ -55,20 +63,43 @@ class Boot:
         @pytest.fixture(scope="module")
         def run(request, tmp_path_factory):
             if part.long not in self.runs:
-                self.runs[part.long] = self._boot(part.long, request.session, tmp_path_factory)
-            return self.runs[part.long].part(part.name)
+                self._boot(part.long, request.session, tmp_path_factory)
+            return self.runs[part.long].result().part(part.name)
 
         return run
 
     def _boot(self, long, session, tmp_path_factory):
-        parts = [part for part in self.parts if part.long == long and part.is_selected(session)]
+        """Leaves a future with the run in self.runs, and in that of a boot beside this one."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            for boot in self.together:
+                parts = [part for part in boot.parts if part.long == long and part.is_selected(session)]
+                if parts:
+                    boot.runs[long] = pool.submit(*boot._prepared(long, parts, tmp_path_factory))
+
+    def _prepared(self, long, parts, tmp_path_factory):
+        """Return: self._run and its arguments."""
         if self.order:
             parts.sort(key=lambda part: self.order.index(part.file))
         steps = [dataclasses.replace(step, name=f"{part.name}.{step.name}") for part in parts for step in part.steps]
-        watch = {f"{part.name}.{flag}": function for part in parts for flag, function in part.watch.items()}
         files = {path.name: path for part in parts for path in part.files()}
         folder = tmp_path_factory.mktemp(self.name + ("-long" if long else ""))
-        return run_steps(folder, steps, watch, files.values(), **self.options)
+        return self._run, folder, parts, steps, files.values()
+
+    def _run(self, folder, parts, steps, files):
+        watch = flags({part.name: part.watch for part in parts})
+        return run_steps(folder, steps, watch, files, **self.options)
+
+
+class RogueBoot(Boot):
+    """Adapters of tests/rogue, with the faults that files in the folder `faults` of the share name."""
+
+    def _run(self, folder, parts, steps, files):
+        return run_steps(folder, steps, files=files, env={"PVR_FAULTS": folder / "share" / "faults"}, **self.options)
+
+
+def flags(watches):
+    """The watchers of a run: of each part by its name, with its name before that of each flag."""
+    return {f"{name}.{flag}": function for name, watch in watches.items() for flag, function in watch.items()}
 
 
 def each_run(*names):
@@ -99,18 +130,26 @@ def step_tests(**parts):
     return test_step, test_run_ended_well
 
 
+ROGUE = ROOT / "build" / "host" / "tests" / "rogue" / "pvrdmad-rogue"
 # One image for the tests of applications and for bench/apps.
 APPS_PACKAGES = ",".join(apps.PACKAGES)
 # Parts that kill a VM or remove a device come last, after those that change addresses or names of devices.
 PAIR = Boot("pair", ["pair", "perftest", "cm", "doorbells", "reload", "cm_deaf", "counters", "compare", "user"])
-STOCK = Boot("stock", ["stock", "verify"], driver="vmw_pvrdma", smp=2)
+# test_mixed is last: from then on our driver has the device.
+STOCK = Boot("stock", ["stock", "verify", "mixed"], driver="vmw_pvrdma", smp=2)
+# The oldest virtual hardware that the driver of the kernel knows, with doorbells in memory.
+OLD = Boot("old", ["revisions", "uar_mapped"], driver="vmw_pvrdma", adapter_settings="hwversion=13,uar=mapped")
 # Two CPUs per VM, as QEMU does not make the atomics of a single emulated CPU atomic for other CPUs.
 VERIFY = Boot("verify", ["verify", "user_harm"], smp=2)
+# Two adapters, the second of which has faults.
+HOSTILE = RogueBoot("hostile-device", ["hostile_device"], nodes=1, adapters=2, pvrdmad=ROGUE)
 # A region of 16 GiB in small pages needs more kernel memory than a VM of 1 GiB has. test_kernel_verbs is last: its reset
 # leaves complaints in the kernel's log.
-ALONE = Boot("alone", ["pyverbs", "kernel_verbs"], nodes=1, memory="2G", packages=pyverbs.PACKAGES)
+ALONE = Boot("alone", ["pyverbs", "odp", "kernel_verbs"], beside=HOSTILE, nodes=1, memory="2G", packages=pyverbs.PACKAGES)
 # test_nvme is last: its refusals leave complaints in the kernels' logs.
 APPS = Boot("apps", ["nfs", "mpi", "nvme"], packages=APPS_PACKAGES)
+# Nodes 1 and 3 are VMs of one host, node 2 is of another one.
+TRIO = Boot("trio", ["hosts", "trio"], nodes=3, hosts=2, pipe="tls")
 DISTURB = Boot("disturb", ["reload", "cm_death", "peer_death", "vanish"])
 # An adapter on node 1, Soft-RoCE of each kernel on node 2.
 RXE = {kernel: Boot(f"rxe-{kernel}-", ["rxe", "rxe_perftest"], driver="pvrdma,rxe", kernel=kernel)

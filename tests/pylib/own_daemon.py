@@ -3,6 +3,7 @@
 
 import contextlib
 
+from boots import Boot, flags
 from daemon_process import Daemon
 from steps import run_steps
 
@@ -25,11 +26,32 @@ class OwnDaemon(Daemon):
 @contextlib.contextmanager
 def own_daemon(tmp_path_factory, name, steps, settings, watch, **options):
     """A run of steps. watch: a function that returns run_steps()'s, given the folder with the sockets and the daemon."""
-    folder = tmp_path_factory.mktemp(name)
+    yield _run(tmp_path_factory.mktemp(name), steps, settings, watch, **options)
+
+
+def _run(folder, steps, settings, watch, files=(), **options):
     (folder / "run").mkdir()
     daemon = OwnDaemon(folder, settings)
     try:
-        yield run_steps(folder / "run", steps, watch(folder, daemon), qmp=folder, pvrdmad_control=daemon.control,
-                        adapter_socket=[daemon.socket(node) for node in NODES], **options)
+        return run_steps(folder / "run", steps, watch(folder, daemon), files, qmp=folder, pvrdmad_control=daemon.control,
+                         adapter_socket=[daemon.socket(node) for node in NODES], **options)
     finally:
         daemon.stop()
+
+
+class OwnBoot(Boot):
+    """A boot that files share. watch of a part: as for own_daemon()."""
+
+    def __init__(self, name, order, settings):
+        super().__init__(name, order)
+        self.settings = settings
+
+    def _run(self, folder, parts, steps, files):
+        def watch(*of_run):
+            return flags({part.name: part.watch(*of_run) for part in parts})
+
+        return _run(folder, steps, self.settings, watch, files)
+
+
+# test_daemon_death is last: the adapters that its VMs have in the end have other places and names.
+UNPLUGGED = OwnBoot("unplugged", ["hotplug", "daemon_death"], "interrupts=msi,uar=mapped")

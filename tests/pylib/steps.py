@@ -83,13 +83,16 @@ class Run:
                                    "pvrdmad.log:", *log]), pytrace=False)
 
 
-def run_steps(folder, steps, watch=None, files=(), runner=RUN_STEPS, **options):
-    """Boot VMs and run the steps. folder: a new one. runner: a vmlab script. watch: vmlab_steps.run()'s. options: vmlab's."""
+def run_steps(folder, steps, watch=None, files=(), runner=RUN_STEPS, env=None, **options):
+    """Boot VMs and run the steps. folder: a new one. runner: a vmlab script. watch: vmlab_steps.run()'s. env: added to the
+    environment of vmlab. options: vmlab's.
+    """
     vmlab = Vmlab(folder)
     vmlab.put(*files)
     vmlab_steps.put(vmlab.share, steps)
     options.setdefault("timeout", vmlab_steps.seconds(steps))
-    status, stdout, stderr, seen = vmlab_steps.run(vmlab.command(runner, **options), vmlab.share, watch)
+    command = ["env", *(f"{name}={value}" for name, value in (env or {}).items()), *vmlab.command(runner, **options)]
+    status, stdout, stderr, seen = vmlab_steps.run(command, vmlab.share, watch)
     result = Result(status, stdout, stderr, vmlab.logs, vmlab.share)
     _keep(folder, vmlab)
     return Run(result, options, seen)
@@ -131,6 +134,11 @@ def file_system():
     image.write_bytes(bytes(8 << 20))
     subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", image], check=True)
     return [image]
+
+
+def our_module():
+    """Our driver, for the share of VMs that have the kernel's."""
+    return [ROOT / "build" / "module-6.1" / "pvrdma.ko"]
 
 
 def our_provider():

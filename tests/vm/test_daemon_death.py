@@ -6,15 +6,16 @@ Doorbells are mapped: otherwise QEMU 11.1 can abort when pvrdmad dies while QEMU
 
 import pytest
 import storage
-from boots import APPS_PACKAGES
-from own_daemon import NODES, own_daemon
+from boots import APPS_PACKAGES, step_tests
+from own_daemon import NODES, UNPLUGGED, own_daemon
 from steps import Step
 from traffic import ENDLESS
 from vmlab_lib.qmp import Qmp
 
 pytestmark = pytest.mark.slow
 
-BEFORE = Step("before", "pingpong 18515 1 2 -c -s 4096 -n 50")
+# DIES reads the messages from here on.
+BEFORE = Step("before", "dmesg -C; pingpong 18515 1 2 -c -s 4096 -n 50")
 # The driver notices within five seconds. Programs that wait for events of the device get one; all programs can end.
 DIES = Step("daemon-dies", ENDLESS + """
     fatal() { grep -q DEVICE_FATAL /tmp/events; }
@@ -95,10 +96,9 @@ def watch(dies, again):
     return watchers
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    with own_daemon(tmp_path_factory, "death", STEPS, "uar=mapped", watch(DIES, AGAIN)) as run:
-        yield run
+# Both VMs shut down, with an adapter each.
+death = UNPLUGGED.part(STEPS, watch(DIES, AGAIN))
+test_step, test_run_ended_well = step_tests(death=STEPS)
 
 
 @pytest.fixture(scope="module")
@@ -106,16 +106,6 @@ def storage_run(tmp_path_factory):
     with own_daemon(tmp_path_factory, "storage-death", STORAGE_STEPS, "uar=mapped", watch(STORAGE_DIES, STORAGE_AGAIN),
                     packages=APPS_PACKAGES) as run:
         yield run
-
-
-@pytest.mark.parametrize("step", [step.name for step in STEPS])
-def test_step(run, step):
-    run.check(step)
-
-
-def test_run_ended_well(run):
-    """Both VMs shut down, with an adapter each."""
-    run.check_end()
 
 
 @pytest.mark.long

@@ -3,17 +3,14 @@
 second one has one fault after the other, and is bound to the driver anew for each of them."""
 
 import dataclasses
-import os
 import re
 
 import pytest
-from boots import step_tests
-from steps import Step, guest_programs, run_steps
-from vmlab_run import ROOT
+from boots import HOSTILE, ROGUE, RogueBoot, step_tests
+from steps import Step, guest_programs
 
 pytestmark = pytest.mark.slow
 
-ROGUE = ROOT / "build" / "host" / "tests" / "rogue" / "pvrdmad-rogue"
 IP = "10.78.0.1"
 # The allowed ends.
 REFUSED = "the driver does not take the device"
@@ -116,8 +113,9 @@ LIB = """
     find_ib() { ib=$(ls /sys/bus/pci/devices/$rogue/infiniband 2>/dev/null); }
     up()
     {
-        grep -q ACTIVE /sys/class/infiniband/$ib/ports/1/state && [ -n "$(gid_index_of $ib)" ] &&
-            grep -q ^fe80 /sys/class/infiniband/$ib/ports/1/gids/0
+        local state gid port=/sys/class/infiniband/$ib/ports/1
+        { read -r state <$port/state && read -r gid <$port/gids/0; } 2>/dev/null &&
+            [[ $state = *ACTIVE && $gid = fe80:* ]] && has_ip_gid $ib
     }
 
     # Programs that meet faults.
@@ -125,8 +123,8 @@ LIB = """
     server() { timeout 20 "$@" & server=$!; until listening 7174 || ! kill -0 $server 2>/dev/null; do sleep 0.1; done; }
     client() { timeout 10 "$@" || { local status=$?; kill $server 2>/dev/null; wait $server; return $status; }; wait $server; }
     both() { server "$@" && kill -0 $server && client "$@" $last; }
-    pingpong() { last=127.0.0.1 both ibv_rc_pingpong -d $ib -g 0 -n 50 -p 7174; }
-    xrc() { last=127.0.0.1 both ibv_xsrq_pingpong -d $ib -g 0 -n 50 -p 7174; }
+    pingpong() { last=127.0.0.1 both ibv_rc_pingpong -d $ib -g 0 -n 10 -p 7174; }
+    xrc() { last=127.0.0.1 both ibv_xsrq_pingpong -d $ib -g 0 -n 10 -p 7174; }
     verb() { RDMA_DEV=$ib GID_INDEX=0 timeout ${limit:-60} $SHARE/"$@"; }
     # At each end.
     placed() { timeout 30 env LD_LIBRARY_PATH=$SHARE RDMA_DEV=$ib GID_INDEX=0 $SHARE/pvr_placement "$@"; }
@@ -224,23 +222,9 @@ STEPS = [SET_UP, *map(step_of, FAULTS), HONEST, RESTART, UNLOAD, COMPLAINTS]
 STEPS_LONG = [SET_UP, *map(step_of, FAULTS_LONG), RESTART_IN_USE, HONEST, COMPLAINTS]
 
 
-def run_rogue(folder, steps, **options):
-    """Two adapters, the second of which has the faults."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
-        return run_steps(folder, steps, files=guest_programs(), nodes=1, adapters=2, pvrdmad=ROGUE, timeout=500, **options)
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
-    return run_rogue(tmp_path_factory.mktemp("hostile-device"), STEPS)
-
-
-@pytest.fixture(scope="module")
-def hostile_long(tmp_path_factory):
-    return run_rogue(tmp_path_factory.mktemp("hostile-device-long"), STEPS_LONG, kernel="7.2")
-
-
+hostile = HOSTILE.part(STEPS, files=guest_programs)
+hostile_long = RogueBoot("hostile-device-7.2-", kernel="7.2", nodes=1, adapters=2, pvrdmad=ROGUE).part(
+    STEPS_LONG, files=guest_programs, long=True)
 test_step, test_run_ended_well = step_tests(
     hostile=[SET_UP, HONEST, RESTART, UNLOAD, COMPLAINTS], hostile_long=[SET_UP, RESTART_IN_USE, HONEST, COMPLAINTS])
 

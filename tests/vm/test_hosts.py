@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""VMs of different hosts: network namespaces with a pvrdmad each. Three hosts joined with TLS; two, with and without TLS."""
+"""VMs of different hosts: network namespaces with a pvrdmad each. Three VMs of two hosts and of three, joined with TLS; two
+hosts, with and without TLS."""
 
 import re
 
 import pytest
-from boots import Boot, each_run, step_tests
+from boots import TRIO, Boot, each_run, step_tests
 from steps import LATE_CONNECT, Step, guest_programs
 from traffic import COMPLAINTS, FENCE, PAIRWISE
 
@@ -27,11 +28,9 @@ COMMON = {step.name: step for step in (
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --iterations 300", 180),
     COMPLAINTS,
 )}
-# Three hosts, all at once.
+# Three VMs. test_trio.py has all pairs at once, and pvr_verify.
 THREE = [
-    *(COMMON[name] for name in ("ib_read_bw", "rping", "xsrq_pingpong", "verify")),
-    PAIRWISE,
-    FENCE,
+    *(COMMON[name] for name in ("ib_read_bw", "rping", "xsrq_pingpong")),
     # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. A node that misses a datagram waits for ever.
     Step("multicast", """
         group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
@@ -47,8 +46,10 @@ def two_hosts(pipe):
 
 
 tcp_long, tls_long = two_hosts("tcp"), two_hosts("tls")
-three = Boot("hosts-three", nodes=3, hosts=3, pipe="tls").part(THREE, files=guest_programs)
-RUNS = {"three": THREE, "tcp_long": COMMON, "tls_long": COMMON}
+three = TRIO.part(THREE, files=guest_programs)
+THREE_HOSTS = [*THREE, COMMON["verify"], PAIRWISE, FENCE]
+three_hosts_long = Boot("hosts-three", nodes=3, hosts=3, pipe="tls").part(THREE_HOSTS, files=guest_programs, long=True)
+RUNS = {"three": THREE, "three_hosts_long": THREE_HOSTS, "tcp_long": COMMON, "tls_long": COMMON}
 test_step, test_run_ended_well = step_tests(**RUNS)
 EACH_RUN = pytest.mark.parametrize("run", each_run(*RUNS), indirect=True)
 

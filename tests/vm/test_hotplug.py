@@ -5,7 +5,8 @@ QEMU 11.1 aborts if it unplugs a vfio-user device with MSI-X, see docs/reliabili
 """
 
 import pytest
-from own_daemon import own_daemon
+from boots import step_tests
+from own_daemon import UNPLUGGED, own_daemon
 from steps import Step
 from traffic import ENDLESS
 from vmlab_lib.qmp import Qmp
@@ -90,25 +91,14 @@ def steps(times):
     return [ONE_VECTOR, plug(times), AFTER, NOTHING_LEFT]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    with own_daemon(tmp_path_factory, "hotplug", steps(3), "interrupts=msi", watch(3)) as run:
-        yield run
+unplugged = UNPLUGGED.part(steps(3), watch(3))
+test_step, test_run_ended_well = step_tests(unplugged=steps(3))
 
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory):
     with own_daemon(tmp_path_factory, "hotplug-long", steps(50), "interrupts=msi", watch(50)) as run:
         yield run
-
-
-@pytest.mark.parametrize("step", [step.name for step in steps(3)])
-def test_step(run, step):
-    run.check(step)
-
-
-def test_run_ended_well(run):
-    run.check_end()
 
 
 @pytest.mark.long

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""uar=mapped: doorbells in memory, with our driver and provider and with the kernel's and rdma-core's.
+"""uar=mapped: doorbells in memory, with our driver and provider and with the kernel's and rdma-core's; the latter also on
+hardware without SRQs.
 
 Few iterations: where no core is free for the worker, it and two vCPUs share the cores.
 """
@@ -7,7 +8,7 @@ Few iterations: where no core is free for the worker, it and two vCPUs share the
 import pathlib
 
 import pytest
-from boots import Boot, each_run, step_tests
+from boots import OLD, Boot, each_run, step_tests
 from pvrdmactl import NOW
 from steps import Step, pids_of
 from traffic import COMPLAINTS
@@ -26,6 +27,7 @@ STEPS = [
     Step("connections", "talk 7174 1 2 rping_end"),
     COMPLAINTS,
 ]
+WITHOUT_SRQS = [step for step in STEPS if not step.name.startswith("srq")]
 
 
 def processes_with_mapped_doorbells(vmlab_pid):
@@ -34,16 +36,20 @@ def processes_with_mapped_doorbells(vmlab_pid):
     return sum("memfd:pvrdma-uar" in text for text in maps)
 
 
-def part(driver, long):
-    boot = Boot(f"uar-mapped-{driver}", driver=driver, adapter_settings="uar=mapped")
-    return boot.part(STEPS, {"polling.now": processes_with_mapped_doorbells}, long=long)
+WATCH = {"polling.now": processes_with_mapped_doorbells}
 
 
-stock, ours_long = part("vmw_pvrdma", long=False), part("pvrdma", long=True)
-test_step, test_run_ended_well = step_tests(stock=STEPS, ours_long=STEPS)
+def part_long(driver):
+    return Boot(f"uar-mapped-{driver}", driver=driver, adapter_settings="uar=mapped").part(STEPS, WATCH, long=True)
 
 
-@pytest.mark.parametrize("run", each_run("stock", "ours_long"), indirect=True)
+old = OLD.part(WITHOUT_SRQS, WATCH)
+stock_long, ours_long = part_long("vmw_pvrdma"), part_long("pvrdma")
+RUNS = {"old": WITHOUT_SRQS, "stock_long": STEPS, "ours_long": STEPS}
+test_step, test_run_ended_well = step_tests(**RUNS)
+
+
+@pytest.mark.parametrize("run", each_run(*RUNS), indirect=True)
 def test_doorbells_are_mapped(run):
     run.check("polling")
     assert run.seen["polling.now"] == 3

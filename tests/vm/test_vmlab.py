@@ -9,8 +9,9 @@ import subprocess
 
 import pytest
 from boots import APPS_PACKAGES
+from vmlab_lib.main import main
 from vmlab_lib.process import wait_for
-from vmlab_run import VMLAB
+from vmlab_run import VMLAB, Vmlab
 
 FOREVER = "sleep 1000"
 
@@ -29,11 +30,19 @@ def processes_of(vmlab):
     return found
 
 
-# --- environment of a node's script -----------------------------------------------------------------
+# --- environment of a node's script, and its failure -------------------------------------------------
 
-def test_script_finds_its_environment_barrier_and_share(vmlab):
+@pytest.fixture(scope="module")
+def lab_of_failure(tmp_path_factory):
+    return Vmlab(tmp_path_factory.mktemp("failing"))
+
+
+@pytest.fixture(scope="module")
+def failing(lab_of_failure):
+    """A script that says what it finds, and fails on node 2."""
+    vmlab = lab_of_failure
     vmlab.put(__file__)
-    result = vmlab("""
+    return vmlab("""
         echo "NODE=$NODE NODES=$NODES MY_IP=$MY_IP IPS=$IPS PEER_IP=$PEER_IP"
         echo "RDMA_DEV=$RDMA_DEV. GID_INDEX=$GID_INDEX. memlock $(ulimit -l) on $(hostname)"
         test -s $SHARE/test_vmlab.py
@@ -50,15 +59,30 @@ def test_script_finds_its_environment_barrier_and_share(vmlab):
         measured=$(dmesg | sed -n 's/.*tsc: Detected \\([0-9.]*\\) MHz.*/\\1/p' | tail -n 1 | tr -d .)
         [ "$configured" = "$measured" ] || grep -q kvm-clock /sys/devices/system/clocksource/*/current_clocksource &&
             echo "has the frequency of its clock"
-        """, driver="none", append="word=1 other").check()
+        barrier told
+        [ $NODE = 1 ] || { echo last words; exit 7; }
+        barrier never
+        """, driver="none", append="word=1 other")
+
+
+def test_script_finds_its_environment_barrier_and_share(failing, lab_of_failure):
     for node, peer in ((1, 2), (2, 1)):
-        assert result.nodes[node] == [
+        assert failing.nodes[node][:-1] == [
             f"NODE={node} NODES=2 MY_IP=10.77.0.{node} IPS=10.77.0.1 10.77.0.2 PEER_IP=10.77.0.{peer}",
             f"RDMA_DEV=. GID_INDEX=. memlock unlimited on node{node}",
             "sees 2", "reaches its peer", "resolves names",
             f"MY_IP6=fd77::{node} IPS6=fd77::1 fd77::2 PEER_IP6=fd77::{peer}", "by IPv6, too",
             "word=1 other", "has the frequency of its clock"]
-        assert (vmlab.share / f"wrote-{node}").read_text() == "from the node\n"
+        assert (lab_of_failure.share / f"wrote-{node}").read_text() == "from the node\n"
+
+
+def test_failing_script(failing, lab_of_failure):
+    """Its node and status are named; another node that waits at a barrier gets an error."""
+    assert failing.status == 1
+    assert failing.error == "node2: its script ended with status 7"
+    assert failing.nodes[2][-1] == "last words"
+    assert failing.nodes[1][-1] == "labctl barrier: never: node2 ended without coming here"
+    assert not processes_of(lab_of_failure)
 
 
 @pytest.mark.long
@@ -183,16 +207,6 @@ def test_shell_on_node_1_and_attached_to_node_2(vmlab):
 
 # --- failures -------------------------------------------------------------------------------
 
-def test_failing_script(vmlab):
-    """Its node and status are named; another node that waits at a barrier gets an error."""
-    result = vmlab("[ $NODE = 1 ] || { echo last words; exit 7; }; barrier never", driver="none")
-    assert result.status == 1
-    assert result.error == "node2: its script ended with status 7"
-    assert result.nodes[2] == ["last words"]
-    assert result.nodes[1] == ["labctl barrier: never: node2 ended without coming here"]
-    assert not processes_of(vmlab)
-
-
 def test_kernel_warning(vmlab):
     result = vmlab("""
         echo '<4>WARNING: CPU: 0 PID: 1 at drivers/some.c:1 pvrdma_probe+0x1/0x2' >/dev/kmsg
@@ -292,17 +306,29 @@ BAD = [
 ]
 
 
+@pytest.fixture
+def in_this_process(capfd):
+    """in_this_process(arguments): what scripts/vmlab calls. Return: exit status, output and errors."""
+    signals = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def run(args):
+        capfd.readouterr()
+        return main(args), *capfd.readouterr()
+
+    yield run
+    for number, handler in signals.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("args, message", BAD, ids=[" ".join(args) for args, _ in BAD])
-def test_bad_input_gets_one_clear_line(vmlab, tmp_path, args, message):
+def test_bad_input_gets_one_clear_line(vmlab, tmp_path, in_this_process, args, message):
     fault = tmp_path / "faults"
     fault.write_text("drop=200%\n")
     args = [arg.replace("{old}", str(old_qemu(tmp_path))).replace("{fault}", str(fault)) for arg in args]
-    command = vmlab.command("true", driver="none")
-    done = subprocess.run(command + args, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert message in done.stderr
+    status, out, err = in_this_process([*vmlab.command("true", driver="none")[1:], *args])
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1, err
+    assert message in err
 
 
 def test_nothing_to_do():
@@ -324,6 +350,5 @@ def test_run_wants_a_script():
     (["run", "--reuse", "--nodes", "1", "--adapter-socket", "/nowhere", "/bin/true"], "--reuse wants a pvrdmad of vmlab's own"),
     (["run", "--reuse", "--idle-timeout", "soon", "/bin/true"], "--idle-timeout wants a positive number of seconds"),
 ])
-def test_kept_labs_refuse_bad_input(words, message):
-    done = subprocess.run([VMLAB, *words], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"vmlab: error: {message}\n")
+def test_kept_labs_refuse_bad_input(in_this_process, words, message):
+    assert in_this_process(words) == (2, "", f"vmlab: error: {message}\n")
