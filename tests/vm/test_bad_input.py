@@ -50,6 +50,12 @@ class Qemu:
         self.child.wait()
 
 
+def ram_counted(daemon):
+    row, = daemon.query("adapters")["adapters"]
+    return row["ram_counted_bytes"]
+
+
+RAM = 64 << 20
 SHARED = ["-machine", "q35,memory-backend=mem", "-object", "memory-backend-memfd,id=mem,size=64M,share=on"]
 
 
@@ -71,7 +77,7 @@ def test_ram_that_is_not_shared(daemon, qemu, memory):
 
 def test_shared_ram_is_fine(daemon, qemu):
     with Qemu(qemu, daemon, SHARED) as guest:
-        time.sleep(3)
+        wait_until(lambda: ram_counted(daemon) == RAM or guest.child.poll() is not None, "the RAM is counted")
         assert guest.child.poll() is None, guest.output.read_text()
         assert "share=on" not in daemon.log()
 
@@ -87,8 +93,7 @@ def test_ram_in_huge_pages_is_fine(daemon, qemu, reserve):
             wait_until(lambda: free_pages() < before or guest.child.poll() is not None, "firmware runs")
             time.sleep(1)
             assert guest.child.poll() is None, guest.output.read_text()
-            row, = daemon.query("adapters")["adapters"]
-            assert row["ram_counted_bytes"] == 64 << 20, daemon.log()
+            assert ram_counted(daemon) == RAM, daemon.log()
         wait_until(lambda: free_pages() == before, "the pages are free")
         log = daemon.log()
     assert "share=on" not in log and "is refused" not in log
@@ -97,7 +102,7 @@ def test_ram_in_huge_pages_is_fine(daemon, qemu, reserve):
 def test_second_qemu_at_a_socket(daemon, qemu):
     """It is refused, or waits, and does not disturb the first one."""
     with Qemu(qemu, daemon, SHARED) as first:
-        time.sleep(2)
+        wait_until(lambda: ram_counted(daemon) == RAM or first.child.poll() is not None, "the RAM is counted")
         before = daemon.ctl("adapters").stdout
         with Qemu(qemu, daemon, SHARED, log="second-qemu"):
             time.sleep(3)

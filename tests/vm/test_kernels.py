@@ -24,7 +24,7 @@ RAW = Step("raw-attributes", """
     wait $pid
     true""")
 DMABUF = Step("dmabuf", "$SHARE/pvr_dmabuf")
-STEPS = [
+BEFORE_RELOADS = [
     RELEASE,
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50", 240),
     Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200", 240),
@@ -37,15 +37,20 @@ STEPS = [
     Step("rdma_cm", "talk 7174 1 2 rping_end"),
     QP_COUNTER,
     IN_USE,
-    Step("reload", """
-        for _ in $(seq 10); do unload && load || exit; done
-        pingpong 18519 1 2 -c -s 4096 -n 100""", 300),
-    Step("nothing-is-left", "unload && ! grep -w pvrdma /proc/modules && load"),
-    COMPLAINTS,
 ]
-of_6_12_long = Boot("kernel-6.12-", kernel="6.12").part(STEPS, files=guest_programs, long=True)
-of_7_2 = Boot("kernel-7.2-", kernel="7.2").part(STEPS, files=guest_programs)
-test_step, test_run_ended_well = step_tests(of_6_12_long=STEPS, of_7_2=STEPS)
+
+
+def steps(reloads):
+    return [*BEFORE_RELOADS, Step("reload", f"""
+        for _ in $(seq {reloads}); do unload && load || exit; done
+        pingpong 18519 1 2 -c -s 4096 -n 100""", 300),
+            Step("nothing-is-left", "unload && ! grep -w pvrdma /proc/modules && load"),
+            COMPLAINTS]
+
+
+of_6_12_long = Boot("kernel-6.12-", kernel="6.12").part(steps(10), files=guest_programs, long=True)
+of_7_2 = Boot("kernel-7.2-", kernel="7.2").part(steps(2), files=guest_programs)
+test_step, test_run_ended_well = step_tests(of_6_12_long=steps(10), of_7_2=steps(2))
 
 
 @pytest.mark.parametrize("built", KERNELS)

@@ -21,15 +21,18 @@ def demo():
     return last_line_of_make("demo-roce")
 
 
+@pytest.mark.long
 def test_demo_ends_as_documented(demo):
     assert re.sub(r"\d+ messages", "N messages", demo) == re.sub(r"\d+ messages", "N messages", LAST_LINE)
 
 
+@pytest.mark.long
 def test_demo_counts_all_messages(demo):
     """Per direction: 100 round trips of two sizes, and the five requests of each round of rping."""
     assert int(re.search(r"(\d+) messages", demo)[1]) >= 2 * (2 * 2 * 100 + 5 * 100)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("demo")
 def test_options_of_qemu_are_those_of_the_demo():
     DOCUMENT.check_qemu((ROOT / "build" / "demo-roce" / "node1.cmdline").read_text())
