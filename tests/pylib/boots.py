@@ -134,7 +134,8 @@ ROGUE = ROOT / "build" / "host" / "tests" / "rogue" / "pvrdmad-rogue"
 # One image for the tests of applications and for bench/apps.
 APPS_PACKAGES = ",".join(apps.PACKAGES)
 # Parts that kill a VM or remove a device come last, after those that change addresses or names of devices.
-PAIR = Boot("pair", ["pair", "perftest", "cm", "doorbells", "reload", "cm_deaf", "counters", "compare", "user"])
+PAIR = Boot("pair", ["pair", "perftest", "cm", "doorbells", "cm_deaf", "counters", "compare", "user", "reload", "cm_death",
+                     "peer_death", "vanish"])
 # test_mixed is last: from then on our driver has the device.
 STOCK = Boot("stock", ["stock", "verify", "mixed"], driver="vmw_pvrdma", smp=2)
 # The oldest virtual hardware that the driver of the kernel knows, with doorbells in memory.
@@ -150,7 +151,6 @@ ALONE = Boot("alone", ["pyverbs", "odp", "kernel_verbs"], beside=HOSTILE, nodes=
 APPS = Boot("apps", ["nfs", "mpi", "nvme"], packages=APPS_PACKAGES)
 # Nodes 1 and 3 are VMs of one host, node 2 is of another one.
 TRIO = Boot("trio", ["hosts", "trio"], nodes=3, hosts=2, pipe="tls")
-DISTURB = Boot("disturb", ["reload", "cm_death", "peer_death", "vanish"])
 # An adapter on node 1, Soft-RoCE of each kernel on node 2.
 RXE = {kernel: Boot(f"rxe-{kernel}-", ["rxe", "rxe_perftest"], driver="pvrdma,rxe", kernel=kernel)
        for kernel in ("6.1", "6.12", "7.2")}

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from boots import DISTURB, step_tests
+from boots import PAIR, step_tests
 from disturbances import new_vm
 from pvrdmactl import nothing_left
 from steps import Step, guest_programs, name_of
@@ -39,7 +39,7 @@ REPLACE = new_vm("new-vm", 1, then="again")
 BOTH = [Step("again", "talk 7174 1 2 rping_end"),
         nothing_left("nothing-left", idle="pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0", query=""), COMPLAINTS]
 
-death = DISTURB.part([DEATH, REPLACE, *BOTH], files=guest_programs)
+death = PAIR.part([DEATH, REPLACE, *BOTH], files=guest_programs)
 test_step, test_run_ended_well = step_tests(death=BOTH)
 
 

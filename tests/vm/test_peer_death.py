@@ -2,7 +2,7 @@
 """A VM is killed in the middle of a transfer: its peer gets errors, and a new VM takes its place."""
 
 import pytest
-from boots import DISTURB, step_tests
+from boots import PAIR, step_tests
 from disturbances import new_vm
 from steps import Step, guest_programs, name_of
 from traffic import COMPLAINTS
@@ -44,7 +44,7 @@ PINGPONG_AGAIN = Step("rc_pingpong-with-another-new-vm", PINGPONG.script)
 
 STEPS = [KILL, REPLACE, PINGPONG, READ_KILL, REPLACE_AGAIN, PINGPONG_AGAIN, COMPLAINTS]
 
-death = DISTURB.part(STEPS, files=guest_programs)
+death = PAIR.part(STEPS, files=guest_programs)
 test_step, test_run_ended_well = step_tests(death=[PINGPONG, PINGPONG_AGAIN, COMPLAINTS])
 
 

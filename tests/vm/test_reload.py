@@ -2,7 +2,7 @@
 """The driver comes and goes: again and again, under load, and when its device or its netdev goes first."""
 
 import pytest
-from boots import DISTURB, PAIR, step_tests
+from boots import PAIR, step_tests
 from disturbances import (NETDEV_DOWN, NETDEV_GONE, NETDEV_RENAMED, PINGPONG_AFTER, READDRESSED, UNLOAD_UNDER_LOAD,
                           UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, reloads)
 from steps import Step
@@ -21,6 +21,6 @@ DISTURBANCES = [reloads(5, 60), NETDEV_DOWN, NETDEV_RENAMED, READDRESSED, UNLOAD
                 UNPLUG_UNDER_LOAD, NETDEV_GONE]
 STEPS = [step for each in DISTURBANCES for step in (each, pingpong_after(each))] + [COMPLAINTS]
 
-reload = DISTURB.part(STEPS)
+reload = PAIR.part(STEPS)
 reload_long = PAIR.part(LONG, long=True)
 test_step, test_run_ended_well = step_tests(reload=STEPS, reload_long=LONG)

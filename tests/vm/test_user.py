@@ -47,9 +47,10 @@ FORBIDDEN = Step("forbidden", DEVICE + """
     ls -l /dev/infiniband
     chmod 666 /dev/infiniband/uverbs0
     [ $status != 0 ]""")
-GOOD = [UDEV, *PROGRAMS, FORBIDDEN, RAISED, COMPLAINTS]
+OLD_NAME = Step("old-name", "udevadm control --exit && unload && load")
+GOOD = [UDEV, *PROGRAMS, FORBIDDEN, RAISED, COMPLAINTS, OLD_NAME]
 
-user = PAIR.part([UDEV, *PROGRAMS, FORBIDDEN, SMALL, RAISED, COMPLAINTS])
+user = PAIR.part([UDEV, *PROGRAMS, FORBIDDEN, SMALL, RAISED, COMPLAINTS, OLD_NAME])
 test_step, test_run_ended_well = step_tests(user=GOOD)
 
 

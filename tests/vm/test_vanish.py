@@ -2,7 +2,7 @@
 """The operator takes a link down, and a whole adapter away, under a running VM."""
 
 import pytest
-from boots import DISTURB, step_tests
+from boots import PAIR, step_tests
 from disturbances import AFTER, LINK_DOWN, LINK_UP, LOAD, OPERATOR, UNLOAD, VANISH
 from steps import guest_module
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 STEPS = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD, LOAD]
 
-vanish = DISTURB.part(STEPS, OPERATOR, guest_module)
+vanish = PAIR.part(STEPS, OPERATOR, guest_module)
 test_step, test_run_ended_well = step_tests(vanish=STEPS)
 
 
