@@ -44,7 +44,7 @@ TRAFFIC = {
 # if the device has no CPU. So the lowest count of some rounds is that of the traffic.
 SAVING = ("saving", "saving-2", "saving-3")
 
-CHECKED = ("write_bw-8388608", "send_bw-65536", "pingpong")
+CHECKED = ("write_bw-8388608", "pingpong")
 LONG = [name for name in TRAFFIC if name not in CHECKED]
 
 

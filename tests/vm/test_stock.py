@@ -46,8 +46,13 @@ PROBE = Step("probe", "lsmod; ls $ibverbs /etc/libibverbs.d")
 NO_XRC = Step("no-xrc", """
     output=$(ibv_xsrq_pingpong -d $RDMA_DEV -g $GID_INDEX 2>&1)
     [ $? = 1 ] && grep "Couldn't Open the XRC Domain" <<<"$output" """)
-CHECKED = [PROBE, DEVINFO, *(step for step in PINGPONGS if step.name != "xsrq_pingpong"), NO_XRC, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
-LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_send_bw"]), *PERFTESTS, COMPLAINTS]
+# test_pair.py has all of them.
+BRIEF = [step for step in PINGPONGS if step.name in (
+    "rc_pingpong-4096-checked", "rc_pingpong-1048576-checked", "rc_pingpong-65536-events", "rc_pingpong-checked-events",
+    "ud_pingpong-1024", "ud_pingpong-events", "srq_pingpong", "two-at-once", "both-ends-in-one-vm")]
+CHECKED = [PROBE, DEVINFO, *BRIEF, NO_XRC, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
+LONG = [*(step for step in PINGPONGS if step not in BRIEF and step.name != "xsrq_pingpong"),
+        *(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_send_bw"]), *PERFTESTS, COMPLAINTS]
 
 stock = STOCK.part(CHECKED, files=our_provider)
 stock_long = STOCK.part(LONG, long=True)
