@@ -279,6 +279,14 @@ def test_finding_of_a_sanitizer_is_not_flaky(tests_that_fail):
     assert (len(total.failed), total.flaky) == (1, [])
 
 
+def test_name_of_a_passed_test_is_no_finding(tests_that_fail, tmp_path):
+    timed = tests_that_fail(1)
+    (tmp_path / "folder/test_console.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('text', ['BUG: kernel NULL pointer', 'Oops: 0002'])\ndef test_b(text):\n    pass\n")
+    total = run(timed).total
+    assert (len(total.passed), len(total.flaky), total.failed) == (3, 1, [])
+
+
 def test_test_that_is_skipped_the_second_time_fails(tests_that_fail):
     total = run(tests_that_fail(1, again="pytest.skip('no memory')")).total
     assert (len(total.failed), total.flaky) == (1, [])
