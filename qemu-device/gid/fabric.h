@@ -75,7 +75,6 @@ struct pvr_gid_shard {
 	struct pvr_referrals *referrals; /* see gid/referral.h; NULL: none yet */
 	uint32_t num_referring; /* adapters with referrals of their own */
 	uint64_t answered_at; /* when the directory last responded to a query, ns; 0: never */
-	uint64_t handed_over_at; /* when a host last took a GID from an adapter here, ns */
 	char pad[64]; /* against false sharing with the next shard */
 };
 

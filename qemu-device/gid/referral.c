@@ -160,15 +160,6 @@ bool pvr_referral_lost(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	return changed;
 }
 
-bool pvr_referral_is_newer(const struct pvr_engine *engine, const struct pvr_gid_shard *shard,
-			   const struct pvr_gid_key *key)
-{
-	uint8_t gid_type;
-
-	return find(shard->referrals, key, &gid_type) && gid_type != GUIDE &&
-	       pvr_now(engine) - shard->handed_over_at < PVR_ABSENCE_NS;
-}
-
 bool pvr_referral_drop(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 		       const struct pvr_gid_key *key, bool asked)
 {
@@ -208,7 +199,6 @@ void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8
 
 	pvr_lock(&shard->lock);
 	forget_absence(shard, &key);
-	shard->handed_over_at = pvr_now(engine);
 	if (put(engine, &shard->referrals, key, gid_type, host))
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&shard->lock);

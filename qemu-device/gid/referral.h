@@ -16,8 +16,7 @@
  *   adapter that it has had itself.
  * - A guide that knows no location stays the guide: the adapter can be between two hosts.
  * - A referral is used while the directory does not know the location. Each location or absence
- *   that the directory reports ends it, and so does the reset of the adapter. An absence that it
- *   reports within a second of a hand-over may be older than this, and has no effect.
+ *   that the directory reports ends it, and so does the reset of the adapter.
  * - An adapter that binds the GID ends the referral of its host. New rules end all referrals.
  * - The source is the guide until the directory responds to the first query in the fabric.
  * - The host of a referral is the guide from then on: an adapter can move repeatedly.
@@ -62,14 +61,6 @@ bool pvr_referral_query(struct pvr_engine *engine, struct pvr_referrals *referra
  */
 bool pvr_referral_lost(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 		       const struct pvr_gid_key *key, struct pvr_host *host, bool known);
-/* How long a directory may repeat that a GID is absent without asking again. */
-#define PVR_ABSENCE_NS 1000000000ull
-/*
- * The directory reports the GID as absent. Return: whether a host may have taken it from an adapter here
- * since the directory has asked.
- */
-bool pvr_referral_is_newer(const struct pvr_engine *engine, const struct pvr_gid_shard *shard,
-			   const struct pvr_gid_key *key);
 /*
  * The directory has reported the GID. @asked: in response to a query, so sources are not needed any
  * more. Return: whether there was a referral.

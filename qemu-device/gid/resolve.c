@@ -322,15 +322,12 @@ static int set(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	struct pvr_gid_cache *cache = cache_get(engine->fabrics, shard);
 	struct pvr_gid_location before;
 	enum pvr_gid_queried queried;
-	bool changed, was_known, was_absent;
+	bool changed, was_absent;
 	int err;
 
 	if (!cache)
 		return -ENOMEM;
-	was_known = pvr_gid_cache_find(cache, key, &before);
-	was_absent = was_known && before.state == PVR_GID_ABSENT;
-	if (state == PVR_GID_ABSENT && !was_known && pvr_referral_is_newer(engine, shard, key))
-		return 0;
+	was_absent = pvr_gid_cache_find(cache, key, &before) && before.state == PVR_GID_ABSENT;
 	err = pvr_gid_cache_set(cache, key, state, host, &changed);
 	if (err)
 		return err;

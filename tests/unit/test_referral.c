@@ -202,26 +202,6 @@ TEST(three, test_absence_that_the_directory_reported_before_is_no_news)
 	pvr_adapter_destroy(source[1]);
 }
 
-/* A directory that has an absence in its cache repeats it for a second. */
-TEST(three, test_absence_that_the_directory_repeats_after_a_hand_over_is_no_news)
-{
-	struct pvr_adapter *source[2];
-
-	source[0] = move(env, 0, 1);
-	source[1] = move(env, 1, 2);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(pvr_engine_set_gid(engine_of(env, 1), "default", env->b.gid, 0,
-						    PVR_GID_ABSENT, NULL),
-				 0);
-		assert_true(where(env, 0, &env->b) ==
-			    (i ? NULL : fg_wire_remote_host(env->wire, 1, 2)));
-		fg_settle(env->host, FG_SEC);
-		fg_advance(env->host, FG_SEC);
-	}
-	pvr_adapter_destroy(source[0]);
-	pvr_adapter_destroy(source[1]);
-}
-
 TEST(three, test_both_ends_move_at_once_without_the_directory)
 {
 	struct pvr_adapter *source[2];
