@@ -104,7 +104,7 @@ def test_steps_that_end_at_once_are_not_waited_for(run_here):
 
 @pytest.mark.parametrize("words, expected", [("until_true 100 listening PORT && echo up", "up\n"), ("listening 1 || echo down", "down\n")])
 def test_port_of_a_program_is_seen(run_here, words, expected):
-    server = """python3 -c 'import socket, time; s = socket.create_server(("", 0)); print(s.getsockname()[1], flush=True); time.sleep(50)' >port &
+    server = """python3 -c 'import signal, socket; s = socket.create_server(("", 0)); print(s.getsockname()[1], flush=True); signal.pause()' >port &
         until [ -s port ]; do nap 0.1; done
         """
     step = Step("port", f"cd $SHARE; {server}{words.replace('PORT', '$(cat port)')}")
