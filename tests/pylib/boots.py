@@ -41,7 +41,7 @@ class Part:
 
 
 class Boot:
-    """order: the names of the files that share it, without "test_"; none: one file's own. options: those of vmlab.
+    """Files share a boot. order: their names without "test_"; none: one file has the boot. vmlab takes the options.
 
     beside: another boot, whose run is at the same time. Both have one VM, so they need no more CPUs than two VMs do.
     """
@@ -69,7 +69,7 @@ class Boot:
         return run
 
     def _boot(self, long, session, tmp_path_factory):
-        """Leaves a future with the run in self.runs, and in that of a boot beside this one."""
+        """Run this boot and the one beside it. Each of both keeps a future of its run in self.runs."""
         with concurrent.futures.ThreadPoolExecutor() as pool:
             for boot in self.together:
                 parts = [part for part in boot.parts if part.long == long and part.is_selected(session)]
@@ -98,7 +98,7 @@ class RogueBoot(Boot):
 
 
 def flags(watches):
-    """The watchers of a run: of each part by its name, with its name before that of each flag."""
+    """Return: the watchers of a run. The name of a flag begins with the name of its part."""
     return {f"{name}.{flag}": function for name, watch in watches.items() for flag, function in watch.items()}
 
 

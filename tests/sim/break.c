@@ -25,8 +25,8 @@ static bool both_run(const struct sim_pair *pair)
 }
 
 /*
- * The program uses its buffer for something else. The peer must not get that, neither as what was sent
- * nor as what it reads.
+ * The program stores other bytes in its buffer. The peer must not get these bytes, neither as a message
+ * nor by a READ.
  */
 #define SECRET 0xd5
 #define SECRET_RUN 16u

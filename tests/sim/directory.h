@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The directories of the hosts: those of pvrdmad, with etcd or a file of peers, and what
- * daemon/network.c does between them, the engine and the connections.
+ * Each host has the directory of pvrdmad, with etcd or a file of peers. This file does what
+ * daemon/network.c does between the directory, the engine and the connections.
  */
 #ifndef SIM_DIRECTORY_H
 #define SIM_DIRECTORY_H

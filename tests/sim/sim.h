@@ -305,7 +305,7 @@ struct sim {
 	struct sim_trace trace;
 	struct fg_wire *wire; /* or */
 	struct fg_segment *segment;
-	struct sim_directory *directories; /* of the hosts; NULL: that of @wire */
+	struct sim_directory *directories; /* NULL: hosts use the one of @wire */
 	struct sim_vm vm[SIM_VMS];
 	struct sim_pair pair[SIM_PAIRS];
 	struct sim_ud ud[SIM_UDS];
