@@ -226,7 +226,8 @@ void pvr_requester_ask_again(struct pvr_qp *qp)
 	uint64_t passed = pvr_running_time(qp->adapter) - qp->unanswered_at;
 	uint64_t ns = passed > PVR_ASK_AGAIN_NS ? passed : PVR_ASK_AGAIN_NS;
 
-	if (qp->unanswered && qp->attr.timeout && passed + ns < 4096ull << qp->attr.timeout)
+	if (qp->wait == PVR_QP_WAIT_RETRY && qp->unanswered && qp->attr.timeout &&
+	    passed + ns < 4096ull << qp->attr.timeout)
 		pvr_requester_await(qp, ns);
 }
 

@@ -88,7 +88,7 @@ bool pvr_requester_seq_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 
 /*
- * Within the ACK timeout that has started: the peer may be found, or be ready, long before its end. So
+ * While it waits for a response, within the ACK timeout: the peer may be found, or be ready, long before its end. So
  * it is asked again, each time after twice the time. That costs no retry.
  */
 #define PVR_ASK_AGAIN_NS 10000000u

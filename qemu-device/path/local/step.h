@@ -92,8 +92,7 @@ static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp, struct pvr
 	default:
 		pvr_requester_no_response(qp, wqe);
 		/* The peer may be connected late. */
-		if (qp->wait == PVR_QP_WAIT_RETRY)
-			pvr_requester_ask_again(qp);
+		pvr_requester_ask_again(qp);
 		return PVR_STEP_STOP;
 	}
 }

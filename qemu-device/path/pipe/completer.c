@@ -46,18 +46,13 @@ struct addressee {
 	__le32 qpn, epoch;
 };
 
-static bool is_sending(const struct pvr_qp *qp)
-{
-	return qp->state == PVR_QPS_RTS || qp->sq_draining;
-}
-
 static struct pvr_pipe_sq *find_locked(struct pvr_adapter *adapter, const struct pvr_route *route,
 				       const struct addressee *to)
 {
 	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(to->qpn));
 
 	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->pipe_sq || !qp->sq_inflight ||
-	    !is_sending(qp) || qp->pipe_sq->route.host != route->host)
+	    !pvr_pipe_is_sending(qp) || qp->pipe_sq->route.host != route->host)
 		return NULL;
 	if (adapter->link_up && pvr_adapter_may_request(adapter))
 		return qp->pipe_sq;
@@ -269,7 +264,7 @@ static void progressed(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 
-	if (!is_sending(qp))
+	if (!pvr_pipe_is_sending(qp))
 		return;
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
@@ -313,7 +308,8 @@ static bool reach(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
 /* Return: true if the oldest in-flight WR starts at @psn: the response is about it. */
 static bool is_first(struct pvr_pipe_sq *sq, uint32_t psn)
 {
-	return sq->qp->sq_inflight && is_sending(sq->qp) && pvr_inflight(sq, 0)->psn == psn;
+	return sq->qp->sq_inflight && pvr_pipe_is_sending(sq->qp) &&
+	       pvr_inflight(sq, 0)->psn == psn;
 }
 
 static void refused(struct pvr_pipe_sq *sq, uint8_t nak)
@@ -432,11 +428,11 @@ static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, boo
 		break;
 	case PVR_FRAME_SYN_HELD:
 		/* Also about a READ before @psn, whose data are not there. */
-		if (current && sq->qp->sq_inflight && is_sending(sq->qp))
+		if (current && sq->qp->sq_inflight && pvr_pipe_is_sending(sq->qp))
 			held(sq, le64toh(frame->rnr_ns));
 		break;
 	case PVR_FRAME_SYN_PSN_SEQ_ERR:
-		if (current && sq->qp->sq_inflight && is_sending(sq->qp))
+		if (current && sq->qp->sq_inflight && pvr_pipe_is_sending(sq->qp))
 			send_again(sq);
 		break;
 	default:

@@ -10,16 +10,6 @@
  *   pvr_host_resume()).
  * * The next request needs responses first (PVR_QP_WAIT_ACKS): a fence, an RDMA READ
  *   beyond max_rd_atomic, a full window, or a request that must fail in its order.
- *
- * DOC: timeout
- *
- * * An attempt takes four times the queue pair's timeout, while a request is in flight or
- *   waits for a connection.
- * * An attempt that ends without progress costs a retry. Nothing is resent by that: a
- *   connection that is up loses nothing, and after a broken connection the requests are
- *   resent on the next one.
- * * Progress starts a new attempt. The timer is not set again then: its handler compares
- *   the time of the last progress.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -41,8 +31,6 @@
 #include "path/pipe/sq.h"
 #include "rdma/qp.h"
 
-/* IBTA 9.7.6.1.3: from one to four times the timeout. */
-#define TRY_FACTOR 4
 /* Each fragment but the last one of a message ends at a multiple of this. */
 #define FRAGMENT_STEP PVR_FRAME_CHUNK_MIN
 
@@ -668,11 +656,6 @@ static enum step begin(struct pvr_pipe_sq *sq, struct quantum *quantum)
 	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, quantum) : begin_rc(sq, &wqe, quantum);
 }
 
-static bool is_sending(const struct pvr_qp *qp)
-{
-	return qp->state == PVR_QPS_RTS || qp->sq_draining;
-}
-
 static bool has_budget(const struct pvr_pipe_sq *sq, const struct quantum *quantum)
 {
 	return quantum->left && quantum->bytes < sq->qp->adapter->quantum_bytes;
@@ -685,7 +668,7 @@ static enum pvr_quantum send_some(struct pvr_pipe_sq *sq, struct quantum *quantu
 
 	while (has_budget(sq, quantum)) {
 		result = sq->cursor < qp->sq_inflight ? go_on(sq, quantum) : begin(sq, quantum);
-		if (!is_sending(qp))
+		if (!pvr_pipe_is_sending(qp))
 			return PVR_QUANTUM_MORE;
 		if (qp->sq_draining && !qp->sq_inflight && !qp->sq_offset) {
 			pvr_requester_drained(qp);
@@ -695,57 +678,6 @@ static enum pvr_quantum send_some(struct pvr_pipe_sq *sq, struct quantum *quantu
 			return PVR_QUANTUM_DONE;
 	}
 	return PVR_QUANTUM_MORE;
-}
-
-static uint64_t try_ns(const struct pvr_qp *qp)
-{
-	return TRY_FACTOR * (4096ull << qp->attr.timeout);
-}
-
-static bool is_timed(const struct pvr_pipe_sq *sq)
-{
-	const struct pvr_qp *qp = sq->qp;
-
-	return qp->attr.timeout && qp->type == PVR_QPT_RC &&
-	       (qp->sq_inflight || (sq->down && qp->wait == PVR_QP_WAIT_CONN));
-}
-
-/* No host is known to have the peer's GID. */
-static bool is_lost(const struct pvr_pipe_sq *sq)
-{
-	const struct pvr_qp *qp = sq->qp;
-
-	return sq->down && !qp->path_host && qp->type == PVR_QPT_RC && qp->wait == PVR_QP_WAIT_CONN;
-}
-
-/*
- * Without the directory no event tells where the peer is. So the hosts that it has left are asked
- * again, each time after twice the time. That costs no retry.
- */
-static void look_again_later(struct pvr_pipe_sq *sq)
-{
-	struct pvr_timers *timers = &sq->qp->adapter->timers;
-	struct pvr_timer *timer = &sq->qp->timer;
-	uint64_t now = pvr_now(sq->qp->adapter->engine), ns = PVR_NO_TIMEOUT_POLL_NS;
-
-	if (sq->qp->attr.timeout) {
-		ns = now - sq->progress;
-		ns = ns > PVR_ASK_AGAIN_NS ? ns : PVR_ASK_AGAIN_NS;
-	}
-	if (!pvr_timer_is_set(timer) || pvr_timer_deadline(timers, timer) > now + ns)
-		pvr_timer_set(timers, timer, now + ns);
-}
-
-static void start_timer(struct pvr_pipe_sq *sq)
-{
-	struct pvr_qp *qp = sq->qp;
-
-	if (is_timed(sq) && !pvr_timer_is_set(&qp->timer)) {
-		sq->progress = pvr_now(qp->adapter->engine);
-		pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + try_ns(qp));
-	}
-	if (is_lost(sq))
-		look_again_later(sq);
 }
 
 /* Queue pairs that have sent nothing in this quantum resume first. */
@@ -771,8 +703,7 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	pvr_requester_no_response(qp, &wqe);
 	/* The link may come up soon. */
-	if (qp->wait == PVR_QP_WAIT_RETRY)
-		pvr_requester_ask_again(qp);
+	pvr_requester_ask_again(qp);
 	return PVR_QUANTUM_DONE;
 }
 
@@ -849,9 +780,9 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp, unsigned int max)
 	if (quantum.sent && sq->route.generation)
 		pvr_link_flush(&sq->route);
 	/* The queue pair may have failed. */
-	if (!is_sending(qp))
+	if (!pvr_pipe_is_sending(qp))
 		return result;
-	start_timer(sq);
+	pvr_pipe_start_timer(sq);
 	enlist(sq, &quantum);
 	return result;
 }
@@ -885,69 +816,4 @@ bool pvr_host_detach(struct pvr_qp *qp)
 	pvr_ext_dma_revoke_qp(qp);
 	pvr_pipe_sq_free(qp);
 	return true;
-}
-
-/* ---------------------------------------------------------------------------- time */
-
-static void try_is_over(struct pvr_pipe_sq *sq, uint64_t now)
-{
-	struct pvr_qp *qp = sq->qp;
-	struct pvr_send_wqe wqe PVR_UNINITIALIZED;
-
-	/* The guest has lowered its producer index, so no request waits. */
-	if (pvr_wq_avail(&qp->sq) <= 0)
-		return;
-	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
-	if (!pvr_requester_retry(qp, &wqe))
-		return;
-	sq->progress = now;
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, now + try_ns(qp));
-	if (!sq->down && !sq->gap)
-		return;
-	/*
-	 * Request a connection again, or resend to get the response that was not
-	 * accepted.
-	 */
-	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
-	pvr_sched_kick(qp);
-}
-
-/* A start of the adapter begins the wait again: the time before it counts as no wait. */
-static uint64_t wait_since(const struct pvr_pipe_sq *sq)
-{
-	uint64_t started_at = sq->qp->adapter->started_at;
-
-	return sq->progress > started_at ? sq->progress : started_at;
-}
-
-static void look_again(struct pvr_qp *qp)
-{
-	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
-	pvr_sched_kick(qp);
-}
-
-void pvr_pipe_timeout(struct pvr_qp *qp)
-{
-	struct pvr_pipe_sq *sq = qp->pipe_sq;
-	uint64_t now, deadline;
-
-	if (!sq || !is_sending(qp))
-		return;
-	if (!is_timed(sq)) {
-		if (is_lost(sq))
-			look_again(qp);
-		return;
-	}
-	now = pvr_now(qp->adapter->engine);
-	deadline = wait_since(sq) + try_ns(qp);
-	if (!pvr_adapter_dma_ok(qp->adapter))
-		deadline = now + try_ns(qp);
-	if (now >= deadline) {
-		try_is_over(sq, now);
-	} else {
-		pvr_timer_set(&qp->adapter->timers, &qp->timer, deadline);
-		if (is_lost(sq))
-			look_again(qp);
-	}
-	pvr_publish(qp->adapter);
 }

@@ -89,4 +89,12 @@ void pvr_pipe_complete(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe);
 /* Counts a sent message. @taken: it was sent, or acknowledged if it is of RC. */
 void pvr_pipe_count(struct pvr_pipe_sq *sq, uint8_t kind, uint64_t length, bool taken);
 
+static inline bool pvr_pipe_is_sending(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_RTS || qp->sq_draining;
+}
+
+/* At the end of a quantum: see DOC: timeout in sq_timer.c. */
+void pvr_pipe_start_timer(struct pvr_pipe_sq *sq);
+
 #endif /* PVR_PIPE_SQ_H */
