@@ -38,7 +38,7 @@ void sim_etcd_stream_close(struct sim_etcd_stream *stream);
 void sim_etcd_stop(struct sim_etcd *etcd);
 /* It has a new leader, so each lease has its whole time again. */
 void sim_etcd_start(struct sim_etcd *etcd);
-/* While it is stopped. It loses all data, and takes the last backup in their place if it has one. */
+/* While it is stopped: it loses all data, or takes the last backup in their place if it has one. */
 void sim_etcd_empty(struct sim_etcd *etcd, bool same_cluster);
 void sim_etcd_back_up(struct sim_etcd *etcd);
 bool sim_etcd_restore(struct sim_etcd *etcd, bool same_cluster);
