@@ -306,12 +306,13 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 
 /*
  * Return: whether queue pairs may wait for a change to @state. Hosts announce many GIDs that none
- * waits for. If the GID was absent, the query has had its response before.
+ * waits for. @known: there was a location, or an absence. Queue pairs may wait for a connection to
+ * that host, or have had the response to their query before.
  */
 static bool is_awaited(const struct pvr_gid_key *key, enum pvr_gid_state state,
-		       enum pvr_gid_queried queried, bool was_absent)
+		       enum pvr_gid_queried queried, bool known)
 {
-	return queried || was_absent || (!key->multicast && state != PVR_GID_AT_HOST);
+	return queried || known || (!key->multicast && state != PVR_GID_AT_HOST);
 }
 
 /* As pvr_host_gid_set(), for one key. The lock of @shard is held. */
@@ -322,12 +323,13 @@ static int set(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	struct pvr_gid_cache *cache = cache_get(engine->fabrics, shard);
 	struct pvr_gid_location before;
 	enum pvr_gid_queried queried;
-	bool changed, was_absent;
+	bool changed, known, referred = false;
 	int err;
 
 	if (!cache)
 		return -ENOMEM;
-	was_absent = pvr_gid_cache_find(cache, key, &before) && before.state == PVR_GID_ABSENT;
+	known = pvr_gid_cache_find(cache, key, &before) &&
+		(!key->multicast || before.state == PVR_GID_ABSENT);
 	err = pvr_gid_cache_set(cache, key, state, host, &changed);
 	if (err)
 		return err;
@@ -336,11 +338,12 @@ static int set(struct pvr_engine *engine, struct pvr_gid_shard *shard,
 	queried = state == PVR_GID_UNKNOWN ? PVR_GID_NOT_QUERIED
 					   : pvr_gid_cache_was_queried(cache, key);
 	if (!key->multicast && (state == PVR_GID_AT_HOST || state == PVR_GID_ABSENT))
-		changed |= pvr_referral_drop(engine, shard, key, queried == PVR_GID_QUERIED);
+		referred = pvr_referral_drop(engine, shard, key, queried == PVR_GID_QUERIED);
+	changed |= referred;
 	if (changed && !key->multicast)
 		pvr_fabric_changed(engine, key->fabric);
 	*wake |= queried == PVR_GID_QUERIED ||
-		 (changed && is_awaited(key, state, queried, was_absent));
+		 (changed && is_awaited(key, state, queried, known || referred));
 	return 0;
 }
 

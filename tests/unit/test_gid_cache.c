@@ -3,6 +3,7 @@
 #include "common.h"
 #include "gid/fabric.h"
 #include "gid/gid_cache.h"
+#include "gid/referral.h"
 #include "gid/resolve.h"
 #include "core/adapter.h"
 
@@ -296,6 +297,23 @@ TEST(wire, test_absent_gid_that_is_found_wakes)
 	assert_false(set_wakes(env, gid, PVR_GID_AT_HOST, host));
 	fg_gid_from_ipv4(gid, 10, 0, 0, 4);
 	assert_false(set_wakes(env, gid, PVR_GID_AT_HOST, host));
+}
+
+/* Queue pairs may wait for a connection to the first host, which has lost the GID. */
+TEST(wire, test_gid_that_is_found_at_another_host_wakes)
+{
+	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+	struct pvr_host *other = pvr_host_get(env->host->engine, "host9");
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 0, 0, 3);
+	assert_false(set_wakes(env, gid, PVR_GID_AT_HOST, host));
+	assert_true(set_wakes(env, gid, PVR_GID_AT_HOST, other));
+	/* So does the first location by the directory, after one that a host has told. */
+	fg_gid_from_ipv4(gid, 10, 0, 0, 4);
+	pvr_referral_set(env->host->engine, "default", gid, PVR_GID_TYPE_ROCE_V2, host);
+	assert_true(set_wakes(env, gid, PVR_GID_AT_HOST, other));
+	assert_false(set_wakes(env, gid, PVR_GID_AT_HOST, other));
 }
 
 TEST(wire, test_reset_and_unplugged_adapters_are_announced_as_gone)
