@@ -291,11 +291,20 @@ static int bind(struct pvr_adapter *adapter, uint64_t now)
 	return ask(adapter, now);
 }
 
+/*
+ * Another host has started the adapter with this state, and goes on with its connections. If the
+ * source says that the state is stale, the adapter has none, and may run beside that one.
+ */
+static bool has_lost(const struct pvr_move *move)
+{
+	return move->claim == PVR_CLAIM_LOST && move->answer != PVR_TAKE_STALE;
+}
+
 static int decide(struct pvr_adapter *adapter, uint64_t now)
 {
 	const struct pvr_move *move = &adapter->move;
 
-	if (move->claim == PVR_CLAIM_LOST)
+	if (has_lost(move))
 		return -EPERM;
 	switch (move->answer) {
 	case PVR_TAKE_YES:
@@ -423,7 +432,7 @@ static void claimed(struct pvr_adapter *adapter, enum pvr_claim result, const ch
 	snprintf(move->claim_detail, sizeof(move->claim_detail), "%s", detail);
 	if (adapter->run_state != PVR_RUN_RUNNING && adapter->run_state != PVR_RUN_STOPPED)
 		return;
-	if (result == PVR_CLAIM_LOST)
+	if (has_lost(move))
 		pvr_move_refused(adapter);
 	else if (result == PVR_CLAIM_STALE)
 		pvr_qp_end_connections(adapter);

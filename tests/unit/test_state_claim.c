@@ -125,6 +125,22 @@ TEST(moving, test_destination_that_has_won_before_starts_without_connections)
 	pvr_adapter_destroy(source);
 }
 
+/* The source runs on with another state, and is silent until the claim is made. */
+TEST(moving, test_loser_whose_source_calls_the_state_stale_starts_without_connections)
+{
+	pvr_adapter_destroy(hosts_send_state(env, env->g[1], 2));
+	fg_wire_hold(env->wire, 2, 1, true);
+	for (unsigned int ms = 0; ms < 2000 && !claims.num; ms++) {
+		assert_int_equal(pvr_adapter_start(env->g[1]->adapter), -EINPROGRESS);
+		fg_wire_advance(env->wire, FG_MS);
+	}
+	fg_wire_hold(env->wire, 2, 1, false);
+	assert_int_equal(start(env), 0);
+	expect_state(&env->b, PVR_QPS_ERR);
+	report(env, PVR_CLAIM_LOST, "host2");
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
+}
+
 /* The directory is down. */
 TEST(moving, test_destination_that_does_not_know_the_winner_is_refused)
 {
