@@ -817,6 +817,12 @@ struct pvr_gid_ops {
 	/* @host no longer has @gid, which pvr_engine_set_gid() had located there. */
 	void (*moved)(void *opaque, struct pvr_host *host, const char *fabric,
 		      const uint8_t gid[16]);
+	/*
+	 * An adapter here had @gid until @host took the adapter. An absence of @gid that the
+	 * embedder remembers is older. Any thread. NULL: it remembers none.
+	 */
+	void (*handed_over)(void *opaque, struct pvr_host *host, const char *fabric,
+			    const uint8_t gid[16]);
 };
 
 /*

@@ -67,6 +67,15 @@ static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const
 		pvr_directory_moved(network->directory, pvr_host_name(peer), fabric, gid);
 }
 
+static void handed_over(void *opaque, struct pvr_host *to, const char *fabric,
+			const uint8_t gid[16])
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_handed_over(network->directory, pvr_host_name(to), fabric, gid);
+}
+
 static void doubt(void *opaque, const struct pvr_host *peer, const char *fabric,
 		  const uint8_t gid[16])
 {
@@ -97,7 +106,7 @@ static void request_host(void *opaque, struct pvr_host *peer, uint8_t dscp)
 /* A backend without one of these functions ignores the call. */
 #define GID_OPS                                                                         \
 	.resolve = resolve, .announce = announce, .may_have = may_have, .doubt = doubt, \
-	.need_host = need_host, .moved = moved
+	.need_host = need_host, .moved = moved, .handed_over = handed_over
 
 static const struct pvr_gid_ops gid_ops = { GID_OPS };
 

@@ -69,6 +69,9 @@ struct pvr_directory_ops {
 	void (*stats)(struct pvr_directory *directory, struct pvr_directory_stats *stats);
 };
 
+/* Hosts that are known because a connection to them was wanted. */
+#define PVR_STRANGERS 64
+
 struct pvr_directory {
 	struct pvr_directory_env env; /* with copies of its strings */
 	char name[PVR_HOST_NAME_MAX], address[PVR_ADDRESS_TEXT];
@@ -78,6 +81,8 @@ struct pvr_directory {
 	struct pvr_own_gids own;
 	struct pvr_entries entries;
 	struct pvr_dir_hosts hosts;
+	char strangers[PVR_STRANGERS][PVR_HOST_NAME_MAX]; /* each one is needed; "": none */
+	unsigned int next_stranger; /* index, modulo PVR_STRANGERS */
 	pthread_mutex_t rules_lock; /* held to change the policy and the peers file */
 	char *policy_path; /* NULL: no policy */
 	struct pvr_peers_file policy;

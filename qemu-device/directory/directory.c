@@ -136,7 +136,7 @@ static void question(struct pvr_directory *directory, const struct pvr_key *key)
 	pvr_entry_notify(directory, entry);
 }
 
-static bool may_request_lookup(struct pvr_directory *directory)
+static bool may_request_lookup(const struct pvr_directory *directory)
 {
 	return directory->credit && directory->entries.num[PVR_ENTRY_ASKING] < ASKING_MAX;
 }
@@ -181,11 +181,58 @@ static void moved(struct pvr_directory *directory, const struct pvr_news *news)
 	directory->ops->moved(directory, entry, host);
 }
 
+static void release(struct pvr_directory *directory, struct pvr_dir_host *host)
+{
+	if (!host || !host->needs)
+		return;
+	host->needs--;
+	pvr_dir_host_put(directory, host);
+}
+
+/*
+ * The engine knows the host by another one, or as the one that has taken an adapter. It is needed
+ * until PVR_STRANGERS others are wanted.
+ */
+static void need_stranger(struct pvr_directory *directory, const char *name)
+{
+	char *place = directory->strangers[directory->next_stranger % PVR_STRANGERS];
+	struct pvr_dir_host *host;
+
+	if (!directory->ops->host_needed || !may_request_lookup(directory))
+		return;
+	directory->credit--;
+	directory->next_stranger++;
+	release(directory, pvr_dir_host_find(directory, place));
+	place[0] = '\0';
+	host = pvr_dir_host_get(directory, name);
+	if (!host)
+		return; /* too many */
+	strcpy(place, name);
+	host->needs++;
+	directory->ops->host_needed(directory, host);
+}
+
+/*
+ * An absence is older. What is being looked up may have been read before. Peers are referred to the
+ * host, and it may be unreachable by the directory when they ask for its address.
+ */
+static void handed_over(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
+
+	if (entry && !entry->owner && !entry->num_members)
+		pvr_entry_forget(directory, entry);
+	if (!pvr_dir_host_find(directory, news->host))
+		need_stranger(directory, news->host);
+}
+
 static void wanted(struct pvr_directory *directory, const struct pvr_news *news)
 {
 	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
-	if (host && !host->up && directory->ops->host_wanted)
+	if (!host)
+		need_stranger(directory, news->host);
+	else if (!host->up && directory->ops->host_wanted)
 		directory->ops->host_wanted(directory, host);
 }
 
@@ -210,12 +257,7 @@ static void needed(struct pvr_directory *directory, const struct pvr_news *news)
 
 static void unneeded(struct pvr_directory *directory, const struct pvr_news *news)
 {
-	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
-
-	if (!host || !host->needs)
-		return;
-	host->needs--;
-	pvr_dir_host_put(directory, host);
+	release(directory, pvr_dir_host_find(directory, news->host));
 }
 
 static void referred(struct pvr_directory *directory, const struct pvr_news *news)
@@ -226,9 +268,10 @@ static void referred(struct pvr_directory *directory, const struct pvr_news *new
 
 static void (*const news_handlers[PVR_NEWS_KINDS])(struct pvr_directory *directory,
 						   const struct pvr_news *news) = {
-	[PVR_NEWS_LOCATED] = located,	[PVR_NEWS_MOVED] = moved,	[PVR_NEWS_WANTED] = wanted,
-	[PVR_NEWS_DOUBT] = doubted,	[PVR_NEWS_REFERRED] = referred, [PVR_NEWS_NEEDED] = needed,
-	[PVR_NEWS_UNNEEDED] = unneeded,
+	[PVR_NEWS_LOCATED] = located,	      [PVR_NEWS_MOVED] = moved,
+	[PVR_NEWS_HANDED_OVER] = handed_over, [PVR_NEWS_WANTED] = wanted,
+	[PVR_NEWS_DOUBT] = doubted,	      [PVR_NEWS_REFERRED] = referred,
+	[PVR_NEWS_NEEDED] = needed,	      [PVR_NEWS_UNNEEDED] = unneeded,
 };
 
 /* Return: whether more messages may be queued. */
@@ -355,6 +398,12 @@ void pvr_directory_moved(struct pvr_directory *directory, const char *host, cons
 	queue_news(directory, PVR_NEWS_MOVED, host, fabric, gid, 0);
 }
 
+void pvr_directory_handed_over(struct pvr_directory *directory, const char *host,
+			       const char *fabric, const uint8_t gid[16])
+{
+	queue_news(directory, PVR_NEWS_HANDED_OVER, host, fabric, gid, 0);
+}
+
 void pvr_directory_doubt(struct pvr_directory *directory, const char *host, const char *fabric,
 			 const uint8_t gid[16])
 {
@@ -377,8 +426,7 @@ void pvr_directory_refer(struct pvr_directory *directory, const char *host, cons
 
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
 {
-	if (directory->ops->host_wanted)
-		pvr_dir_queue_add_news(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
+	pvr_dir_queue_add_news(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
 }
 
 enum pvr_claim pvr_directory_claim(struct pvr_directory *directory,

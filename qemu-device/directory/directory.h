@@ -102,6 +102,9 @@ void pvr_directory_located(struct pvr_directory *directory, const char *host, co
 			   const uint8_t gid[16], uint8_t type);
 void pvr_directory_moved(struct pvr_directory *directory, const char *host, const char *fabric,
 			 const uint8_t gid[16]);
+/* An adapter here had the GID until @host took the adapter: an absence that is cached is older. */
+void pvr_directory_handed_over(struct pvr_directory *directory, const char *host,
+			       const char *fabric, const uint8_t gid[16]);
 /* The host sends as this GID, which is located at another one. */
 void pvr_directory_doubt(struct pvr_directory *directory, const char *host, const char *fabric,
 			 const uint8_t gid[16]);

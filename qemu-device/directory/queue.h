@@ -31,6 +31,7 @@
 enum pvr_news_kind {
 	PVR_NEWS_LOCATED, /* the host reports the GID with @type; 0: it does not have it */
 	PVR_NEWS_MOVED, /* the host reports that it lost the GID */
+	PVR_NEWS_HANDED_OVER, /* an adapter here had the GID until the host took it */
 	PVR_NEWS_WANTED, /* the host is needed, and no connection is up */
 	PVR_NEWS_DOUBT, /* the host sends as the GID, which is located elsewhere */
 	PVR_NEWS_REFERRED, /* another host has told @address of the host */

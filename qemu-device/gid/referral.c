@@ -196,12 +196,15 @@ void pvr_referral_set(struct pvr_engine *engine, const char *fabric, const uint8
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	struct pvr_gid_shard *shard = pvr_fabric_shard(engine, fabric);
+	const struct pvr_fabrics *fabrics = engine->fabrics;
 
 	pvr_lock(&shard->lock);
 	forget_absence(shard, &key);
 	if (put(engine, &shard->referrals, key, gid_type, host))
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&shard->lock);
+	if (fabrics->gid_ops && fabrics->gid_ops->handed_over)
+		fabrics->gid_ops->handed_over(fabrics->gid_opaque, host, fabric, gid);
 }
 
 void pvr_referral_set_source(struct pvr_adapter *adapter, struct pvr_host *source, uint64_t since)

@@ -83,6 +83,16 @@ static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const
 	sim_loop_ring(node->loop);
 }
 
+static void handed_over(void *opaque, struct pvr_host *to, const char *fabric,
+			const uint8_t gid[16])
+{
+	struct node *node = opaque;
+
+	if (node->directory)
+		pvr_directory_handed_over(node->directory, pvr_host_name(to), fabric, gid);
+	sim_loop_ring(node->loop);
+}
+
 static void doubt(void *opaque, const struct pvr_host *peer, const char *fabric,
 		  const uint8_t gid[16])
 {
@@ -104,7 +114,7 @@ static void need_host(void *opaque, const char *host, bool needs)
 
 #define GID_OPS                                                                         \
 	.resolve = resolve, .announce = announce, .may_have = may_have, .doubt = doubt, \
-	.need_host = need_host, .moved = moved
+	.need_host = need_host, .moved = moved, .handed_over = handed_over
 
 static const struct pvr_gid_ops gid_ops = { GID_OPS };
 static const struct pvr_gid_ops claiming_gid_ops = { GID_OPS, .claim_state = claim_state };

@@ -272,6 +272,14 @@ void fake_moved(struct fake_net *net, const char *host, const char *fabric, cons
 	pvr_directory_moved(net->directory, host, fabric, key.gid);
 }
 
+void fake_handed_over(struct fake_net *net, const char *host, const char *fabric, const char *gid)
+{
+	struct pvr_key key;
+
+	fake_key(&key, fabric, gid);
+	pvr_directory_handed_over(net->directory, host, fabric, key.gid);
+}
+
 struct fake_gid *fake_gid(struct fake_net *net, const char *fabric, const char *gid)
 {
 	struct pvr_key key;

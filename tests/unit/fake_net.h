@@ -60,6 +60,8 @@ void fake_resolve(struct fake_net *net, const char *fabric, const char *gid);
 void fake_located(struct fake_net *net, const char *host, const char *fabric, const char *gid);
 /* The host sends as the GID, which is located elsewhere. */
 void fake_doubt(struct fake_net *net, const char *host, const char *fabric, const char *gid);
+/* An adapter here had the GID, and has been handed over to the host. */
+void fake_handed_over(struct fake_net *net, const char *host, const char *fabric, const char *gid);
 void fake_moved(struct fake_net *net, const char *host, const char *fabric, const char *gid);
 /* NULL: the engine has got no report of it. */
 struct fake_gid *fake_gid(struct fake_net *net, const char *fabric, const char *gid);

@@ -435,6 +435,20 @@ TEST_NET(absent_expires, test_absent_is_believed_for_a_while)
 	find(net, G1, "a");
 }
 
+TEST_NET(absent_expires, test_absence_from_before_a_hand_over_is_not_repeated)
+{
+	all_up(net);
+	fake_resolve(net, RED, G1);
+	fake_until(net, fake_is_nowhere(net, RED, G1));
+	fake_host_add(net, "b", RED, G1);
+	fake_handed_over(net, "b", RED, G1);
+	find(net, G1, "b");
+	/* What is known to be at a host stays. */
+	fake_handed_over(net, "c", RED, G1);
+	fake_run(net, 10);
+	assert_true(fake_is_at(net, RED, G1, "b"));
+}
+
 /* A host that is down or silent gets a bounded number of queries. */
 TEST_NET(hurry, test_rounds_are_bounded)
 {
