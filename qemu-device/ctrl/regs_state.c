@@ -258,7 +258,10 @@ void pvr_eqes_load(struct pvr_codec *codec)
 	struct pvr_event_rings *events = &codec->adapter->events;
 	uint32_t i, n = 0;
 
-	pvr_codec_u64_max(codec, "delay", &events->retry_ns, PVR_EVENT_RETRY_MAX_NS);
+	/* Older daemons could have a longer one. */
+	pvr_codec_u64_max(codec, "delay", &events->retry_ns, 2 * PVR_EVENT_RETRY_MAX_NS);
+	if (events->retry_ns > PVR_EVENT_RETRY_MAX_NS)
+		events->retry_ns = PVR_EVENT_RETRY_MAX_NS;
 	if (events->retry_ns < PVR_EVENT_RETRY_MIN_NS)
 		pvr_codec_fault(codec, -EINVAL, "delay %" PRIu64 " ns, expected at least %llu",
 				events->retry_ns, PVR_EVENT_RETRY_MIN_NS);

@@ -243,8 +243,9 @@ static void retry_expired(struct pvr_timer *timer)
 	pvr_events_push_backlog(adapter);
 	if (!events_wait(events))
 		return;
-	if (events->retry_ns < PVR_EVENT_RETRY_MAX_NS)
-		events->retry_ns *= 2;
+	events->retry_ns *= 2;
+	if (events->retry_ns > PVR_EVENT_RETRY_MAX_NS)
+		events->retry_ns = PVR_EVENT_RETRY_MAX_NS;
 	retry_later(adapter);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion vectors: their rings, and which interrupt and ring a CQ's notification takes. */
+#include "fg_migrate.h"
 #include "objects.h"
 
 #define LAST (PVR_CQ_VECTORS_MAX - 1)
@@ -297,6 +298,18 @@ TEST_PAIRS(test_full_ring_holds_up_no_other_vector)
 	expect_notified(&pairs->on[1], 1);
 	fg_advance(env->host, FG_SEC);
 	expect_no_timer(env->host);
+}
+
+/* Its driver has not read for a while: the delay until the next try is at its maximum. */
+TEST_PAIRS(test_adapter_with_a_full_ring_migrates)
+{
+	fill_ring(env, 1);
+	message(&pairs->on[1]);
+	fg_settle(env->host, 5 * FG_SEC);
+	fg_migrate(env->g[1]);
+	empty_ring(env, 1);
+	fg_advance(env->host, FG_SEC);
+	expect_notified(&pairs->on[1], 1);
 }
 
 TEST_PAIRS(test_all_vectors_full_at_once)
