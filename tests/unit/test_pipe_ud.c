@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
+#include "gid/fabric.h"
 #include "hosts.h"
 #include "fg_malformed.h"
 #include "path/pipe/frame.h"
@@ -411,6 +412,33 @@ TEST(hosts, test_datagram_in_the_name_of_another_host_is_dropped)
 	memcpy(forged.dgram.sgid, group, 16);
 	assert_false(arrives(env, 0, &forged));
 	assert_int_equal(fg_stats(env->g[1]).rx_messages, 0);
+}
+
+static unsigned int doubts;
+
+static void count_doubt(void *opaque, const struct pvr_host *host, const char *fabric,
+			const uint8_t gid[16])
+{
+	assert_string_equal(pvr_host_name(host), "host3");
+	doubts++;
+}
+
+/* The GID may be there since: the directory asks the host that it has for it, at a limited rate. */
+TEST(hosts, test_datagram_in_the_name_of_another_host_is_reported)
+{
+	struct pvr_fabrics *fabrics = fg_wire_host(env->wire, 1)->engine->fabrics;
+	const struct pvr_gid_ops *before = fabrics->gid_ops;
+	struct pvr_gid_ops ops = *before;
+	const struct forged forged = forge(env);
+
+	ops.doubt = count_doubt;
+	fabrics->gid_ops = &ops;
+	doubts = 0;
+	assert_true(arrives(env, 0, &forged));
+	assert_int_equal(doubts, 0);
+	assert_false(arrives(env, 2, &forged));
+	assert_int_equal(doubts, 1);
+	fabrics->gid_ops = before;
 }
 
 TEST(hosts, test_datagram_of_another_fabric_or_roce_is_dropped)

@@ -264,6 +264,8 @@ static pvr_always_inline enum pvr_handled datagram(struct pvr_rsp_conn *in, cons
 	case PVR_GID_UNKNOWN:
 		return pvr_rsp_conn_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
 	default:
+		/* If its host has it since a short time, the directory finds it there. */
+		pvr_rsp_conn_replaces_sender(in, fabric, frame->sgid);
 		return PVR_HANDLED;
 	}
 	if (le32toh(frame->dst_qpn) != PVR_MULTICAST_QPN)
