@@ -148,6 +148,7 @@ struct pvr_etcd_audit {
 	bool due, busy;
 	size_t bucket, skip; /* position in the table of own keys */
 	size_t left; /* keys to be checked without a pause */
+	unsigned int sent; /* audits so far, modulo 2^32 */
 };
 
 struct pvr_etcd_claim;

@@ -55,7 +55,9 @@ static bool check_key(struct pvr_etcd *etcd, const struct pvr_key *key,
 
 	while (num--)
 		there &= is_there(responses, first + num);
-	if (there || !own || own->busy || !pvr_own_key_is_written(own))
+	/* If it was put since, etcd may have read before. */
+	if (there || !own || own->busy || own->put_after == etcd->audit.sent ||
+	    !pvr_own_key_is_written(own))
 		return false;
 	pvr_own_key_lost(own);
 	return true;
@@ -162,6 +164,7 @@ void pvr_etcd_audit_step(struct pvr_etcd *etcd)
 	batch->etcd = etcd;
 	batch->sent = etcd->revision;
 	fill(batch, &body);
+	etcd->audit.sent++;
 	etcd->audit.busy = pvr_etcd_call(&etcd->client, "/v3/kv/txn", &body, batch_done, batch);
 	if (etcd->audit.busy)
 		return;

@@ -18,6 +18,7 @@ struct pvr_own_key {
 	uint8_t put_type; /* type that was or may have been written; 0: none */
 	bool busy; /* a transaction is in progress */
 	bool written; /* as far as is known */
+	unsigned int put_after; /* the audit that was sent last before the put was answered */
 	uint64_t sent; /* busy: the newest revision before */
 	unsigned int lease; /* number of the lease that it was written with */
 	uint64_t expect; /* hosts/NAME/address: mod_revision; 0: no key */

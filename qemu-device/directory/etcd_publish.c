@@ -191,6 +191,7 @@ void pvr_own_key_is_ours(struct pvr_own_key *own)
 static void put_succeeded(struct pvr_own_key *own, struct json_object *reply)
 {
 	own->written = true;
+	own->put_after = own->etcd->audit.sent;
 	if (!own->is_host)
 		return;
 	own->expect = pvr_json_number(pvr_json_object(reply, "header"), "revision");
