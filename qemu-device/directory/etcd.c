@@ -97,12 +97,25 @@ static void forget_kept(struct pvr_etcd *etcd, char name[PVR_HOST_NAME_MAX])
 	name[0] = '\0';
 }
 
-static void keep(struct pvr_etcd *etcd, const char *host)
+static void keep(struct pvr_etcd *etcd, const char *name, bool gone)
 {
-	char *name = etcd->kept.names[etcd->kept.next++ % PVR_ETCD_KEPT];
+	struct pvr_etcd_kept_host *host = &etcd->kept.hosts[etcd->kept.next++ % PVR_ETCD_KEPT];
 
-	forget_kept(etcd, name);
-	strcpy(name, host);
+	forget_kept(etcd, host->name);
+	strcpy(host->name, name);
+	host->gone = gone;
+}
+
+void pvr_etcd_forget_gone(struct pvr_etcd *etcd, size_t before)
+{
+	struct pvr_etcd_kept_host *host;
+	size_t i = before < PVR_ETCD_KEPT ? 0 : before - PVR_ETCD_KEPT;
+
+	for (; i < before; i++) {
+		host = &etcd->kept.hosts[i % PVR_ETCD_KEPT];
+		if (host->gone && i + PVR_ETCD_KEPT >= etcd->kept.next)
+			forget_kept(etcd, host->name);
+	}
 }
 
 static void etcd_referred(struct pvr_directory *directory, const char *host, const char *address)
@@ -117,7 +130,7 @@ static void etcd_referred(struct pvr_directory *directory, const char *host, con
 				  "the address of host %s by another host: %.300s", host, err.text);
 		return;
 	}
-	keep(pvr_etcd_of(directory), host);
+	keep(pvr_etcd_of(directory), host, false);
 	env->want(env->opaque, host);
 }
 
@@ -221,7 +234,7 @@ static void client_changed(void *opaque, bool connected, const char *why)
 		}
 		etcd->missed = false;
 		for (i = 0; i < PVR_ETCD_KEPT; i++)
-			forget_kept(etcd, etcd->kept.names[i]);
+			forget_kept(etcd, etcd->kept.hosts[i].name);
 		pvr_etcd_audit_all(etcd);
 	} else {
 		etcd->missed = true;
@@ -260,12 +273,8 @@ static void etcd_host_gone(struct pvr_directory *directory, struct pvr_dir_host 
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
 
 	drop_item(pvr_etcd_of(directory), &part->item);
-	if (!part->known || directory->ending)
-		return;
-	if (pvr_etcd_of(directory)->client.connected)
-		directory->env.forget_peer(directory->env.opaque, host->name);
-	else
-		keep(pvr_etcd_of(directory), host->name);
+	if (part->known && !directory->ending)
+		keep(pvr_etcd_of(directory), host->name, true);
 }
 
 static void etcd_own_changed(struct pvr_directory *directory)

@@ -179,10 +179,17 @@ struct pvr_etcd_watch {
 
 #define PVR_ETCD_KEPT 256
 
-/* Hosts whose addresses stay in use although no look-up needs them: a ring. */
+/*
+ * Hosts whose addresses stay in use although no look-up needs them: a ring. A host that nothing
+ * needs any more stays until etcd has responded to a renewal of the lease that was sent since. Until
+ * then it may be needed again, while etcd does not respond.
+ */
 struct pvr_etcd_kept {
-	char names[PVR_ETCD_KEPT][PVR_HOST_NAME_MAX]; /* "": none */
-	size_t next;
+	struct pvr_etcd_kept_host {
+		char name[PVR_HOST_NAME_MAX]; /* "": none */
+		bool gone; /* nothing needs it */
+	} hosts[PVR_ETCD_KEPT];
+	size_t next, renewed; /* renewed: next, when the lease was renewed last */
 };
 
 struct pvr_etcd {
@@ -211,6 +218,8 @@ static inline struct pvr_etcd *pvr_etcd_of(struct pvr_directory *directory)
 void pvr_etcd_step(struct pvr_etcd *etcd);
 /* Reads all keys again: changes may have been missed. */
 void pvr_etcd_resync(struct pvr_etcd *etcd);
+/* Forgets hosts that nothing needs, of those that were kept when etcd->kept.next was @before. */
+void pvr_etcd_forget_gone(struct pvr_etcd *etcd, size_t before);
 /*
  * Checks the header of a response for a loss of etcd's data. @sent: etcd->revision when
  * the call was sent.

@@ -84,9 +84,10 @@ static void renewed(void *opaque, enum pvr_etcd_result result, struct json_objec
 		etcd->lease.due = true; /* in the next step */
 		return;
 	}
-	if (result == PVR_ETCD_OK && pvr_json_number(answer, "TTL"))
+	if (result == PVR_ETCD_OK && pvr_json_number(answer, "TTL")) {
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lease.timer, interval(etcd));
-	else if (result == PVR_ETCD_OK && answer)
+		pvr_etcd_forget_gone(etcd, etcd->kept.renewed);
+	} else if (result == PVR_ETCD_OK && answer)
 		pvr_etcd_lease_lost(etcd);
 	else
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lease.timer, PVR_SEC);
@@ -97,6 +98,7 @@ static void renew(struct pvr_etcd *etcd)
 	struct pvr_text body = { .len = 0 };
 
 	pvr_text_add(&body, "{\"ID\":\"%s\"}", etcd->lease.id);
+	etcd->kept.renewed = etcd->kept.next;
 	etcd->lease.renewing =
 		pvr_etcd_call(&etcd->client, "/v3/lease/keepalive", &body, renewed, etcd);
 	etcd->lease.due = !etcd->lease.renewing;
