@@ -125,8 +125,13 @@ void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *f
 	const struct name name = name_of(fabric, gid);
 	FG_GUARD(&dir->lock);
 	struct question *question;
+	struct fact *fact;
 
 	dir->asked[host]++;
+	/* It may have forgotten what it was told. */
+	LIST_FOREACH(fact, &dir->facts, link)
+		if (fact->present && is_same(&fact->name, &name))
+			fact->delivered[host] = false;
 	LIST_FOREACH(question, &dir->questions, link)
 		if (question->host == host && is_same(&question->name, &name))
 			break;

@@ -120,6 +120,11 @@ static void haunt(struct fg_segment *segment)
 		put(ghost->to, ghost->data, ghost->bytes, 0, false);
 }
 
+void fg_segment_end_ghosts(struct fg_segment *segment)
+{
+	memset(segment->ghosts, 0, sizeof(segment->ghosts));
+}
+
 static bool is_lost(struct fg_segment *segment)
 {
 	if (segment->rules.cut)

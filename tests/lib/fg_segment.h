@@ -47,6 +47,8 @@ void fg_segment_inject_whole(struct fg_segment *segment, unsigned int host, cons
 const uint8_t *fg_segment_last(const struct fg_segment *segment, unsigned int host, size_t *bytes);
 /* Frames that @host has sent so far, whether they were lost or not. */
 uint64_t fg_segment_sent(const struct fg_segment *segment, unsigned int host);
+/* No frame that was sent until now comes again: longer than that they do not live. */
+void fg_segment_end_ghosts(struct fg_segment *segment);
 /* Whether the engines may send frames of several packets; not at first. */
 void fg_segment_set_gso(struct fg_segment *segment, bool on);
 /* Those that @host has sent so far. */

@@ -141,13 +141,15 @@ static void forget(struct sim_flow *flow, const struct sim *sim)
  * two queue pairs. A restored VM has the queue pairs of its snapshot. And a UC queue pair takes the
  * first packet of a message with any PSN.
  */
-static void hear_all(struct sim *sim)
+void sim_hear_all(struct sim *sim)
 {
 	/* The frames may wait for a connection, and that for the address of a host. */
 	for (unsigned int i = 0; i < (sim->directories ? 4 : 1); i++) {
 		sim_net_mend(sim, true);
 		fg_settle(sim_host(sim, 0), SIM_ECHO_NS);
 	}
+	if (sim->segment)
+		fg_segment_end_ghosts(sim->segment);
 }
 
 static void connect_half(struct sim *sim, struct sim_pair *pair, unsigned int which)
@@ -177,7 +179,7 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 	if (!pair->is_broken || !both_run(pair))
 		return;
 	if (pair->is_restored || pair->type == SIM_UC)
-		hear_all(sim);
+		sim_hear_all(sim);
 	expect_no_completion(sim, pair);
 	sim_poll_all(sim);
 	if (hash_of(sim, pair) != pair->hash)

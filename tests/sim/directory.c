@@ -290,6 +290,9 @@ static void write_log(void *opaque, enum pvr_log_level level, const char *text)
 	const struct node *node = opaque;
 
 	sim_trace(&node->all->sim->trace, "host%u: %s", node->number + 1, text);
+	if (strstr(text, "of this host's keys") && !sim_etcd_has_lost(node->all->web.etcd))
+		sim_fail(node->all->sim, "directory",
+			 "host%u reports a loss, and etcd has lost nothing", node->number + 1);
 }
 
 /* ---------------------------------------------------------------- beside the hosts */

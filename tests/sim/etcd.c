@@ -64,7 +64,7 @@ struct sim_etcd {
 	struct pvr_loop *loop;
 	struct pvr_loop_timer timer; /* for the next lease that ends */
 	struct data data, backup;
-	bool has_backup, stopped;
+	bool has_backup, stopped, has_lost;
 	uint64_t cluster, term;
 	uint64_t writes; /* revision of the present transaction; 0: it has changed nothing */
 	TAILQ_HEAD(, sim_etcd_stream) streams;
@@ -256,6 +256,7 @@ static void end_lease(struct sim_etcd *etcd, struct lease *lease)
 {
 	struct key *key, *next;
 
+	etcd->has_lost = true;
 	sim_trace(&etcd->sim->trace, "etcd: lease %" PRIu64 " ends", lease->id);
 	for (key = TAILQ_FIRST(&etcd->data.keys); key; key = next) {
 		next = TAILQ_NEXT(key, link);
@@ -818,10 +819,16 @@ static void begin_anew(struct sim_etcd *etcd, bool same_cluster)
 		etcd->cluster = sim_draw(&etcd->rng) >> 1;
 }
 
+bool sim_etcd_has_lost(const struct sim_etcd *etcd)
+{
+	return etcd->has_lost;
+}
+
 void sim_etcd_empty(struct sim_etcd *etcd, bool same_cluster)
 {
 	data_exit(&etcd->data);
 	data_init(&etcd->data);
+	etcd->has_lost = true;
 	begin_anew(etcd, same_cluster);
 }
 
@@ -839,6 +846,7 @@ bool sim_etcd_restore(struct sim_etcd *etcd, bool same_cluster)
 		return false;
 	data_exit(&etcd->data);
 	data_copy(&etcd->data, &etcd->backup);
+	etcd->has_lost = true;
 	begin_anew(etcd, same_cluster);
 	return true;
 }

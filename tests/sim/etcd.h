@@ -42,6 +42,8 @@ void sim_etcd_start(struct sim_etcd *etcd);
 void sim_etcd_empty(struct sim_etcd *etcd, bool same_cluster);
 void sim_etcd_back_up(struct sim_etcd *etcd);
 bool sim_etcd_restore(struct sim_etcd *etcd, bool same_cluster);
+/* Return: whether data were lost so far, or a lease ended. */
+bool sim_etcd_has_lost(const struct sim_etcd *etcd);
 /* Forgets its history. */
 void sim_etcd_compact(struct sim_etcd *etcd);
 

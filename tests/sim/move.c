@@ -74,6 +74,7 @@ void sim_vm_end(struct sim *sim, struct sim_vm *vm)
 		if (vm->at[i] && vm->at[i] != vm->guest->adapter)
 			pvr_adapter_destroy(vm->at[i]);
 	sim_snapshot_free(vm);
+	fg_state_free(&vm->state);
 	sim_srq_close(vm);
 	fg_guest_destroy(vm->guest);
 }
@@ -179,9 +180,35 @@ static void load(struct sim *sim, struct sim_vm *vm)
 	has_ended(sim, vm, "load", err);
 	sim_trace(&sim->trace, "vm%u: %zu bytes are loaded at host%u", vm->number, vm->state.size,
 		  vm->to + 1);
-	fg_state_free(&vm->state);
 	if (vm->is_alone)
 		silence_source(sim, vm);
+}
+
+static void cancel(struct sim *sim, struct sim_vm *vm)
+{
+	fg_state_free(&vm->state);
+	sim_vm_leave(sim, vm, vm->to, false);
+	go_to(sim, vm, vm->from);
+	next(sim, vm, SIM_CANCELLING);
+}
+
+/* Neither the source nor etcd tells whether another host has started with this state. */
+static bool is_refused(struct sim *sim, struct sim_vm *vm)
+{
+	if (vm->restores || !sim_directory_web(sim->directories) ||
+	    (sim_outage_is_over(sim) && vm->loaded >= sim->calm_at) ||
+	    !sim_net_was_apart(sim, vm->from, vm->to, vm->loaded))
+		return false;
+	sim_trace(&sim->trace, "vm%u is refused at host%u", vm->number, vm->to + 1);
+	if (!vm->source_left) {
+		cancel(sim, vm);
+		return true;
+	}
+	/* Its state is loaded there again. */
+	sim_vm_leave(sim, vm, vm->to, false);
+	vm->is_alone = vm->leaves_early = false;
+	next(sim, vm, SIM_LOADING);
+	return true;
 }
 
 void sim_move_step(struct sim *sim, struct sim_vm *vm)
@@ -218,9 +245,7 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		break;
 	case SIM_LOADED:
 		if (vm->cancels) {
-			sim_vm_leave(sim, vm, vm->to, false);
-			go_to(sim, vm, vm->from);
-			next(sim, vm, SIM_CANCELLING);
+			cancel(sim, vm);
 			break;
 		}
 		if (vm->leaves_early) {
@@ -235,10 +260,11 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		err = pvr_adapter_start(vm->guest->adapter);
 		if (err == -EINPROGRESS && vm->is_alone)
 			sim_pass_time(sim, sim_scale(&vm->rng, FG_MS, 64 * FG_MS));
-		if (err == -EPERM && sim_restore_refused(sim, vm))
+		if (err == -EPERM && (sim_restore_refused(sim, vm) || is_refused(sim, vm)))
 			break;
 		if (!has_ended(sim, vm, "start", err))
 			break;
+		fg_state_free(&vm->state);
 		vm->host = vm->to;
 		if (vm->keeps)
 			sim_snapshot_claim(sim, vm);

@@ -75,6 +75,21 @@ void sim_net_silence(struct sim *sim, unsigned int from, unsigned int to, uint64
 	fg_wire_hold(sim->wire, from, to, true);
 }
 
+static bool was_down(const struct sim_down *down, uint64_t since)
+{
+	return down->is || down->until >= since;
+}
+
+bool sim_net_was_apart(const struct sim *sim, unsigned int a, unsigned int b, uint64_t since)
+{
+	bool was = was_down(&sim->held[a][b], since) || was_down(&sim->held[b][a], since);
+
+	for (unsigned int slot = 0; slot < sim->config.slots; slot++)
+		was |= was_down(&sim->cut[a][b][slot], since) ||
+		       was_down(&sim->cut[b][a][slot], since);
+	return was;
+}
+
 bool sim_net_limit(struct sim *sim, struct sim_rng *rng)
 {
 	size_t send = sim_one_in(rng, 2) ? 0 : sim_scale(rng, 64, 65536);

@@ -28,6 +28,8 @@
 /* A datagram has no response; then the host that had its GID is queried again. */
 #define TIME_OF_RECHECK (31 * FG_SEC)
 #define TIME_OF_ROUND (5 * FG_MS)
+/* The driver makes one absent page present in a round. */
+#define TIME_OF_FAULTS (20 * FG_SEC)
 
 struct sim_flow *sim_flow_of(struct sim *sim, unsigned int i)
 {
@@ -317,9 +319,10 @@ static void trace_requester(struct sim *sim, const struct sim_flow *flow)
 	pvr_adapter_lock(adapter);
 	host = pvr_gid_find_host(adapter, flow->to->fg.gid);
 	pvr_adapter_unlock(adapter);
-	sim_trace(&sim->trace, "flow%u at host%u: state %u, wait %u, %u in flight, peer at %s",
+	sim_trace(&sim->trace,
+		  "flow%u at host%u: state %u, wait %u, %u in flight, peer at %s, connections %#x",
 		  flow->number, flow->from->vm->host + 1, qp->state, qp->wait, qp->sq_inflight,
-		  host ? pvr_host_name(host) : "none");
+		  host ? pvr_host_name(host) : "none", host ? host->out[PVR_PIPE_TCP].up : 0);
 }
 
 static void report_stuck(struct sim *sim, uint64_t late)
@@ -380,11 +383,21 @@ static void expect_prompt_ends(struct sim *sim, const bool *prompt)
 		}
 }
 
+static bool has_demand(const struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->config.pairs; i++)
+		if (sim->pair[i].end[0].demand.is || sim->pair[i].end[1].demand.is)
+			return true;
+	return false;
+}
+
 /* The claims of a process that has ended stay in etcd as long as its lease. */
 static uint64_t time_to_end(const struct sim *sim)
 {
 	uint64_t ns = sim->segment || sim->lost_link ? TIME_TO_END_OF_FRAMES : TIME_TO_END;
 
+	if (has_demand(sim))
+		ns += TIME_OF_FAULTS;
 	if (sim->config.directory == SIM_FILE)
 		ns += TIME_OF_LOOKUP;
 	if (sim->config.directory == SIM_ETCD)
@@ -406,7 +419,7 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 {
 	bool is_lossy = sim->segment || sim->lost_link;
 	uint64_t end = sim_now(sim) + time_to_end(sim), last = end + time_to_end(sim);
-	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY;
+	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY, before;
 	bool prompt[SIM_PAIRS], is_long;
 
 	sim_trace(&sim->trace, "the end begins");
@@ -415,7 +428,10 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 	sim_net_calm(sim);
 	sim_operator_calm(sim);
 	for (;;) {
+		before = sim_now(sim);
 		go_on(sim, true);
+		/* Programs do nothing meanwhile. */
+		soon += sim_now(sim) - before;
 		sim_verbs_end_drains(sim);
 		receive_all(sim, rng);
 		post_last(sim, rng);

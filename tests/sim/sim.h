@@ -489,6 +489,8 @@ bool sim_break(struct sim *sim, struct sim_rng *rng);
 /* The memory of end @which must not change until the new connection. */
 void sim_break_watch(struct sim *sim, struct sim_pair *pair, unsigned int which,
 		     struct sim_rng *rng);
+/* Disturbances of the network end, and all frames arrive that are on their way. */
+void sim_hear_all(struct sim *sim);
 /* Connect the pair again when it is due, or @now, if both VMs run. */
 void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now);
 
@@ -526,6 +528,8 @@ bool sim_net_hold(struct sim *sim, struct sim_rng *rng);
 bool sim_net_limit(struct sim *sim, struct sim_rng *rng);
 bool sim_net_frames(struct sim *sim, struct sim_rng *rng);
 /* For so long no byte of @from arrives at @to. */
+/* Return: whether streams between both hosts have been broken or held since then. */
+bool sim_net_was_apart(const struct sim *sim, unsigned int a, unsigned int b, uint64_t since);
 void sim_net_silence(struct sim *sim, unsigned int from, unsigned int to, uint64_t ns);
 /* The host has no connection that it has made. */
 void sim_net_disconnect(struct sim *sim, unsigned int host);

@@ -133,10 +133,14 @@ bool sim_snapshot(struct sim *sim, struct sim_rng *rng)
 
 bool sim_restore_refused(struct sim *sim, struct sim_vm *vm)
 {
-	/* Where it was started last it can be started again, if etcd has responded all the time. */
+	/*
+	 * Where it was started last it can be started again, if etcd and the host of the snapshot have
+	 * responded all the time.
+	 */
 	if (!vm->restores || !sim_directory_web(sim->directories) ||
-	    (vm->to == vm->snapshot.starter && !vm->is_alone && sim_outage_is_over(sim) &&
-	     vm->loaded >= sim->calm_at))
+	    (vm->to == vm->snapshot.starter &&
+	     !sim_net_was_apart(sim, vm->snapshot.host, vm->to, vm->loaded) &&
+	     sim_outage_is_over(sim) && vm->loaded >= sim->calm_at))
 		return false;
 	sim_trace(&sim->trace, "vm%u is refused at host%u", vm->number, vm->to + 1);
 	sim_vm_leave(sim, vm, vm->to, false);
@@ -188,6 +192,7 @@ void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 	for (unsigned int i = 0; i < sim->config.uds; i++)
 		if (sim->ud[i].end.vm == vm)
 			sim->ud[i].end = snapshot->ud[i];
+	fg_state_free(&vm->state);
 	copy_state(&vm->state, &snapshot->state);
 }
 
@@ -197,6 +202,8 @@ void sim_restore_end(struct sim *sim, struct sim_vm *vm)
 	vm->restores = false;
 	vm->is_alone = false;
 	sim_snapshot_claim(sim, vm);
+	/* The host of a peer executes requests that the VM posted before it ended. */
+	sim_hear_all(sim);
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i))
 			sim_break_watch(sim, &sim->pair[i / 2], !(i % 2), &vm->rng);
