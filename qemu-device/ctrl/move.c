@@ -698,6 +698,9 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 		return is_same_token(taker->token, move->loaded)
 			       ? pvr_rivals_answer(adapter, taker->name)
 			       : PVR_TAKE_STALE;
+	/* The VM has left, and comes back with a newer state, or an older one is restored here. */
+	if (adapter->run_state == PVR_RUN_LOADED)
+		return PVR_TAKE_STALE;
 	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host)
 		return give_again(adapter, taker);
 	if (adapter->run_state == PVR_RUN_RUNNING && adapter->state == PVR_ADAPTER_IDLE)

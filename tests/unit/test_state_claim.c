@@ -366,8 +366,8 @@ static void leave(struct fg_guest *guest, struct pvr_adapter *source, struct fg_
 }
 
 /* As hosts_send_state(), to an adapter that is there. */
-static void send_state_back(struct t_env *env, struct fg_guest *guest, struct pvr_adapter *to,
-			    struct fg_host *host)
+static struct pvr_adapter *send_state_back(struct fg_guest *guest, struct pvr_adapter *to,
+					   struct fg_host *host)
 {
 	struct pvr_adapter *from = guest->adapter;
 	struct fg_state state;
@@ -381,8 +381,7 @@ static void send_state_back(struct t_env *env, struct fg_guest *guest, struct pv
 	assert_true(fg_guest_attach(guest));
 	assert_int_equal(fg_state_load(guest, &state), 0);
 	fg_state_free(&state);
-	assert_int_equal(start(env), 0);
-	pvr_adapter_destroy(from);
+	return from;
 }
 
 /*
@@ -392,16 +391,38 @@ static void send_state_back(struct t_env *env, struct fg_guest *guest, struct pv
 TEST(moving, test_vm_that_has_come_back_keeps_its_connections)
 {
 	struct fg_host *host = fg_wire_host(env->wire, 1);
-	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2), *before;
 
 	assert_int_equal(start_without_source(env, PVR_CLAIM_WON, ""), 0);
 	/* It is not told. */
 	fg_wire_cut(env->wire, 2, 1, 0);
 	leave(env->g[1], source, host);
 	host->engine->fabrics->gid_ops = &claims.ops;
-	send_state_back(env, env->g[1], source, host);
+	before = send_state_back(env->g[1], source, host);
+	assert_int_equal(start(env), 0);
+	pvr_adapter_destroy(before);
 	assert_true(claims.own.runs_on);
 	pvr_engine_state_claimed(host->engine, &claims.own, PVR_CLAIM_LOST, "host3");
 	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
 	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+/* The source is told while the VM's new state is loaded there. The migration back may be cancelled. */
+TEST(moving, test_vm_that_is_about_to_come_back_goes_on)
+{
+	struct fg_host *host = fg_wire_host(env->wire, 1);
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2), *before;
+
+	assert_int_equal(start_without_source(env, PVR_CLAIM_WON, ""), 0);
+	fg_wire_hold(env->wire, 2, 1, true);
+	fg_settle(env->host, 100 * FG_MS);
+	leave(env->g[1], source, host);
+	before = send_state_back(env->g[1], source, host);
+	fg_wire_hold(env->wire, 2, 1, false);
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(before->state, PVR_ADAPTER_ACTIVE);
+	assert_false(before->move.is_lone);
+	assert_int_equal(start(env), 0);
+	expect_state(&env->b, PVR_QPS_RTS);
+	pvr_adapter_destroy(before);
 }
