@@ -69,7 +69,7 @@ struct pvr_host_ops {
 			const uint8_t gid[16], uint8_t gid_type);
 	/*
 	 * Connections to @host will be needed, and the directory may not know it. @address: where it
-	 * can be dialed, as another host says; "": unknown. Any thread. May be NULL.
+	 * can be dialed, as it or another host says; "": unknown. Any thread. May be NULL.
 	 */
 	void (*referred)(void *opaque, struct pvr_host *host, const char *address);
 	/*
@@ -87,6 +87,12 @@ struct pvr_host_ops {
  */
 void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
 			 const struct pvr_host_ops *host_ops, void *opaque);
+
+/*
+ * Set the address where this host can be dialed, which the sources of its adapters are told. Before
+ * the first adapter; as for pvr_host_set_address(). Needed if a host may not know all others.
+ */
+void pvr_engine_set_address(struct pvr_engine *engine, const char *address);
 
 /* -------------------------------------------------------------------- hosts */
 
@@ -204,6 +210,7 @@ struct pvr_stream_limits {
 	bool fault; /* FAULT frames are negotiated */
 	bool move; /* the requester accepts that the responder's adapter is stopped */
 	bool load; /* numbers of loads behind TAKE are negotiated */
+	bool address; /* ADDRESS frames are negotiated */
 	bool refer; /* GID_QUERY may be answered by REFERRAL */
 	bool tail; /* the responder executes the tail of a fragment that it has executed in part */
 };

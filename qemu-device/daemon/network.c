@@ -291,6 +291,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 
 	if (!own_address(network, settings, address, err))
 		return false;
+	pvr_engine_set_address(network->daemon->engine, address);
 	network->directory = pvr_directory_create(&env, &how, err);
 	return network->directory && add_hosts(network, &settings->net, err);
 }

@@ -318,6 +318,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 	conn->limits.fault = ours->features & theirs->features & PVR_HELLO_F_FAULT;
 	conn->limits.move = ours->features & theirs->features & PVR_HELLO_F_MOVE;
 	conn->limits.load = ours->features & theirs->features & PVR_HELLO_F_LOAD;
+	conn->limits.address = ours->features & theirs->features & PVR_HELLO_F_ADDRESS;
 	conn->limits.refer = ours->features & theirs->features & PVR_HELLO_F_REFER;
 	conn->limits.tail = ours->features & theirs->features & PVR_HELLO_F_TAIL;
 	conn->host = host_of(conn->peer);

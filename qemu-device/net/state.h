@@ -81,7 +81,7 @@ static inline uint32_t pvr_net_frame_features(const struct pvr_net *net)
 {
 	return PVR_HELLO_F_QP_GONE | PVR_HELLO_F_ATOMIC_WRITE | PVR_HELLO_F_XRC | PVR_HELLO_F_PAGE |
 	       PVR_HELLO_F_MOVE | PVR_HELLO_F_LOAD | PVR_HELLO_F_TAIL | PVR_HELLO_F_REFER |
-	       (net->env.faults_allowed ? PVR_HELLO_F_FAULT : 0);
+	       PVR_HELLO_F_ADDRESS | (net->env.faults_allowed ? PVR_HELLO_F_FAULT : 0);
 }
 
 /* Those of TCP connections. */

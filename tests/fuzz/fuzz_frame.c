@@ -144,6 +144,7 @@ static const struct pvr_stream_limits limits = { .chunk = CHUNK,
 						 .page = true,
 						 .fault = true,
 						 .move = true,
+						 .address = true,
 						 .refer = true };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
@@ -739,6 +740,8 @@ static void seeds_of_moves(void)
 		.name = "host3",
 		.address = "192.0.2.3:7471",
 	};
+	struct pvr_frame_address address = { FABRIC_HEAD(address, ADDRESS),
+					     .address = "192.0.2.3:7471" };
 	struct pvr_frame_take take = { FABRIC_HEAD(take, TAKE) };
 
 	memcpy(moved.gid, w.peer, 16);
@@ -753,6 +756,7 @@ static void seeds_of_moves(void)
 	memcpy(take.mac, w.guest->config.mac, sizeof(take.mac));
 	memset(take.token, TOKEN, sizeof(take.token));
 	seed_begin(FEED_STOPPED);
+	ADD(address);
 	ADD(take);
 	take.bound = 1;
 	ADD(take);

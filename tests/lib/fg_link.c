@@ -88,6 +88,7 @@ static struct pvr_stream_limits limits_of(const struct fg_link *link, bool piggy
 		.move = !link->env->old,
 		.fault = !link->env->old,
 		.load = !link->env->old && !link->env->no_load,
+		.address = !link->env->old && !link->env->no_address,
 		.refer = !link->env->old && !link->env->no_refer,
 		.tail = !link->env->old,
 	};

@@ -22,6 +22,7 @@ struct fg_link_env {
 	uint32_t chunk;
 	bool old; /* none of the protocol's features */
 	bool no_refer; /* no REFERRAL: before PVR_HELLO_F_REFER */
+	bool no_address; /* no ADDRESS: before PVR_HELLO_F_ADDRESS */
 	bool no_load; /* no numbers of loads: before PVR_HELLO_F_LOAD */
 	const struct fg_host *clock;
 	LIST_HEAD(, fg_malformed) malformed; /* the peers that tests play */

@@ -381,6 +381,7 @@ void sim_directory_start(struct sim_directory *all, unsigned int host)
 	sim_loop_set_clock(&fg_wire_host(all->sim->wire, 0)->now);
 	snprintf(name, sizeof(name), "host%u", host + 1);
 	snprintf(address, sizeof(address), "192.0.2.%u:7471", host + 1);
+	pvr_engine_set_address(engine_of(node), address);
 	memset(node->known, 0, sizeof(node->known));
 	memset(node->wanted, 0, sizeof(node->wanted));
 	memset(node->up, 0, sizeof(node->up));

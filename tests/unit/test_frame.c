@@ -77,6 +77,8 @@ static const struct sample samples[] = {
 	       .answer = PVR_FRAME_TAKE_STALE),
 	SAMPLE("referral", PVR_FRAME_REFERRAL, PVR_FRAME_REQUESTER, referral, 160, 0, 0, 1,
 	       .gid_type = 2, .name = "host-2.rack_1", .address = "[2001:db8::1]:7471"),
+	SAMPLE("address", PVR_FRAME_ADDRESS, PVR_FRAME_RESPONDER, address, 72, 0, 0, 1,
+	       .address = "[2001:db8::1]:7471"),
 	SAMPLE("fault", PVR_FRAME_FAULT, PVR_FRAME_RESPONDER, request, 120, 0, 0, 1,
 	       .op = PVR_FRAME_OP_WRITE_IMM, .gid_type = 2, .fault = PVR_FRAME_FAULT_RECV_FATAL,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff, .psn = 0xffffff, .psns = 1u << 23),
@@ -329,6 +331,13 @@ TEST_PLAIN(test_referral_with_a_wrong_field_is_refused)
 	REFUSED("referral", f.referral.address[2] = '%', "address");
 	REFUSED("referral", memset(f.referral.address, '1', sizeof(f.referral.address)), "address");
 	ACCEPTED("referral", f.referral.address[0] = 0);
+}
+
+TEST_PLAIN(test_address_that_is_none_is_refused)
+{
+	REFUSED("address", f.address.address[0] = 0, "address");
+	REFUSED("address", f.address.address[2] = '%', "address");
+	REFUSED("address", memset(f.address.address, '1', sizeof(f.address.address)), "address");
 }
 
 TEST_PLAIN(test_request_with_a_wrong_field_is_refused)

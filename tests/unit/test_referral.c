@@ -711,3 +711,75 @@ TEST_CASES(three, test_address_that_no_frame_can_have_is_not_told, known_address
 	pvr_host_get_address(host, told);
 	assert_string_equal(told, row->told ? row->address : "");
 }
+
+/* Of the last frame that told host 2 an address. */
+static struct told {
+	struct pvr_host_ops ops;
+	const struct pvr_host *host;
+	char address[PVR_FRAME_ADDRESS_MAX];
+} told;
+
+static void note_address(void *opaque, struct pvr_host *host, const char *address)
+{
+	told.host = host;
+	strcpy(told.address, address);
+}
+
+static void listen_to_addresses(struct t_env *env)
+{
+	struct pvr_pipe *pipe = engine_of(env, 1)->pipe;
+
+	told = (struct told){ .ops = *pipe->ops };
+	told.ops.referred = note_address;
+	pipe->ops = &told.ops;
+}
+
+/* It refers peers to that host, which has dialed this one. */
+TEST(three, test_source_is_told_the_address_of_the_host_that_takes_its_adapter)
+{
+	const struct pvr_host_ops *before = engine_of(env, 1)->pipe->ops;
+	struct pvr_adapter *source;
+
+	listen_to_addresses(env);
+	pvr_engine_set_address(engine_of(env, 2), "192.0.2.3:7471");
+	source = move(env, 1, 2);
+	assert_ptr_equal(told.host, fg_wire_remote_host(env->wire, 1, 2));
+	assert_string_equal(told.address, "192.0.2.3:7471");
+	engine_of(env, 1)->pipe->ops = before;
+	pvr_adapter_destroy(source);
+}
+
+/* A host without an address, and one that speaks to an old one, tell none. */
+TEST_CASES(three, test_address_that_is_not_told, agreements)
+{
+	const struct pvr_host_ops *before = engine_of(env, 1)->pipe->ops;
+	struct pvr_adapter *source;
+
+	listen_to_addresses(env);
+	if (!row->agreed) {
+		fg_wire_link_env(env->wire)->no_address = true;
+		fg_wire_cut(env->wire, 2, 1, 0);
+		fg_wire_mend(env->wire, 2, 1, 0);
+		pvr_engine_set_address(engine_of(env, 2), "192.0.2.3:7471");
+	}
+	source = move(env, 1, 2);
+	assert_null(told.host);
+	engine_of(env, 1)->pipe->ops = before;
+	pvr_adapter_destroy(source);
+}
+
+TEST(three, test_address_that_was_not_negotiated_ends_the_connection)
+{
+	const struct pvr_frame_address frame = {
+		.frame = FG_FRAME(PVR_FRAME_ADDRESS, sizeof(frame)),
+		.address = "192.0.2.3:7471",
+	};
+	struct fg_malformed *peer;
+
+	fg_wire_link_env(env->wire)->no_address = true;
+	peer = fg_malformed_create(env->wire, 1, 0);
+	fg_malformed_send_fabric(peer, "default");
+	fg_malformed_send(peer, &frame, sizeof(frame));
+	assert_true(fg_malformed_is_closed(peer));
+	assert_string_equal(fg_wire_why(env->wire), "ADDRESS, but that was not negotiated");
+}

@@ -420,6 +420,8 @@ bool pvr_frame_is_address(const char *text, size_t size)
 	return is_text(text, size, is_address_char);
 }
 
+#define BAD_ADDRESS "an address must be digits, letters, '.', ':', '[' or ']'"
+
 static const char *check_referral(const union pvr_any_frame *any, size_t payload)
 {
 	const struct pvr_frame_referral *referral = &any->referral;
@@ -433,8 +435,16 @@ static const char *check_referral(const union pvr_any_frame *any, size_t payload
 		return "a host's name must be letters, digits, '.', '_' or '-'";
 	if (referral->address[0] &&
 	    !pvr_frame_is_address(referral->address, sizeof(referral->address)))
-		return "an address must be digits, letters, '.', ':', '[' or ']'";
+		return BAD_ADDRESS;
 	return NULL;
+}
+
+static const char *check_address(const union pvr_any_frame *any, size_t payload)
+{
+	(void)payload;
+	return pvr_frame_is_address(any->address.address, sizeof(any->address.address))
+		       ? NULL
+		       : BAD_ADDRESS;
 }
 
 static bool is_absence(uint8_t syndrome)
@@ -582,6 +592,10 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				 .receivers = BY_REQUESTER,
 				 .has_fabric = true,
 				 .check = check_referral },
+	[PVR_FRAME_ADDRESS] = { .header = sizeof(struct pvr_frame_address),
+				.receivers = BY_RESPONDER,
+				.has_fabric = true,
+				.check = check_address },
 	[PVR_FRAME_ACK] = { .header = sizeof(struct pvr_frame_ack),
 			    .receivers = BY_REQUESTER | BY_PIGGYBACK,
 			    .has_fabric = true,

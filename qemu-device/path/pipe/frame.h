@@ -63,6 +63,8 @@ enum pvr_frame_type {
 	PVR_FRAME_READ_DATA,
 	PVR_FRAME_TAKEN,
 	PVR_FRAME_REFERRAL,
+	/* From requester to responder. */
+	PVR_FRAME_ADDRESS,
 	PVR_FRAME_NUM,
 };
 
@@ -91,6 +93,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_MOVE 0x200u /* accepts PVR_FRAME_SYN_HELD, MOVED and TAKE */
 #define PVR_HELLO_F_LOAD 0x800u /* accepts the number of the load behind TAKE */
 #define PVR_HELLO_F_REFER 0x1000u /* accepts REFERRAL instead of GID_REPLY */
+#define PVR_HELLO_F_ADDRESS 0x2000u /* accepts ADDRESS frames */
 #define PVR_HELLO_F_TAIL 0x400u /* executes the tail of a fragment that it has executed in part */
 
 /*
@@ -191,6 +194,12 @@ struct pvr_frame_referral {
 	__u8 reserved[7];
 	char name[PVR_FRAME_NAME_MAX]; /* of the host; NUL-terminated */
 	char address[PVR_FRAME_ADDRESS_MAX]; /* of its listener; "": unknown; NUL-terminated */
+};
+
+/* Where the sender can be dialed. */
+struct pvr_frame_address {
+	struct pvr_frame frame;
+	char address[PVR_FRAME_ADDRESS_MAX]; /* of its listener; NUL-terminated */
 };
 
 enum pvr_frame_op {
@@ -374,6 +383,7 @@ PVR_FRAME_SIZE(pvr_frame_verbs_qp, 48);
 PVR_FRAME_SIZE(pvr_frame_fabric, 40);
 PVR_FRAME_SIZE(pvr_frame_gid_query, 32);
 PVR_FRAME_SIZE(pvr_frame_referral, 160);
+PVR_FRAME_SIZE(pvr_frame_address, 72);
 PVR_FRAME_SIZE(pvr_frame_request, 120);
 PVR_FRAME_SIZE(pvr_frame_datagram, 64);
 PVR_FRAME_SIZE(pvr_frame_qp_gone, 56);
@@ -393,6 +403,7 @@ union pvr_any_frame {
 	struct pvr_frame_fabric fabric;
 	struct pvr_frame_gid_query gid_query;
 	struct pvr_frame_referral referral;
+	struct pvr_frame_address address;
 	struct pvr_frame_request request;
 	struct pvr_frame_datagram datagram;
 	struct pvr_frame_qp_gone qp_gone;
@@ -441,7 +452,7 @@ bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payloa
 /* Payload bytes of a REQUEST or READ_DATA, in the frame or exposed. */
 uint32_t pvr_frame_chunk(const union pvr_any_frame *any);
 
-/* Return: whether a REFERRAL may have this address. @text: up to @size bytes. */
+/* Return: whether a REFERRAL or ADDRESS may have this address. @text: up to @size bytes. */
 bool pvr_frame_is_address(const char *text, size_t size);
 /*
  * Return: true if the lengths of @count segments add up to @chunk bytes, and no segment is

@@ -173,14 +173,26 @@ const char *pvr_host_name(const struct pvr_host *host)
 	return host->name;
 }
 
+/* The same check as by the receiver, which has no use for the zone of a local address. */
+static void copy_address(char to[PVR_FRAME_ADDRESS_MAX], const char *address)
+{
+	bool ok = strlen(address) < PVR_FRAME_ADDRESS_MAX &&
+		  pvr_frame_is_address(address, PVR_FRAME_ADDRESS_MAX);
+
+	memset(to, 0, PVR_FRAME_ADDRESS_MAX);
+	if (ok)
+		strcpy(to, address);
+}
+
+void pvr_engine_set_address(struct pvr_engine *engine, const char *address)
+{
+	copy_address(engine->pipe->address, address);
+}
+
 void pvr_host_set_address(struct pvr_host *host, const char *address)
 {
-	/* The same check as by the receiver, which has no use for the zone of a local address. */
-	bool ok = strlen(address) < sizeof(host->address) &&
-		  pvr_frame_is_address(address, sizeof(host->address));
-
 	pvr_lock(&host->lock);
-	snprintf(host->address, sizeof(host->address), "%s", ok ? address : "");
+	copy_address(host->address, address);
 	pvr_unlock(&host->lock);
 }
 

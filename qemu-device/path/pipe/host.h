@@ -63,6 +63,7 @@ struct pvr_pipe {
 	/* Constant while adapters exist. NULL: no other hosts. */
 	const struct pvr_host_ops *ops;
 	void *opaque;
+	char address[PVR_FRAME_ADDRESS_MAX]; /* of this host; "": unknown */
 	uint32_t qps_gone; /* QP_GONE frames in the queues of all hosts; atomic */
 	struct pvr_lock lock; /* Protects the members below. No lock is taken inside it. */
 	uint64_t generations; /* last generation given to a req_conn */

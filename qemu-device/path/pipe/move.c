@@ -31,6 +31,27 @@ static bool is_token(const uint8_t token[PVR_TOKEN_BYTES])
 	return memcmp(token, none, sizeof(none)) != 0;
 }
 
+/* The source refers peers to this host, also if the directory does not respond. */
+static void tell_address(const struct pvr_adapter *adapter, const struct pvr_route *route)
+{
+	union pvr_any_frame any = { .address.frame.type = PVR_FRAME_ADDRESS };
+	const char *address = adapter->engine->pipe->address;
+
+	if (!address[0])
+		return;
+	memcpy(any.address.address, address, sizeof(any.address.address));
+	pvr_link_send(route, adapter->fabric, &any, sizeof(any.address), NULL, NULL, 0, 0);
+}
+
+void pvr_pipe_recv_address(struct pvr_rsp_conn *in, const struct pvr_frame_address *frame)
+{
+	struct pvr_host *from = pvr_rsp_conn_host(in);
+	const struct pvr_pipe *pipe = pvr_host_pipe(from);
+
+	if (pipe->ops && pipe->ops->referred)
+		pipe->ops->referred(pipe->opaque, from, frame->address);
+}
+
 static void ask(struct pvr_adapter *adapter, struct pvr_host *host,
 		const uint8_t token[PVR_TOKEN_BYTES], bool bound)
 {
@@ -43,6 +64,8 @@ static void ask(struct pvr_adapter *adapter, struct pvr_host *host,
 	/* Without a connection this requests one, for the next try. */
 	if (!pvr_link_route(host, ANY_QPN, NO_DSCP, &route))
 		return;
+	if (is_token(token))
+		tell_address(adapter, &route);
 	memcpy(any.take.token, token, sizeof(any.take.token));
 	memcpy(any.take.mac, adapter->mac, sizeof(any.take.mac));
 	any.take.bound = bound;

@@ -32,6 +32,7 @@ void pvr_pipe_recv_referral(struct pvr_host *from, const char *fabric,
 /* @load: number of the load; 0: none */
 void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
 			const struct pvr_frame_take *frame, uint64_t load);
+void pvr_pipe_recv_address(struct pvr_rsp_conn *in, const struct pvr_frame_address *frame);
 void pvr_pipe_recv_taken(struct pvr_host *from, const char *fabric,
 			 const struct pvr_frame_take *frame);
 void pvr_pipe_recv_moved(struct pvr_rsp_conn *in, const char *fabric,

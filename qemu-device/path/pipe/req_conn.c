@@ -123,6 +123,7 @@ void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned in
 		set_class(out, limits->dscp);
 		out->qp_gone_agreed = limits->qp_gone;
 		out->move_agreed = limits->move;
+		out->address_agreed = limits->address;
 		out->takes = 0;
 		__atomic_store_n(&out->atomic_write_agreed, limits->atomic_write, __ATOMIC_RELAXED);
 		__atomic_store_n(&out->xrc_agreed, limits->xrc, __ATOMIC_RELAXED);
@@ -202,13 +203,15 @@ static enum pvr_sent refuse(struct pvr_req_conn *out)
 static bool is_lossy(uint8_t type)
 {
 	return type == PVR_FRAME_QP_GONE || type == PVR_FRAME_DATAGRAM || type == PVR_FRAME_MOVED ||
-	       type == PVR_FRAME_TAKE;
+	       type == PVR_FRAME_TAKE || type == PVR_FRAME_ADDRESS;
 }
 
 static bool is_agreed(const struct pvr_req_conn *out, uint8_t type)
 {
 	if (type == PVR_FRAME_QP_GONE)
 		return out->qp_gone_agreed;
+	if (type == PVR_FRAME_ADDRESS)
+		return out->address_agreed;
 	return type == PVR_FRAME_DATAGRAM || out->move_agreed;
 }
 

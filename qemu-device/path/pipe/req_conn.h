@@ -37,6 +37,7 @@ struct pvr_req_conn {
 	bool xrc_agreed; /* XRC was negotiated */
 	bool fault_agreed; /* FAULT was negotiated */
 	bool move_agreed; /* MOVED and TAKE were negotiated */
+	bool address_agreed; /* ADDRESS was negotiated */
 	uint32_t rndv_done_count; /* rendezvous of the peer that are over ... */
 	uint32_t rndv_done_sent; /* ... of these, reported by RNDV_DONE */
 	bool refused; /* a sender waits until the box is flushed */

@@ -47,6 +47,7 @@ struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_ki
 	in->move_agreed = limits->move;
 	in->load_agreed = limits->load;
 	in->refer_agreed = limits->refer;
+	in->address_agreed = limits->address;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -284,6 +285,14 @@ static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	return NULL;
 }
 
+static const char *recv_address(struct pvr_rsp_conn *in, const struct pvr_frame_address *frame)
+{
+	if (!in->address_agreed)
+		return "ADDRESS, but that was not negotiated";
+	pvr_pipe_recv_address(in, frame);
+	return NULL;
+}
+
 /* @payload: of a TAKE that has one: the number of the load */
 static const char *recv_move(struct pvr_rsp_conn *in, const char *fabric,
 			     const union pvr_any_frame *any, const uint8_t *payload)
@@ -348,6 +357,9 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 	case PVR_FRAME_MOVED:
 	case PVR_FRAME_TAKE:
 		*why = recv_move(in, fabric, any, payload);
+		return PVR_HANDLED;
+	case PVR_FRAME_ADDRESS:
+		*why = recv_address(in, &any->address);
 		return PVR_HANDLED;
 	case PVR_FRAME_FAULT:
 		return recv_fault(in, fabric, &any->request, why);

@@ -22,6 +22,7 @@ struct pvr_rsp_conn {
 	bool page_agreed; /* PVR_FRAME_SYN_PAGE was negotiated */
 	bool fault_agreed; /* FAULT was negotiated */
 	bool refer_agreed; /* REFERRAL was negotiated */
+	bool address_agreed; /* ADDRESS was negotiated */
 	bool load_agreed; /* numbers of loads behind TAKE were negotiated */
 	bool move_agreed; /* PVR_FRAME_SYN_HELD, MOVED and TAKE were negotiated */
 	struct pvr_link_count count;
