@@ -302,9 +302,13 @@ void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
 void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due)
 {
 	struct pvr_etcd *etcd = pvr_etcd_of(directory);
+	const struct pvr_etcd_entry *part = entry_part(entry);
 
-	/* The owner was queried and has not responded, or no key has appeared. */
-	if (entry_part(entry)->verifying || due == PVR_DUE_ROUND) {
+	/*
+	 * The owner was queried and has not responded, or no key has appeared. If the GID had an
+	 * owner, other hosts may know it: it is absent only if etcd says so once more.
+	 */
+	if (part->verifying || (due == PVR_DUE_ROUND && !part->gone_revision)) {
 		gid_absent(etcd, entry);
 		return;
 	}
