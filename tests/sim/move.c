@@ -91,9 +91,13 @@ bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 		return false;
 	vm->from = vm->host;
 	vm->to = (vm->host + 1 + sim_below(rng, sim->config.hosts - 1)) % sim->config.hosts;
-	/* Without etcd it would not start there. */
+	/*
+	 * Without etcd it would not start there. And the host that it comes from can name the hosts of
+	 * peers only if it knows them itself: not if the VM has come there while etcd was down.
+	 */
 	if (sim->directories && !sim_outage_is_over(sim) &&
-	    !sim_directory_knows(sim->directories, vm->to, vm->from))
+	    (!sim_directory_knows(sim->directories, vm->to, vm->from) ||
+	     (sim_directory_web(sim->directories) && vm->loaded >= sim->outage_at)))
 		return false;
 	vm->rng = sim_rng_of(sim_draw(rng), 0);
 	vm->leaves_early = sim_one_in(rng, 3);
@@ -201,6 +205,7 @@ static bool is_refused(struct sim *sim, struct sim_vm *vm)
 		return false;
 	sim_trace(&sim->trace, "vm%u is refused at host%u", vm->number, vm->to + 1);
 	if (!vm->source_left) {
+		vm->was_refused = true;
 		cancel(sim, vm);
 		return true;
 	}
@@ -275,8 +280,13 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		next(sim, vm, vm->source_left ? SIM_HOME : SIM_LEAVING);
 		break;
 	case SIM_CANCELLING:
-		if (!has_ended(sim, vm, "start", pvr_adapter_start(vm->guest->adapter)))
+		err = pvr_adapter_start(vm->guest->adapter);
+		/* The host that was refused has got it from its source since: the operator knows. */
+		if (err == -EPERM && vm->was_refused)
+			err = pvr_adapter_reclaim(vm->guest->adapter) ? err : -EINPROGRESS;
+		if (!has_ended(sim, vm, "start", err))
 			break;
+		vm->was_refused = false;
 		if (vm->keeps)
 			sim_snapshot_claim(sim, vm);
 		vm->keeps = false;

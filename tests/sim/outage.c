@@ -127,6 +127,7 @@ bool sim_outage(struct sim *sim, struct sim_rng *rng)
 		return false;
 	sim_snapshot_lose_claims(sim, false);
 	sim->outages += ns;
+	sim->outage_at = sim_now(sim);
 	sim->directory.is = true;
 	sim->directory.until = sim_now(sim) + ns;
 	draw_fault(sim, web, rng);

@@ -208,6 +208,7 @@ struct sim_vm {
 	struct sim_snapshot snapshot;
 	bool restores; /* it loads the snapshot */
 	bool keeps; /* the migration's state becomes the snapshot */
+	bool was_refused; /* by a host to which the source may give it since */
 	bool is_alone; /* the source is silent while it starts */
 };
 
@@ -313,6 +314,7 @@ struct sim {
 	struct sim_down held[FG_WIRE_HOSTS][FG_WIRE_HOSTS];
 	struct sim_down directory, frames;
 	uint64_t outages; /* ns: of etcd, so far */
+	uint64_t outage_at; /* ns: begin of the last one */
 	uint64_t calm_at; /* ns: all hosts have found again that etcd responds */
 	bool slow; /* streams */
 	bool had_faults;
