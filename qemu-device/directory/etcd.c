@@ -210,8 +210,9 @@ void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header, uint
 	if (!begun_anew)
 		return;
 	pvr_directory_log(etcd->directory, PVR_LOG_WARN,
-			  "etcd has lost data: all keys are read again");
-	pvr_etcd_audit_all(etcd);
+			  "etcd has lost data: all keys are read and written again");
+	/* A backup has keys that were deleted since. They would live as long as the old lease. */
+	pvr_etcd_lease_leave(etcd);
 	pvr_etcd_resync(etcd);
 }
 

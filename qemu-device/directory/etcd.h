@@ -261,6 +261,8 @@ void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 void pvr_etcd_lease_init(struct pvr_etcd *etcd);
 void pvr_etcd_lease_exit(struct pvr_etcd *etcd);
 void pvr_etcd_lease_step(struct pvr_etcd *etcd);
+/* Takes a new lease in the next step, and writes all keys with it. What has the old one ends with it. */
+void pvr_etcd_lease_leave(struct pvr_etcd *etcd);
 /* etcd reports that the lease does not exist. */
 void pvr_etcd_lease_lost(struct pvr_etcd *etcd);
 void pvr_etcd_lease_revoke(struct pvr_etcd *etcd);

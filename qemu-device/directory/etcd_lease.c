@@ -27,14 +27,20 @@ void pvr_etcd_lease_exit(struct pvr_etcd *etcd)
 	pvr_loop_timer_disarm(&etcd->lease.timer);
 }
 
+void pvr_etcd_lease_leave(struct pvr_etcd *etcd)
+{
+	etcd->lease.id[0] = '\0';
+	etcd->lease.due = false;
+	pvr_loop_timer_disarm(&etcd->lease.timer);
+}
+
 void pvr_etcd_lease_lost(struct pvr_etcd *etcd)
 {
 	if (!etcd->lease.id[0])
 		return;
 	pvr_directory_log(etcd->directory, PVR_LOG_WARN,
 			  "etcd has lost this host's lease: all keys are written again");
-	etcd->lease.id[0] = '\0';
-	pvr_loop_timer_disarm(&etcd->lease.timer);
+	pvr_etcd_lease_leave(etcd);
 }
 
 static bool take_id(struct pvr_etcd *etcd, const char *id)
@@ -80,6 +86,8 @@ static void renewed(void *opaque, enum pvr_etcd_result result, struct json_objec
 	struct json_object *answer = pvr_json_object(reply, "result");
 
 	etcd->lease.renewing = false;
+	if (!etcd->lease.id[0])
+		return; /* left since */
 	if (result == PVR_ETCD_FAILED) {
 		etcd->lease.due = true; /* in the next step */
 		return;

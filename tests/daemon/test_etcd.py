@@ -643,9 +643,26 @@ def test_etcd_restored_from_an_old_snapshot(etcd, start):
     before = etcd.keys()
     etcd.restore(snapshot)
     wait_until(lambda: etcd.keys() == before, "all keys are there again")
-    b.wait("log 1 directory: etcd has lost data: all keys are read again")
+    b.wait("log 1 directory: etcd has lost data: all keys are read and written again")
     assert not [line for line in b.lines if "nowhere" in line]
     assert_withdrawal_arrives(a, b)
+
+
+def test_deleted_key_that_a_snapshot_brings_back(etcd, start):
+    """Its lease lives, so the host takes another one."""
+    a, b = (start(name, etcd.url, lease=6) for name in "ab")
+    a.announce("red", G1)
+    a.announce("red", G2)
+    b.resolve("red", G2, "remote 2 a")
+    wait_until(lambda: len(etcd.keys()) == 6, "both are announced")
+    snapshot = etcd.save()
+    a.announce("red", G2, present=False)
+    for number in range(20):
+        etcd.put("other", str(number))
+    wait_until(lambda: len(etcd.keys()) == 4, "it is deleted")
+    kept = etcd.keys()
+    etcd.restore(snapshot)
+    wait_until(lambda: etcd.keys() == kept, "it has ended with its lease, and the others are there")
 
 
 def test_two_members_that_disagree(tmp_path, etcd, start):
@@ -662,7 +679,7 @@ def test_two_members_that_disagree(tmp_path, etcd, start):
         b.resolve("red", G1, "remote 2 a")
         etcd.kill()
         wait_until(lambda: len(other.keys()) == 4, "all keys are there, too")
-        b.wait("log 1 directory: etcd has lost data: all keys are read again")
+        b.wait("log 1 directory: etcd has lost data: all keys are read and written again")
         assert not [line for line in b.lines if "nowhere" in line]
         assert_withdrawal_arrives(a, b)
         for host in (a, b):
