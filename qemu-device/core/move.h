@@ -86,6 +86,7 @@ struct pvr_move {
 	enum pvr_claim claim; /* of the loaded state; a reset makes it NONE */
 	char claim_detail[PVR_MOVE_NAME_MAX]; /* LOST: the winner; FAILED: the reason */
 	uint64_t asked_at, ask_next; /* ns */
+	uint32_t unbound_asks; /* requests to the source that may be answered, without BOUND */
 	uint64_t rivals_next; /* ns: when other destinations are asked again */
 	bool needs_source; /* the directory was told so */
 	bool is_lone; /* it has started without its source, which does not know */

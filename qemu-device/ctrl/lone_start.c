@@ -72,10 +72,17 @@ void pvr_lone_start_answered(struct pvr_adapter *adapter, enum pvr_take answer)
 		pvr_lone_start_begin(adapter);
 		return;
 	}
-	/* It ends its connections if it knows of the start: this may answer a request before that. */
+	/*
+	 * It ends its connections if it knows of the start. This may answer a request of before, for
+	 * instance because another destination has asked first, which the start makes a loser.
+	 */
 	if (answer == PVR_TAKE_NO)
 		adapter->engine->move_ops->ask(adapter, adapter->move.source, adapter->move.loaded,
 					       true);
+	if (answer == PVR_TAKE_NO && adapter->move.unbound_asks) {
+		adapter->move.unbound_asks--;
+		return;
+	}
 	pvr_lone_start_end(adapter);
 	if (answer != PVR_TAKE_NO)
 		return;

@@ -433,6 +433,7 @@ void pvr_load_begin(struct pvr_adapter *adapter)
 	adapter->move.bound = false;
 	adapter->move.answer = PVR_TAKE_NONE;
 	adapter->move.asked_at = 0;
+	adapter->move.unbound_asks = 0;
 	adapter->move.ask_next = 0;
 	adapter->load_err = 0;
 	adapter->load_why[0] = '\0';

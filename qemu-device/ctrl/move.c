@@ -268,6 +268,7 @@ static int ask(struct pvr_adapter *adapter, uint64_t now)
 		return start_alone(adapter);
 	if (now >= move->ask_next) {
 		move->ask_next = now + ASK_AGAIN_NS;
+		move->unbound_asks += !move->bound;
 		move->unknown = !adapter->engine->move_ops->ask(adapter, move->source, move->loaded,
 								move->bound);
 	}
@@ -654,6 +655,24 @@ static bool is_same_load(const struct pvr_move *move, const struct pvr_taker *ta
 	return taker->load || taker->bound || !move->done;
 }
 
+/*
+ * It was given to another load, which has not told that it has the GIDs. This load has them: it has
+ * started while this host was silent, and the other one will be refused.
+ */
+static bool has_started_before(const struct pvr_move *move, const struct pvr_taker *taker)
+{
+	return move->to && move->to != taker->host && taker->bound && !move->done;
+}
+
+static enum pvr_take give_instead(struct pvr_adapter *adapter, const struct pvr_taker *taker)
+{
+	if (!may_take(adapter, taker))
+		return PVR_TAKE_NO;
+	note_taker(&adapter->move, taker);
+	release(adapter);
+	return PVR_TAKE_DONE;
+}
+
 /* It was given to this host before. A load that is not that one has a state which was started. */
 static enum pvr_take give_again(struct pvr_adapter *adapter, const struct pvr_taker *taker)
 {
@@ -676,6 +695,8 @@ static enum pvr_take give_dropped(struct pvr_adapter *adapter, const struct pvr_
 {
 	struct pvr_move *move = &adapter->move;
 
+	if (has_started_before(move, taker))
+		return give_instead(adapter, taker);
 	if (move->to)
 		return move->to == taker->host ? give_again(adapter, taker) : PVR_TAKE_NO;
 	/* The VM has run since, or another one. */
@@ -703,6 +724,8 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 		return PVR_TAKE_STALE;
 	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host)
 		return give_again(adapter, taker);
+	if (adapter->run_state == PVR_RUN_MOVED && has_started_before(move, taker))
+		return give_instead(adapter, taker);
 	if (adapter->run_state == PVR_RUN_RUNNING && adapter->state == PVR_ADAPTER_IDLE)
 		return give_dropped(adapter, taker);
 	if (adapter->run_state == PVR_RUN_STOPPED && !move->ran)

@@ -341,7 +341,7 @@ TEST(hosts, test_forged_ping_is_answered)
 TEST(hosts, test_unknown_frames_close_the_connection)
 {
 	struct pvr_frame frame = { .size = 8 };
-	static const uint8_t types[] = { 0, 7, 22, 128, 255 };
+	static const uint8_t types[] = { 0, 7, 23, 128, 255 };
 
 	for (size_t i = 0; i < COUNT(types); i++) {
 		frame.type = types[i];

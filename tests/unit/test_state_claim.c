@@ -426,3 +426,38 @@ TEST(moving, test_vm_that_is_about_to_come_back_goes_on)
 	expect_state(&env->b, PVR_QPS_RTS);
 	pvr_adapter_destroy(before);
 }
+
+/*
+ * Another destination has lost, and its request arrives first at the source, which was silent to both. The
+ * requests of before the start get NO.
+ */
+TEST(moving, test_destination_that_has_started_counts_more_than_one_that_asked_first)
+{
+	struct pvr_adapter *source = hosts_send_state(env, env->g[1], 2);
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct pvr_taker loser = {
+		.fabric = "default",
+		.mac = env->g[1]->config.mac,
+		.token = source->move.token,
+		.host = fg_wire_remote_host(env->wire, 1, 0),
+		.name = "host1",
+		.load = 7,
+	};
+
+	fg_wire_hold(env->wire, 2, 1, true);
+	for (unsigned int ms = 0; ms < 2000 && !claims.num; ms++) {
+		assert_int_equal(pvr_adapter_start(env->g[1]->adapter), -EINPROGRESS);
+		fg_wire_advance(env->wire, FG_MS);
+	}
+	report(env, PVR_CLAIM_WON, "");
+	assert_int_equal(start(env), 0);
+	assert_int_equal(engine->move_ops->give(engine, &loser), PVR_TAKE_YES);
+	fg_wire_hold(env->wire, 2, 1, false);
+	fg_settle(env->host, FG_SEC);
+	assert_int_equal(fg_stats(env->g[1]).state, PVR_ADAPTER_ACTIVE);
+	assert_false(env->g[1]->adapter->move.is_lone);
+	expect_state(&env->b, PVR_QPS_RTS);
+	loser.bound = true;
+	assert_int_equal(engine->move_ops->give(engine, &loser), PVR_TAKE_NO);
+	pvr_adapter_destroy(source);
+}
