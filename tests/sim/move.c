@@ -23,8 +23,7 @@ void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool mi
 	sim_trace(&sim->trace, "vm%u has left host%u", vm->number, host + 1);
 }
 
-/* guest->adapter is the one at @host from then on. */
-static void go_to(struct sim *sim, struct sim_vm *vm, unsigned int host)
+void sim_vm_go_to(struct sim *sim, struct sim_vm *vm, unsigned int host)
 {
 	struct fg_guest *guest = vm->guest;
 
@@ -34,11 +33,11 @@ static void go_to(struct sim *sim, struct sim_vm *vm, unsigned int host)
 	guest->adapter = vm->at[host];
 }
 
-static void attach(struct sim *sim, struct sim_vm *vm, unsigned int host)
+void sim_vm_attach(struct sim *sim, struct sim_vm *vm, unsigned int host)
 {
 	bool ok;
 
-	go_to(sim, vm, host);
+	sim_vm_go_to(sim, vm, host);
 	ok = vm->at[host] ? fg_guest_attach(vm->guest) : fg_guest_plug(vm->guest);
 	if (!ok)
 		sim_fail(sim, "attach", "vm%u cannot attach at host%u", vm->number, host + 1);
@@ -87,7 +86,7 @@ static void next(struct sim *sim, struct sim_vm *vm, enum sim_move_phase phase)
 
 bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng)
 {
-	if (vm->phase != SIM_HOME || sim->config.hosts < 2 || sim->segment)
+	if (vm->phase != SIM_HOME || vm->twin || sim->config.hosts < 2 || sim->segment)
 		return false;
 	vm->from = vm->host;
 	vm->to = (vm->host + 1 + sim_below(rng, sim->config.hosts - 1)) % sim->config.hosts;
@@ -178,12 +177,15 @@ static void load(struct sim *sim, struct sim_vm *vm)
 		sim_net_mend(sim, true);
 		sim_restore_memory(sim, vm);
 	}
-	attach(sim, vm, vm->to);
+	sim_twin_load(sim, vm);
+	sim_vm_attach(sim, vm, vm->to);
 	vm->loaded = sim_now(sim);
 	err = fg_state_load(vm->guest, &vm->state);
 	has_ended(sim, vm, "load", err);
 	sim_trace(&sim->trace, "vm%u: %zu bytes are loaded at host%u", vm->number, vm->state.size,
 		  vm->to + 1);
+	if (vm->twin)
+		pvr_adapter_set_bus_master(vm->guest->adapter, false);
 	if (vm->is_alone)
 		silence_source(sim, vm);
 }
@@ -191,8 +193,9 @@ static void load(struct sim *sim, struct sim_vm *vm)
 static void cancel(struct sim *sim, struct sim_vm *vm)
 {
 	fg_state_free(&vm->state);
+	sim_twin_cancel(sim, vm);
 	sim_vm_leave(sim, vm, vm->to, false);
-	go_to(sim, vm, vm->from);
+	sim_vm_go_to(sim, vm, vm->from);
 	next(sim, vm, SIM_CANCELLING);
 }
 
@@ -210,6 +213,7 @@ static bool is_refused(struct sim *sim, struct sim_vm *vm)
 		return true;
 	}
 	/* Its state is loaded there again. */
+	sim_twin_cancel(sim, vm);
 	sim_vm_leave(sim, vm, vm->to, false);
 	vm->is_alone = vm->leaves_early = false;
 	next(sim, vm, SIM_LOADING);
@@ -220,6 +224,7 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 {
 	int err;
 
+	sim_twin_step(sim, vm);
 	if (vm->phase == SIM_HOME || vm->due > sim_now(sim))
 		return;
 	switch (vm->phase) {
@@ -262,7 +267,7 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 	case SIM_STARTING:
 		if (needs_source(sim, vm))
 			sim_net_mend(sim, true);
-		err = pvr_adapter_start(vm->guest->adapter);
+		err = sim_twin_start(sim, vm, pvr_adapter_start(vm->guest->adapter));
 		if (err == -EINPROGRESS && vm->is_alone)
 			sim_pass_time(sim, sim_scale(&vm->rng, FG_MS, 64 * FG_MS));
 		if (err == -EPERM && (sim_restore_refused(sim, vm) || is_refused(sim, vm)))
@@ -270,6 +275,8 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 		if (!has_ended(sim, vm, "start", err))
 			break;
 		fg_state_free(&vm->state);
+		/* Without it, as long as the state is at two hosts. */
+		pvr_adapter_set_bus_master(vm->guest->adapter, true);
 		vm->host = vm->to;
 		if (vm->keeps)
 			sim_snapshot_claim(sim, vm);

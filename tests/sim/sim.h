@@ -197,6 +197,7 @@ struct sim_vm {
 	/* The migration. */
 	enum sim_move_phase phase;
 	unsigned int from, to;
+	unsigned int twin; /* number of a host where the state is loaded, too, from 1; 0: none */
 	uint64_t due; /* ns: the next step */
 	uint64_t loaded; /* ns: the last load; 0: none */
 	bool leaves_early, source_left, cancels;
@@ -462,6 +463,19 @@ bool sim_move_begin(struct sim *sim, struct sim_vm *vm, struct sim_rng *rng);
 void sim_move_step(struct sim *sim, struct sim_vm *vm);
 void sim_vm_end(struct sim *sim, struct sim_vm *vm);
 void sim_vm_leave(struct sim *sim, struct sim_vm *vm, unsigned int host, bool migrated);
+
+/* guest->adapter is the one at @host from then on. */
+void sim_vm_go_to(struct sim *sim, struct sim_vm *vm, unsigned int host);
+/* The same, and it has a client. */
+void sim_vm_attach(struct sim *sim, struct sim_vm *vm, unsigned int host);
+
+/* twin.c */
+/* Perhaps loads the state at another host, too. */
+void sim_twin_load(struct sim *sim, struct sim_vm *vm);
+/* @err: of the start of the VM. Return: that of both, of which one starts. */
+int sim_twin_start(struct sim *sim, struct sim_vm *vm, int err);
+void sim_twin_step(struct sim *sim, struct sim_vm *vm);
+void sim_twin_cancel(struct sim *sim, struct sim_vm *vm);
 
 /* snapshot.c */
 /* The VM has stopped, and its state is saved. */

@@ -156,7 +156,7 @@ bool sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 	struct sim_vm *vm = &sim->vm[sim_below(rng, sim->config.vms)];
 
 	/* No source refers to a restored VM: without a directory it is not found. */
-	if (vm->phase != SIM_HOME || !vm->snapshot.taken || sim->config.loses_directory)
+	if (vm->phase != SIM_HOME || vm->twin || !vm->snapshot.taken || sim->config.loses_directory)
 		return false;
 	sim_trace(&sim->trace, "vm%u ends, and is restored later", vm->number);
 	vm->from = vm->host;

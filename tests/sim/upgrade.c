@@ -13,7 +13,8 @@ static bool may_upgrade(const struct sim *sim, unsigned int host)
 	if (sim->directory.is || sim->segment)
 		return false;
 	for (unsigned int i = 0; i < sim->config.vms; i++)
-		if (sim->vm[i].phase != SIM_HOME && sim->vm[i].at[host])
+		if ((sim->vm[i].phase != SIM_HOME && sim->vm[i].at[host]) ||
+		    sim->vm[i].twin == host + 1)
 			return false;
 	return true;
 }
