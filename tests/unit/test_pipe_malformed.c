@@ -261,6 +261,39 @@ TEST(hosts, test_forged_requests_write_nothing)
 	assert_false(fg_malformed_is_closed(malformed));
 }
 
+/*
+ * The requester's adapter came to the host of its peer before the responses, and that one has left: the
+ * requester sends the first request again, and has not sent the others on this path.
+ */
+TEST(hosts, test_duplicate_is_acknowledged_before_what_was_executed_later)
+{
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
+	const struct pvr_frame_request first = request_of(env);
+	struct pvr_frame_request frame = first;
+	struct pvr_frame_ack acks[2];
+
+	fg_malformed_send_fabric(malformed, "default");
+	for (unsigned int i = 0; i < 3; i++) {
+		frame.psn = htole32((le32toh(first.psn) + i) & 0xffffff);
+		expect_answer(malformed, &frame, PVR_FRAME_SYN_ACK);
+	}
+	fg_malformed_send(malformed, &first, sizeof(first));
+	fg_malformed_send(malformed, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+	assert_int_equal(fg_malformed_recv(malformed, acks, sizeof(acks)), sizeof(acks));
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(acks[i].syndrome, PVR_FRAME_SYN_ACK);
+		assert_int_equal(le32toh(acks[i].psn), (le32toh(first.psn) + 1 + 2 * i) & 0xffffff);
+	}
+	/* A stopped adapter wants the request again, and not what it expects. */
+	fg_stop(env->g[1]);
+	fg_malformed_send(malformed, &first, sizeof(first));
+	fg_malformed_send(malformed, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+	assert_int_equal(fg_malformed_recv(malformed, acks, sizeof(acks)), sizeof(acks[0]));
+	assert_int_equal(acks[0].syndrome, PVR_FRAME_SYN_HELD);
+	assert_int_equal(acks[0].psn, first.psn);
+	assert_int_equal(fg_start(env->g[1]), 0);
+}
+
 /* -------------------------------------------------------------------- forged faults */
 
 static struct pvr_frame_request fault_of(struct t_env *env, enum pvr_frame_fault fault)

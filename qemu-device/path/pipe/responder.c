@@ -156,6 +156,36 @@ static void ack_later(const struct pvr_rx_request *fragment)
 	acks->count++;
 }
 
+/*
+ * Sends the position behind a fragment that was executed before, and stores the expected one. A
+ * requester that was on the local path meanwhile does not know what it had sent behind the fragment,
+ * and ignores a position of that.
+ */
+static void ack_duplicate(const struct pvr_rx_request *fragment)
+{
+	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
+	const struct pvr_request *request = &fragment->inbound.request;
+	uint32_t psn = fragment->req_src.psn;
+	uint64_t offset = 0;
+	bool is_before;
+
+	if (is_unreliable(fragment->frame))
+		return;
+	if (request->last)
+		psn = (psn + le32toh(fragment->frame->psns)) & PVR_PSN_MASK;
+	else
+		offset = request->offset + request->chunk;
+	/* A requester that has begun anew may end its message before the position. */
+	is_before = pvr_psn_distance(psn, fragment->to->rq_psn) < PVR_PSNS_HALF;
+	if (is_before && (psn != fragment->to->rq_psn || offset != fragment->to->rq_offset)) {
+		ack.psn = htole32(psn);
+		ack.offset = htole64(offset);
+		flush_acks(fragment->conn, &ack);
+		send_ack(fragment->conn, &ack);
+	}
+	ack_later(fragment);
+}
+
 /* Sends a negative response with the expected PSN and offset. */
 static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ack)
 {
@@ -540,7 +570,7 @@ static void replay_duplicate(struct pvr_rx_request *fragment)
 			send_value(fragment, value);
 		break;
 	default:
-		ack_later(fragment);
+		ack_duplicate(fragment);
 		break;
 	}
 }
@@ -568,7 +598,7 @@ static void in_error(const struct pvr_rx_request *fragment)
 	    (psn_class == PVR_PSN_EXPECTED || psn_class == PVR_PSN_STRADDLES))
 		send_nak_of(fragment, nak_of(rq->status));
 	else if (psn_class == PVR_PSN_DUPLICATE && !fragment->inbound.request.op->local)
-		ack_later(fragment);
+		ack_duplicate(fragment);
 	else
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
@@ -636,7 +666,7 @@ static pvr_always_inline enum pvr_handled handle(struct pvr_rx_request *fragment
 		return is_fault ? execute_fault(fragment) : execute(fragment);
 	case PVR_PSN_DUPLICATE:
 		if (is_fault)
-			ack_later(fragment);
+			ack_duplicate(fragment);
 		else
 			replay_duplicate(fragment);
 		break;
@@ -677,13 +707,21 @@ static void send_held(const struct pvr_rx_request *fragment)
 {
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_HELD);
 	struct pvr_responder_state *rq = fragment->to->responder_state;
+	enum pvr_psn_class class = pvr_psn_classify(fragment->to, &fragment->inbound.request);
 
-	if (rq->nak_sent &&
-	    pvr_psn_classify(fragment->to, &fragment->inbound.request) == PVR_PSN_AHEAD)
+	if (rq->nak_sent && class == PVR_PSN_AHEAD)
 		return;
 	rq->nak_sent = true;
 	ack.rnr_ns = htole64(held_ns(fragment->to->adapter));
-	send_nak(fragment, &ack);
+	if (class != PVR_PSN_DUPLICATE) {
+		send_nak(fragment, &ack);
+		return;
+	}
+	/* Not the expected position: see ack_duplicate(). */
+	ack.psn = fragment->frame->psn;
+	ack.offset = fragment->frame->offset;
+	flush_acks(fragment->conn, &ack);
+	send_ack(fragment->conn, &ack);
 }
 
 /* Return: whether the adapter is stopped, and its queue pair receives the request after the start. */
