@@ -8,6 +8,10 @@
 
 #include "sim.h"
 
+#include "core/objects.h"
+#include "rdma/qp.h"
+#include "rdma/worker.h"
+
 /* Copies the pages that are in use, one after the other. */
 static void save_memory(struct sim_snapshot *snapshot, const struct fg_ram *ram)
 {
@@ -161,6 +165,9 @@ bool sim_restore_begin(struct sim *sim, struct sim_rng *rng)
 	sim_trace(&sim->trace, "vm%u ends, and is restored later", vm->number);
 	vm->from = vm->host;
 	vm->to = sim_below(rng, sim->config.hosts);
+	/* Often where the state was started before. */
+	if (sim->step % 2)
+		vm->to = vm->snapshot.starter;
 	vm->rng = sim_rng_of(sim_draw(rng), 0);
 	vm->leaves_early = vm->cancels = false;
 	vm->source_left = vm->restores = true;
@@ -196,6 +203,18 @@ void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 	copy_state(&vm->state, &snapshot->state);
 }
 
+/* Its VM has run since: peers may have executed other requests. */
+static void expect_no_connection(struct sim *sim, const struct sim_vm *vm,
+				 const struct sim_end *end)
+{
+	const struct pvr_qp *qp = pvr_qp_get(vm->guest->adapter, end->fg.qp.handle);
+
+	if (qp && pvr_qp_is_connected(qp) && qp->state > PVR_QPS_INIT && qp->state != PVR_QPS_ERR)
+		sim_fail(sim, "fence", "vm%u was restored, and queue pair %u goes on", vm->number,
+			 end->fg.qp.qpn);
+	sim->count.checks++;
+}
+
 /* From now on its requests must not reach the peers. */
 void sim_restore_end(struct sim *sim, struct sim_vm *vm)
 {
@@ -205,8 +224,10 @@ void sim_restore_end(struct sim *sim, struct sim_vm *vm)
 	/* The host of a peer executes requests that the VM posted before it ended. */
 	sim_hear_all(sim);
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
-		if (end_of(sim, vm, i))
+		if (end_of(sim, vm, i)) {
+			expect_no_connection(sim, vm, end_of(sim, vm, i));
 			sim_break_watch(sim, &sim->pair[i / 2], !(i % 2), &vm->rng);
+		}
 	for (unsigned int i = 0; i < sim->config.uds; i++)
 		if (sim->ud[i].end.vm == vm)
 			sim_ud_restore(sim, &sim->ud[i]);
