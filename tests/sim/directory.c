@@ -23,6 +23,8 @@ struct node {
 	bool known[FG_WIRE_HOSTS]; /* hosts whose address it has */
 	bool wanted[FG_WIRE_HOSTS]; /* hosts that are dialed, once they are known */
 	bool up[FG_WIRE_HOSTS]; /* as the directory was told */
+	bool located[UINT8_MAX + 1]; /* GIDs whose host is known, by their last bytes */
+	bool reloads; /* the same file */
 };
 
 struct sim_directory {
@@ -190,11 +192,18 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 {
 	static const char *const states[] = { "unknown", "absent", "at", "at, with others,",
 					      "not at" };
-	const struct node *node = opaque;
+	struct node *node = opaque;
+	bool *located = &node->located[key->gid[15]];
 	char text[PVR_KEY_TEXT];
 
 	sim_trace(&node->all->sim->trace, "host%u: %s is %s %s", node->number + 1,
 		  pvr_key_text(key, text), states[state], host ? host : "");
+	if (!pvr_key_is_group(key)) {
+		if (node->reloads && *located && state != PVR_GID_AT_HOST)
+			sim_fail(node->all->sim, "reload", "host%u forgets where %s is",
+				 node->number + 1, pvr_key_text(key, text));
+		*located = state == PVR_GID_AT_HOST;
+	}
 	return pvr_engine_set_gid(engine_of(node), key->fabric, key->gid, type, state,
 				  host ? remote(node, host) : NULL);
 }
@@ -217,6 +226,9 @@ static void forget_peer(void *opaque, const char *host)
 {
 	struct node *node = opaque;
 
+	if (node->reloads)
+		sim_fail(node->all->sim, "reload", "host%u forgets %s, which is in its file",
+			 node->number + 1, host);
 	node->known[number_of(node, host)] = node->wanted[number_of(node, host)] = false;
 }
 
@@ -385,6 +397,7 @@ void sim_directory_start(struct sim_directory *all, unsigned int host)
 	memset(node->known, 0, sizeof(node->known));
 	memset(node->wanted, 0, sizeof(node->wanted));
 	memset(node->up, 0, sizeof(node->up));
+	memset(node->located, 0, sizeof(node->located));
 	node->directory = pvr_directory_create(&env, &settings, &err);
 	if (!node->directory)
 		fg_die("no directory: %s", err.text);
@@ -394,6 +407,26 @@ void sim_directory_stop(struct sim_directory *all, unsigned int host)
 {
 	pvr_directory_destroy(all->node[host].directory);
 	all->node[host].directory = NULL;
+}
+
+bool sim_directory_reload(struct sim_directory *all, unsigned int host)
+{
+	struct node *node = all ? &all->node[host] : NULL;
+	struct pvr_directory_files files;
+	struct pvr_error err = { "" };
+
+	if (!node || all->has_etcd)
+		return false;
+	sim_trace(&all->sim->trace, "host%u reads its file of peers again", host + 1);
+	node->reloads = true;
+	if (!pvr_directory_reload(node->directory, &files, &err))
+		sim_fail(all->sim, "reload", "host%u: %s", host + 1, err.text);
+	node->reloads = false;
+	if (files.num_peers != all->sim->config.hosts)
+		sim_fail(all->sim, "reload", "host%u: %zu hosts are in its file", host + 1,
+			 files.num_peers);
+	sim_loop_ring(node->loop);
+	return true;
 }
 
 static void write_file(struct sim_directory *all)

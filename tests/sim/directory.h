@@ -21,6 +21,8 @@ const struct fg_wire_directory *sim_directory_ops(const struct sim_directory *di
 void sim_directory_start(struct sim_directory *directory, unsigned int host);
 /* The process ends, and tells none. */
 void sim_directory_stop(struct sim_directory *directory, unsigned int host);
+/* It reads its file of peers again, which is the same. Return: false without a file. */
+bool sim_directory_reload(struct sim_directory *directory, unsigned int host);
 /* Whether @from has the address of @to. */
 bool sim_directory_knows(const struct sim_directory *directory, unsigned int from, unsigned int to);
 /* Whether it makes connections to it. */

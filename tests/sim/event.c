@@ -87,7 +87,7 @@ static bool migrate(struct sim *sim, struct sim_rng *rng)
 
 static const struct event {
 	const char *name;
-	uint32_t weight; /* that a seed may multiply or make 0 */
+	uint32_t weight; /* that a seed may multiply or make 0; 0: until sim_focus() */
 	bool always; /* it never makes it 0 */
 	bool (*happens)(struct sim *sim, struct sim_rng *rng);
 } events[] = {
@@ -119,6 +119,7 @@ static const struct event {
 	{ "evict", 6, false, sim_demand_evict },
 	{ "snapshot", 3, false, sim_snapshot },
 	{ "restore", 3, false, sim_restore_begin },
+	{ "reload", 0, false, sim_operator_reload }, /* draw_directory() */
 	/* clang-format on */
 };
 
@@ -145,8 +146,12 @@ void sim_focus(struct sim_config *config, const char *name)
 /* Swarm: each run has few kinds of events, but often. */
 uint32_t sim_draw_weight(unsigned int kind, struct sim_rng *rng)
 {
-	bool has = sim_one_in(rng, 2);
+	bool has;
 
+	/* It draws nothing, so that other runs stay as they are. */
+	if (!events[kind].weight)
+		return 0;
+	has = sim_one_in(rng, 2);
 	return events[kind].always || has ? events[kind].weight << 2 * sim_below(rng, 3) : 0;
 }
 

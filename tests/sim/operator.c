@@ -115,3 +115,8 @@ void sim_operator_calm(struct sim *sim)
 			if (sim->vm[i].at[k] && pvr_adapter_set_qos(sim->vm[i].at[k], &none))
 				fg_die("limits cannot be removed");
 }
+
+bool sim_operator_reload(struct sim *sim, struct sim_rng *rng)
+{
+	return sim_directory_reload(sim->directories, sim_below(rng, sim->config.hosts));
+}

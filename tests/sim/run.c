@@ -125,6 +125,8 @@ static void draw_directory(struct sim_config *config, struct sim_rng rng)
 						  : SIM_TOLD;
 	if (config->directory == SIM_ETCD)
 		with_etcd(config, &rng);
+	if (config->directory == SIM_FILE && sim_one_in(&rng, 2))
+		sim_focus(config, "reload");
 	/* Outages last longer than few retries. */
 	if (config->directory != SIM_TOLD)
 		config->retries = 7;

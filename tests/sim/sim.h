@@ -527,6 +527,8 @@ void sim_verbs_end_drains(struct sim *sim);
 bool sim_operator_qos(struct sim *sim, struct sim_rng *rng);
 bool sim_operator_fault(struct sim *sim, struct sim_rng *rng);
 bool sim_operator_link(struct sim *sim, struct sim_rng *rng);
+/* Of a file of peers. */
+bool sim_operator_reload(struct sim *sim, struct sim_rng *rng);
 /* Links come up when they are due, or @all. */
 void sim_operator_mend(struct sim *sim, bool all);
 void sim_operator_calm(struct sim *sim);
