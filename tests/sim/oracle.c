@@ -92,6 +92,32 @@ static void complete(struct sim *sim, struct sim_flow *flow)
 	sim->count.checks++;
 }
 
+static const enum pvrdma_wc_opcode done_as[SIM_OPS] = {
+	[SIM_SEND] = PVRDMA_WC_SEND,	    [SIM_SEND_IMM] = PVRDMA_WC_SEND,
+	[SIM_WRITE] = PVRDMA_WC_RDMA_WRITE, [SIM_WRITE_IMM] = PVRDMA_WC_RDMA_WRITE,
+	[SIM_READ] = PVRDMA_WC_RDMA_READ,   [SIM_ADD] = PVRDMA_WC_FETCH_ADD,
+	[SIM_SWAP] = PVRDMA_WC_COMP_SWAP,
+};
+
+/* The completion of request flow->done, with success. */
+static void expect_kind(struct sim *sim, const struct sim_flow *flow, const struct pvrdma_cqe *cqe)
+{
+	const struct sim_req *req = &flow->req[flow->done % SIM_SLOTS];
+
+	if (req->kind == SIM_STORE || req->kind == SIM_FLUSH)
+		return;
+	if (cqe->opcode != done_as[req->kind])
+		sim_fail(sim, "data",
+			 "flow%u: completion of %" PRIu64 " has opcode %u, expected %u",
+			 flow->number, flow->done, cqe->opcode, done_as[req->kind]);
+	if (req->kind == SIM_READ && cqe->byte_len != req->len)
+		sim_fail(sim, "data", "flow%u: a READ of %u bytes, expected %u", flow->number,
+			 cqe->byte_len, req->len);
+	if (!flow->pair->is_broken && cqe->qp != flow->from->fg.qp.handle)
+		sim_fail(sim, "addressed", "flow%u: a completion of another queue pair",
+			 flow->number);
+}
+
 /* Return: whether it is an error that the end of the connection explains. */
 static bool may_fail(struct sim_flow *flow, uint32_t status)
 {
@@ -130,8 +156,26 @@ void sim_oracle_sent(struct sim *sim, void *of)
 			sim_fail(sim, "order",
 				 "flow%u: completion of %" PRIu64 ", which is unsignaled",
 				 flow->number, flow->done);
+		expect_kind(sim, flow, &cqe);
 		complete(sim, flow);
 	}
+}
+
+/* What the completion says beside its status. A queue pair of a connection that has ended may be another one by now. */
+static void expect_origin(struct sim *sim, const struct sim_flow *flow,
+			  const struct pvrdma_cqe *cqe)
+{
+	uint32_t from = flow->from->fg.qp.qpn;
+
+	if (flow->pair->is_broken)
+		return;
+	if (cqe->src_qp != from)
+		sim_fail(sim, "addressed", "flow%u: a message of queue pair %u, expected %u",
+			 flow->number, cqe->src_qp, from);
+	/* XRC names the SRQ. */
+	if (flow->pair->type != SIM_XRC && cqe->qp != flow->to->fg.qp.handle)
+		sim_fail(sim, "addressed", "flow%u: a receive completion of another queue pair",
+			 flow->number);
 }
 
 /* Where the receive request of the completion has its buffer. */
@@ -157,6 +201,12 @@ static const uint8_t *take_recv(struct sim *sim, struct sim_flow *flow,
 static void expect_message(struct sim *sim, struct sim_flow *flow, const struct sim_taker *taker,
 			   const struct pvrdma_cqe *cqe, const uint8_t *at)
 {
+	bool is_write = cqe->opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM;
+	bool has_imm = cqe->wc_flags & PVRDMA_WC_WITH_IMM;
+
+	if (is_write != (taker->kind == SIM_WRITE_IMM) || has_imm != (taker->kind != SIM_SEND))
+		sim_fail(sim, "data", "flow%u: opcode %u and flags 0x%x of another kind of message",
+			 flow->number, cqe->opcode, cqe->wc_flags);
 	if (cqe->byte_len != taker->len)
 		sim_fail(sim, "data", "flow%u: a message has %u bytes, expected %u", flow->number,
 			 cqe->byte_len, taker->len);
@@ -221,6 +271,7 @@ static void receive(struct sim *sim, struct sim_flow *flow, const struct pvrdma_
 		sim_fail(sim, "failed", "flow%u: receive request %" PRIu64 " ended with status %u",
 			 flow->number, (uint64_t)cqe->wr_id, cqe->status);
 	sim->count.checks++;
+	expect_origin(sim, flow, cqe);
 	if (flow->pair->type == SIM_UC) {
 		expect_written_before(sim, flow, find_message(sim, flow, cqe, at));
 		return;

@@ -170,6 +170,11 @@ static void expect_datagram(struct sim *sim, struct sim_ud *ud, const struct pvr
 		sim_fail(sim, "addressed",
 			 "ud%u: a datagram of ud%u to ud%d, from queue pair %u, expected %u",
 			 ud->number, name.from, (int)name.to, cqe->src_qp, from->end.fg.qp.qpn);
+	/* The GRH. */
+	if (memcmp(va - GRH + 8, from->end.fg.gid, 16) ||
+	    memcmp(va - GRH + 24, name.to == TO_GROUP ? group : ud->end.fg.gid, 16))
+		sim_fail(sim, "addressed", "ud%u: the GRH of a datagram of ud%u names others",
+			 ud->number, name.from);
 	if (name.life != from->life)
 		return;
 	if (name.number >= from->posted ||
