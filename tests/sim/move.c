@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* VMs that migrate, step by step, with anything between two steps. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim.h"
@@ -168,6 +169,32 @@ static bool needs_source(const struct sim *sim, const struct sim_vm *vm)
 	       !sim_snapshot_is_claimed(sim, vm);
 }
 
+/* Of the pages in use. */
+static uint64_t hash_of_memory(const struct sim_vm *vm)
+{
+	const struct fg_ram *ram = &vm->guest->ram;
+	bool *used = calloc(ram->npages, sizeof(*used));
+	uint64_t hash = 0;
+
+	if (!used)
+		fg_die("out of memory");
+	fg_ram_get_used(ram, used);
+	for (uint32_t page = 0; page < ram->npages; page++)
+		if (used[page])
+			hash = hash * 31 + sim_hash(fg_page_va(ram, page), PVR_PAGE_SIZE);
+	free(used);
+	return hash;
+}
+
+/* QEMU copies the last pages when the adapter has stopped: what changes later is lost. */
+static void expect_same_memory(struct sim *sim, const struct sim_vm *vm)
+{
+	if (vm->memory && hash_of_memory(vm) != vm->memory)
+		sim_fail(sim, "migration", "vm%u: memory has changed after the adapter has stopped",
+			 vm->number);
+	sim->count.checks++;
+}
+
 static void load(struct sim *sim, struct sim_vm *vm)
 {
 	int err;
@@ -177,6 +204,8 @@ static void load(struct sim *sim, struct sim_vm *vm)
 		sim_net_mend(sim, true);
 		sim_restore_memory(sim, vm);
 	}
+	expect_same_memory(sim, vm);
+	vm->memory = 0;
 	sim_twin_load(sim, vm);
 	sim_vm_attach(sim, vm, vm->to);
 	vm->loaded = sim_now(sim);
@@ -231,8 +260,10 @@ void sim_move_step(struct sim *sim, struct sim_vm *vm)
 	case SIM_HOME:
 		break;
 	case SIM_STOPPING:
-		if (has_ended(sim, vm, "stop", pvr_adapter_stop(vm->guest->adapter)))
-			next(sim, vm, vm->pauses ? SIM_CANCELLING : SIM_STOPPED);
+		if (!has_ended(sim, vm, "stop", pvr_adapter_stop(vm->guest->adapter)))
+			break;
+		vm->memory = !vm->pauses && sim->step % 4 == 0 ? hash_of_memory(vm) : 0;
+		next(sim, vm, vm->pauses ? SIM_CANCELLING : SIM_STOPPED);
 		break;
 	case SIM_STOPPED:
 		has_ended(sim, vm, "save", fg_state_save(vm->guest, &vm->state));

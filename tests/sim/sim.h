@@ -198,6 +198,7 @@ struct sim_vm {
 	enum sim_move_phase phase;
 	unsigned int from, to;
 	unsigned int twin; /* number of a host where the state is loaded, too, from 1; 0: none */
+	uint64_t memory; /* hash of its memory when it stopped; 0: none */
 	uint64_t due; /* ns: the next step */
 	uint64_t loaded; /* ns: the last load; 0: none */
 	bool leaves_early, source_left, cancels;
