@@ -720,9 +720,11 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 			       ? pvr_rivals_answer(adapter, taker->name)
 			       : PVR_TAKE_STALE;
 	/* The VM has left, and comes back with a newer state, or an older one is restored here. */
-	if (adapter->run_state == PVR_RUN_LOADED)
+	if (adapter->run_state == PVR_RUN_LOADED && !is_same_token(move->loaded, move->token))
 		return PVR_TAKE_STALE;
-	if (adapter->run_state == PVR_RUN_MOVED && move->to == taker->host)
+	/* LOADED: this state is here, too, and does not start. */
+	if ((adapter->run_state == PVR_RUN_MOVED || adapter->run_state == PVR_RUN_LOADED) &&
+	    move->to == taker->host)
 		return give_again(adapter, taker);
 	if (adapter->run_state == PVR_RUN_MOVED && has_started_before(move, taker))
 		return give_instead(adapter, taker);

@@ -1086,6 +1086,64 @@ TEST(three, test_state_that_was_given_and_is_read_again_does_not_start_at_its_so
 	pvr_adapter_destroy(source);
 }
 
+/* The guest of a dropped source, which has loaded its last state again, as another host has. */
+static struct fg_guest load_at_both(struct t_env *env, struct pvr_adapter **source)
+{
+	struct fg_guest at_source = *env->g[1];
+	struct fg_state state;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	*source = hosts_load_at(env, env->g[1], 2, &state);
+	assert_int_equal(pvr_adapter_drop(*source), 0);
+	fg_run(env->host);
+	at_source.adapter = *source;
+	at_source.host = fg_wire_host(env->wire, 1);
+	assert_int_equal(fg_state_load(&at_source, &state), 0);
+	fg_state_free(&state);
+	return at_source;
+}
+
+/* Else the VM would run twice. */
+TEST(three, test_state_that_is_loaded_again_at_its_source_starts_there_only)
+{
+	struct pvr_adapter *source;
+	struct fg_guest at_source = load_at_both(env, &source);
+
+	assert_int_equal(start(env, env->g[1]), -EPERM);
+	assert_int_equal(fg_start(&at_source), 0);
+	assert_int_equal(source->state, PVR_ADAPTER_ACTIVE);
+	pvr_adapter_destroy(source);
+}
+
+/* The destination has the source's word, and the source does not start this state. */
+TEST(three, test_state_that_was_given_is_loaded_again_at_its_source)
+{
+	struct pvr_engine *engine = fg_wire_host(env->wire, 1)->engine;
+	struct pvr_adapter *source;
+	struct fg_guest at_source;
+	struct pvr_taker taker;
+	struct fg_state state;
+
+	fg_stop(env->g[1]);
+	assert_int_equal(fg_state_save(env->g[1], &state), 0);
+	source = hosts_load_at(env, env->g[1], 2, &state);
+	assert_int_equal(pvr_adapter_drop(source), 0);
+	fg_run(env->host);
+	taker = second_taker(env, false);
+	taker.host = fg_wire_remote_host(env->wire, 1, 2);
+	taker.name = "host3";
+	taker.load = env->g[1]->adapter->move.load;
+	assert_int_equal(engine->move_ops->give(engine, &taker), PVR_TAKE_YES);
+	at_source = guest_at_source(env, source);
+	assert_int_equal(fg_state_load(&at_source, &state), 0);
+	fg_state_free(&state);
+	assert_int_equal(start(env, env->g[1]), 0);
+	expect_connected(env);
+	assert_int_equal(fg_start(&at_source), -EPERM);
+	pvr_adapter_destroy(source);
+}
+
 TEST(three, test_state_of_a_dead_destination_starts_at_its_source_when_reclaimed)
 {
 	struct fg_state state;
