@@ -88,11 +88,15 @@ bool pvr_etcd_key_host(struct json_object *kv, char host[PVR_HOST_NAME_MAX])
 
 /* ---------------------------------------------------------- addresses that are kept */
 
+/* A host that is needed again has the address, and is forgotten when it is gone. */
 static void forget_kept(struct pvr_etcd *etcd, char name[PVR_HOST_NAME_MAX])
 {
 	const struct pvr_directory_env *env = &etcd->directory->env;
+	struct pvr_dir_host *host = pvr_dir_host_find(etcd->directory, name);
 
-	if (name[0] && !pvr_dir_host_find(etcd->directory, name))
+	if (host)
+		((struct pvr_etcd_host *)host->private)->known = true;
+	else if (name[0])
 		env->forget_peer(env->opaque, name);
 	name[0] = '\0';
 }

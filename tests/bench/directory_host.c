@@ -10,6 +10,7 @@
  * 	moved HOST FABRIC GID			where HOST FABRIC GID
  * 	located HOST FABRIC GID TYPE		log LEVEL TEXT
  * 	up HOST, down HOST, wanted HOST, reload, leave
+ * 	need HOST 0|1, refer HOST ADDRESS
  * 	stats					stats JSON
  * 	claim FABRIC MAC TOKEN LIFE 0|1 LOAD	claimed MAC won|stale|lost|failed DETAIL
  * 	many FABRIC FIRST COUNT			many JSON, when all have been found
@@ -46,6 +47,8 @@ static struct {
 	struct many many;
 	char up[64][PVR_HOST_NAME_MAX];
 	size_t num_up;
+	char known[64][PVR_HOST_NAME_MAX]; /* with an address */
+	size_t num_known;
 	char text[65536];
 	size_t len;
 	bool silent, end;
@@ -183,24 +186,43 @@ static bool check_peer(void *opaque, const char *name, const char *address, stru
 	return true;
 }
 
+static size_t find_known(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < host.num_known && strcmp(host.known[i], name); i++)
+		;
+	return i;
+}
+
 static bool set_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
 {
+	size_t i = find_known(name);
+
 	if (!host.silent)
 		say("peer %s %s", name, address);
-	return strcmp(address, "nonsense") || pvr_fail(err, "address 'nonsense' is none");
+	if (!strcmp(address, "nonsense"))
+		return pvr_fail(err, "address 'nonsense' is none");
+	if (i == host.num_known && i < sizeof(host.known) / sizeof(host.known[0]))
+		snprintf(host.known[host.num_known++], sizeof(host.known[0]), "%s", name);
+	return true;
 }
 
 static void forget_peer(void *opaque, const char *name)
 {
+	size_t i = find_known(name);
+
 	if (!host.silent)
 		say("forget %s", name);
+	if (i < host.num_known)
+		memmove(host.known[i], host.known[--host.num_known], sizeof(host.known[0]));
 }
 
 static bool want(void *opaque, const char *name)
 {
 	if (!host.silent)
 		say("want %s", name);
-	return true;
+	return find_known(name) < host.num_known;
 }
 
 static size_t find_up(const char *name)
@@ -351,6 +373,10 @@ static void run_command(char *line)
 		pvr_directory_wanted(host.directory, args[0]);
 	else if (num == 1)
 		set_up(args[0], !strcmp(command, "up"));
+	else if (num == 2 && !strcmp(command, "need"))
+		pvr_directory_need(host.directory, args[0], atoi(args[1]));
+	else if (num == 2 && !strcmp(command, "refer"))
+		pvr_directory_refer(host.directory, args[0], args[1]);
 	else if (num == 6 && !strcmp(command, "claim"))
 		run_claim(args);
 	else if (num == 3 && (!strcmp(command, "many") || !strcmp(command, "spread")))

@@ -250,6 +250,21 @@ def test_address_that_changes(etcd, start, pair):
     b.wait("peer a 192.0.2.11:7471", since)
 
 
+def test_host_that_is_needed_again_before_it_is_forgotten(etcd, start, pair):
+    """Its address stays in use for a while after the last need. The next need, which finds no key, must end it, too."""
+    a, b = pair
+    c = start("c", etcd.url, lease=3 * LEASE)
+    c.tell("need", "a", 1)
+    c.wait("peer a 192.0.2.1:7471")
+    c.tell("need", "a", 0)
+    since = c.mark()
+    a.end()
+    c.tell("need", "a", 1)
+    c.watch(2 * LEASE)
+    c.tell("need", "a", 0)
+    c.wait("forget a", since)
+
+
 # ------------------------------------------------------------- claims and the index
 
 def test_index_entry_without_a_claim(etcd, pair):
