@@ -6,6 +6,8 @@
 #include "directory/etcd.h"
 
 #define TTL 10 /* seconds */
+/* Log lines per PVR_RATELIMIT_NS, of addresses that other hosts tell. */
+#define LOG_LINES_ADDRESS 5
 
 /* --------------------------------------------------------------------- keys */
 
@@ -125,13 +127,19 @@ void pvr_etcd_forget_gone(struct pvr_etcd *etcd, size_t before)
 static void etcd_referred(struct pvr_directory *directory, const char *host, const char *address)
 {
 	const struct pvr_directory_env *env = &directory->env;
+	struct pvr_etcd_kept *kept = &pvr_etcd_of(directory)->kept;
+	uint32_t suppressed;
 	struct pvr_error err;
 
 	if (env->want(env->opaque, host) || !*address)
 		return;
 	if (!env->set_peer(env->opaque, host, address, &err)) {
-		pvr_directory_log(directory, PVR_LOG_WARN,
-				  "the address of host %s by another host: %.300s", host, err.text);
+		/* Any host can cause this line. */
+		if (pvr_ratelimit_pass(&kept->refusals, LOG_LINES_ADDRESS, pvr_loop_now(),
+				       &suppressed))
+			pvr_directory_log(directory, PVR_LOG_WARN,
+					  "the address of host %s as told by hosts: %.300s", host,
+					  err.text);
 		return;
 	}
 	keep(pvr_etcd_of(directory), host, false);

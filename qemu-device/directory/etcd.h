@@ -190,6 +190,7 @@ struct pvr_etcd_kept {
 		bool gone; /* nothing needs it */
 	} hosts[PVR_ETCD_KEPT];
 	size_t next, renewed; /* renewed: next, when the lease was renewed last */
+	struct pvr_ratelimit refusals; /* of log lines about addresses that hosts tell */
 };
 
 struct pvr_etcd {

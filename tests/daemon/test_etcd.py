@@ -265,6 +265,17 @@ def test_host_that_is_needed_again_before_it_is_forgotten(etcd, start, pair):
     c.wait("forget a", since)
 
 
+def test_addresses_that_are_refused_leave_space_in_the_log(etcd, pair):
+    """Each host can tell its own."""
+    _, b = pair
+    for _ in range(30):
+        b.tell("refer", "mallory", "nonsense")
+        b.watch(0.01)
+    since = b.mark()
+    etcd.stop()
+    b.wait("log 1 directory: etcd at ", since)
+
+
 # ------------------------------------------------------------- claims and the index
 
 def test_index_entry_without_a_claim(etcd, pair):
