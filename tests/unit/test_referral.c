@@ -717,11 +717,13 @@ static struct told {
 	struct pvr_host_ops ops;
 	const struct pvr_host *host;
 	char address[PVR_FRAME_ADDRESS_MAX];
+	unsigned int times;
 } told;
 
 static void note_address(void *opaque, struct pvr_host *host, const char *address)
 {
 	told.host = host;
+	told.times++;
 	strcpy(told.address, address);
 }
 
@@ -766,6 +768,28 @@ TEST_CASES(three, test_address_that_is_not_told, agreements)
 	assert_null(told.host);
 	engine_of(env, 1)->pipe->ops = before;
 	pvr_adapter_destroy(source);
+}
+
+/* The directory's thread has work for each one that is used. */
+TEST(three, test_addresses_have_a_rate)
+{
+	const struct pvr_frame_address frame = {
+		.frame = FG_FRAME(PVR_FRAME_ADDRESS, sizeof(frame)),
+		.address = "192.0.2.3:7471",
+	};
+	const struct pvr_host_ops *before = engine_of(env, 1)->pipe->ops;
+	struct fg_malformed *peer = fg_malformed_create(env->wire, 1, 0);
+
+	listen_to_addresses(env);
+	fg_malformed_send_fabric(peer, "default");
+	for (unsigned int i = 0; i < 100; i++)
+		fg_malformed_send(peer, &frame, sizeof(frame));
+	assert_int_equal(told.times, 1);
+	fg_wire_advance(env->wire, 20 * FG_MS);
+	fg_malformed_send(peer, &frame, sizeof(frame));
+	assert_int_equal(told.times, 2);
+	assert_false(fg_malformed_is_closed(peer));
+	engine_of(env, 1)->pipe->ops = before;
 }
 
 TEST(three, test_address_that_was_not_negotiated_ends_the_connection)

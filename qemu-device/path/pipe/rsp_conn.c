@@ -19,6 +19,8 @@
 #define STALL_NS 500000000ull
 #define STALL_MIN_NS 50000000ull
 #define STALL_RETURN 32
+/* Destinations repeat TAKE after 20 ms. */
+#define ADDRESS_AGAIN_NS 10000000ull
 /*
  * Maximum delay of an ACK in polls of the worker, about 1 us each: before it was
  * piggybacked, and after.
@@ -285,10 +287,16 @@ static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 	return NULL;
 }
 
+/* Nothing here bounds their number, and each one is work of the embedder. */
 static const char *recv_address(struct pvr_rsp_conn *in, const struct pvr_frame_address *frame)
 {
+	uint64_t now = pvr_now(in->host->engine);
+
 	if (!in->address_agreed)
 		return "ADDRESS, but that was not negotiated";
+	if (in->address_at && now - in->address_at < ADDRESS_AGAIN_NS)
+		return NULL;
+	in->address_at = now;
 	pvr_pipe_recv_address(in, frame);
 	return NULL;
 }

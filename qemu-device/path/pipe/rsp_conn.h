@@ -36,6 +36,7 @@ struct pvr_rsp_conn {
 	unsigned int held; /* ... of these, since the ACK was offered for piggybacking */
 	uint32_t offered; /* acks.count at the last offer */
 	struct pvr_gid_quota lookups; /* of senders */
+	uint64_t address_at; /* when the last ADDRESS was used, in ns; 0: none was */
 	/* See pvr_rsp_conn_may_stall(). Times in ns. */
 	bool stalled; /* at the current frame */
 	uint64_t stall_left; /* time that frames may still stall the connection ... */
