@@ -198,7 +198,8 @@ static void need_stranger(struct pvr_directory *directory, const char *name)
 	char *place = directory->strangers[directory->next_stranger % PVR_STRANGERS];
 	struct pvr_dir_host *host;
 
-	if (!directory->ops->host_needed || !may_request_lookup(directory))
+	if (!directory->ops->host_needed || !may_request_lookup(directory) ||
+	    !strcmp(name, directory->env.name))
 		return;
 	directory->credit--;
 	directory->next_stranger++;
@@ -247,8 +248,11 @@ static void doubted(struct pvr_directory *directory, const struct pvr_news *news
 
 static void needed(struct pvr_directory *directory, const struct pvr_news *news)
 {
-	struct pvr_dir_host *host = pvr_dir_host_get(directory, news->host);
+	struct pvr_dir_host *host;
 
+	if (!strcmp(news->host, directory->env.name))
+		return;
+	host = pvr_dir_host_get(directory, news->host);
 	if (!host)
 		return; /* too many */
 	host->needs++;

@@ -20,6 +20,8 @@
  *		byte of its token
  *	l m w	a host reports that it has a GID or has lost it, or it is needed
  *	f	another host refers to the host, at the address in the text
+ *	h	the host has taken an adapter with the GID
+ *	n N	the host is needed, or not any more
  *
  * In texts, {{...}} becomes the base64 of what it encloses, @I the ID of the newest watch.
  */
@@ -513,6 +515,13 @@ static void step(struct pvr_directory *directory, char op, char arg, const char 
 		break;
 	case 'w':
 		pvr_directory_wanted(directory, host_of(arg));
+		break;
+	case 'h':
+		pvr_directory_handed_over(directory, host_of(arg), fabric, gid);
+		break;
+	case 'n':
+	case 'N':
+		pvr_directory_need(directory, host_of(arg), op == 'n');
 		break;
 	}
 }
