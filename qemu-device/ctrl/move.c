@@ -715,6 +715,9 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 {
 	struct pvr_move *move = &adapter->move;
 
+	/* It is not known yet which state this is. The other host asks again. */
+	if (adapter->run_state == PVR_RUN_LOADING)
+		return PVR_TAKE_NONE;
 	if (!is_same_token(taker->token, move->token))
 		return is_same_token(taker->token, move->loaded)
 			       ? pvr_rivals_answer(adapter, taker->name)

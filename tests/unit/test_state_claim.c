@@ -8,6 +8,7 @@
 #include "core/objects.h"
 #include "fg_migrate.h"
 #include "gid/fabric.h"
+#include "path/pipe/move.h"
 
 /* What the adapter at host 2 has claimed. A result follows by report(). */
 static struct {
@@ -418,6 +419,15 @@ TEST(moving, test_vm_that_is_about_to_come_back_goes_on)
 	fg_settle(env->host, 100 * FG_MS);
 	leave(env->g[1], source, host);
 	before = send_state_back(env->g[1], source, host);
+	/* Before that it is unknown which state it is. */
+	source->run_state = PVR_RUN_LOADING;
+	fg_wire_hold(env->wire, 2, 1, false);
+	fg_settle(env->host, 10 * FG_MS);
+	assert_true(before->move.is_lone);
+	source->run_state = PVR_RUN_LOADED;
+	fg_wire_hold(env->wire, 2, 1, true);
+	assert_int_equal(before->state, PVR_ADAPTER_ACTIVE);
+	pvr_pipe_ask(before, "host2", before->move.loaded, true);
 	fg_wire_hold(env->wire, 2, 1, false);
 	fg_settle(env->host, FG_SEC);
 	assert_int_equal(before->state, PVR_ADAPTER_ACTIVE);

@@ -112,10 +112,14 @@ void pvr_pipe_recv_take(struct pvr_rsp_conn *in, const char *fabric,
 		.load = load,
 	};
 	union pvr_any_frame any = { .take = *frame };
+	enum pvr_take answer;
 
 	any.frame.type = PVR_FRAME_TAKEN;
 	any.take.bound = 0;
-	any.take.answer = engine->move_ops->give(engine, &taker);
+	answer = engine->move_ops->give(engine, &taker);
+	if (answer == PVR_TAKE_NONE)
+		return;
+	any.take.answer = answer;
 	pvr_rsp_conn_reply(in, &any, sizeof(any.take), NULL, NULL, 0, 0);
 }
 
