@@ -722,9 +722,12 @@ static enum pvr_take give(struct pvr_adapter *adapter, const struct pvr_taker *t
 		return is_same_token(taker->token, move->loaded)
 			       ? pvr_rivals_answer(adapter, taker->name)
 			       : PVR_TAKE_STALE;
-	/* The VM has left, and comes back with a newer state, or an older one is restored here. */
+	/*
+	 * The VM has left, and comes back with a newer state, or an older one is restored here. A
+	 * destination that has started goes on, and no other one starts.
+	 */
 	if (adapter->run_state == PVR_RUN_LOADED && !is_same_token(move->loaded, move->token))
-		return PVR_TAKE_STALE;
+		return taker->bound ? PVR_TAKE_STALE : PVR_TAKE_NO;
 	/* LOADED: this state is here, too, and does not start. */
 	if ((adapter->run_state == PVR_RUN_MOVED || adapter->run_state == PVR_RUN_LOADED) &&
 	    move->to == taker->host)
