@@ -25,6 +25,7 @@ static void lose_data(struct sim *sim, struct sim_etcd *etcd, struct sim_rng *rn
 	if (!restored)
 		sim_etcd_empty(etcd, same_cluster);
 	sim_snapshot_lose_claims(sim, true);
+	sim->data_lost_at = sim_now(sim);
 	sim_trace(&sim->trace, "etcd %s, %s cluster",
 		  restored ? "is restored from its backup" : "has lost its data",
 		  same_cluster ? "the same" : "another");

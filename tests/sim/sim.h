@@ -198,6 +198,7 @@ struct sim_vm {
 	enum sim_move_phase phase;
 	unsigned int from, to;
 	unsigned int twin; /* number of a host where the state is loaded, too, from 1; 0: none */
+	uint64_t twin_loaded; /* ns */
 	uint64_t memory; /* hash of its memory when it stopped; 0: none */
 	uint64_t due; /* ns: the next step */
 	uint64_t loaded; /* ns: the last load; 0: none */
@@ -317,6 +318,7 @@ struct sim {
 	struct sim_down directory, frames;
 	uint64_t outages; /* ns: of etcd, so far */
 	uint64_t outage_at; /* ns: begin of the last one */
+	uint64_t data_lost_at; /* ns: by etcd, at last */
 	uint64_t calm_at; /* ns: all hosts have found again that etcd responds */
 	bool slow; /* streams */
 	bool had_faults;

@@ -24,6 +24,7 @@ void sim_twin_load(struct sim *sim, struct sim_vm *vm)
 	    !sim_directory_knows(sim->directories, host, vm->from))
 		return;
 	vm->twin = host + 1;
+	vm->twin_loaded = sim_now(sim);
 	sim_vm_attach(sim, vm, host);
 	if (fg_state_load(vm->guest, &vm->state))
 		sim_fail(sim, "migration", "vm%u: its state cannot be loaded at host%u", vm->number,
@@ -56,13 +57,19 @@ static void swap(struct sim *sim, struct sim_vm *vm)
 	sim_vm_go_to(sim, vm, host);
 }
 
-/* A source that has ended knows no state any more: then the adapter starts without connections. */
-static int start(struct sim_vm *vm)
+/*
+ * A source that has ended knows no state any more: then the adapter starts without connections. And an
+ * etcd that has lost its data does not know which one has won.
+ */
+static int start(const struct sim *sim, struct sim_vm *vm)
 {
 	struct pvr_adapter *adapter = vm->at[HOST_OF(vm)];
 	int err = pvr_adapter_start(adapter);
 
-	return !err && adapter->move.answer == PVR_TAKE_STALE ? -EPERM : err;
+	if (!err &&
+	    (adapter->move.answer == PVR_TAKE_STALE || sim->data_lost_at >= vm->twin_loaded))
+		return -EPERM;
+	return err;
 }
 
 /* The VM has started, or is started elsewhere since. */
@@ -72,7 +79,7 @@ void sim_twin_step(struct sim *sim, struct sim_vm *vm)
 
 	if (!vm->twin || !sim_vm_runs(vm))
 		return;
-	err = start(vm);
+	err = start(sim, vm);
 	if (err == -EINPROGRESS)
 		return;
 	if (!err)
@@ -88,7 +95,7 @@ int sim_twin_start(struct sim *sim, struct sim_vm *vm, int err)
 
 	if (!vm->twin)
 		return err;
-	of_twin = start(vm);
+	of_twin = start(sim, vm);
 	if (!err && !of_twin)
 		sim_fail(sim, "migration", "vm%u starts at host%u and at host%u", vm->number,
 			 vm->to + 1, vm->twin);
