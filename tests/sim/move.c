@@ -228,11 +228,15 @@ static void cancel(struct sim *sim, struct sim_vm *vm)
 	next(sim, vm, SIM_CANCELLING);
 }
 
-/* Neither the source nor etcd tells whether another host has started with this state. */
+/*
+ * Neither the source nor etcd tells whether another host has started with this state. Or each of them
+ * tells that it is another one, of two.
+ */
 static bool is_refused(struct sim *sim, struct sim_vm *vm)
 {
 	if (vm->restores || !sim_directory_web(sim->directories) ||
-	    (sim_outage_is_over(sim) && vm->loaded >= sim->calm_at) ||
+	    (sim_outage_is_over(sim) && vm->loaded >= sim->calm_at &&
+	     vm->twin_loaded != vm->loaded) ||
 	    !sim_net_was_apart(sim, vm->from, vm->to, vm->loaded))
 		return false;
 	sim_trace(&sim->trace, "vm%u is refused at host%u", vm->number, vm->to + 1);

@@ -19,8 +19,9 @@ void sim_twin_load(struct sim *sim, struct sim_vm *vm)
 
 	if (host == vm->from)
 		host = (host + 1) % sim->config.hosts;
-	if (vm->restores || vm->cancels || !sim->directories || host == vm->to ||
-	    host == vm->from || (sim->step + vm->number) % 4 ||
+	/* The source, which may give it to the one that etcd refuses, must be able to go on. */
+	if (vm->restores || vm->cancels || vm->leaves_early || !sim->directories ||
+	    host == vm->to || host == vm->from || (sim->step + vm->number) % 4 ||
 	    !sim_directory_knows(sim->directories, host, vm->from))
 		return;
 	vm->twin = host + 1;
