@@ -156,6 +156,13 @@ static void ack_later(const struct pvr_rx_request *fragment)
 	acks->count++;
 }
 
+/* @ack supersedes what is pending for this queue pair. */
+static void send_at_once(const struct pvr_rx_request *fragment, const struct pvr_frame_ack *ack)
+{
+	flush_acks(fragment->conn, ack);
+	send_ack(fragment->conn, ack);
+}
+
 /*
  * Sends the position behind a fragment that was executed before, and stores the expected one. A
  * requester that was on the local path meanwhile does not know what it had sent behind the fragment,
@@ -180,8 +187,7 @@ static void ack_duplicate(const struct pvr_rx_request *fragment)
 	if (is_before && (psn != fragment->to->rq_psn || offset != fragment->to->rq_offset)) {
 		ack.psn = htole32(psn);
 		ack.offset = htole64(offset);
-		flush_acks(fragment->conn, &ack);
-		send_ack(fragment->conn, &ack);
+		send_at_once(fragment, &ack);
 	}
 	ack_later(fragment);
 }
@@ -192,8 +198,7 @@ static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack
 	if (is_unreliable(fragment->frame))
 		return;
 	set_expected(ack, fragment->to);
-	flush_acks(fragment->conn, ack);
-	send_ack(fragment->conn, ack);
+	send_at_once(fragment, ack);
 }
 
 /* No queue pair here executes the request. */
@@ -720,8 +725,7 @@ static void send_held(const struct pvr_rx_request *fragment)
 	/* Not the expected position: see ack_duplicate(). */
 	ack.psn = fragment->frame->psn;
 	ack.offset = fragment->frame->offset;
-	flush_acks(fragment->conn, &ack);
-	send_ack(fragment->conn, &ack);
+	send_at_once(fragment, &ack);
 }
 
 /* Return: whether the adapter is stopped, and its queue pair receives the request after the start. */
