@@ -181,7 +181,7 @@ static void moved(struct pvr_directory *directory, const struct pvr_news *news)
 	directory->ops->moved(directory, entry, host);
 }
 
-static void release(struct pvr_directory *directory, struct pvr_dir_host *host)
+static void release_need(struct pvr_directory *directory, struct pvr_dir_host *host)
 {
 	if (!host || !host->needs)
 		return;
@@ -203,7 +203,7 @@ static void need_stranger(struct pvr_directory *directory, const char *name)
 		return;
 	directory->credit--;
 	directory->next_stranger++;
-	release(directory, pvr_dir_host_find(directory, place));
+	release_need(directory, pvr_dir_host_find(directory, place));
 	place[0] = '\0';
 	host = pvr_dir_host_get(directory, name);
 	if (!host)
@@ -261,7 +261,7 @@ static void needed(struct pvr_directory *directory, const struct pvr_news *news)
 
 static void unneeded(struct pvr_directory *directory, const struct pvr_news *news)
 {
-	release(directory, pvr_dir_host_find(directory, news->host));
+	release_need(directory, pvr_dir_host_find(directory, news->host));
 }
 
 static void referred(struct pvr_directory *directory, const struct pvr_news *news)

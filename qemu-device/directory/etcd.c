@@ -103,7 +103,7 @@ static void forget_kept(struct pvr_etcd *etcd, char name[PVR_HOST_NAME_MAX])
 	name[0] = '\0';
 }
 
-static void keep(struct pvr_etcd *etcd, const char *name, bool gone)
+static void keep_address(struct pvr_etcd *etcd, const char *name, bool gone)
 {
 	struct pvr_etcd_kept_host *host = &etcd->kept.hosts[etcd->kept.next++ % PVR_ETCD_KEPT];
 
@@ -142,7 +142,7 @@ static void etcd_referred(struct pvr_directory *directory, const char *host, con
 					  err.text);
 		return;
 	}
-	keep(pvr_etcd_of(directory), host, false);
+	keep_address(pvr_etcd_of(directory), host, false);
 	env->want(env->opaque, host);
 }
 
@@ -287,7 +287,7 @@ static void etcd_host_gone(struct pvr_directory *directory, struct pvr_dir_host 
 
 	drop_item(pvr_etcd_of(directory), &part->item);
 	if (part->known && !directory->ending)
-		keep(pvr_etcd_of(directory), host->name, true);
+		keep_address(pvr_etcd_of(directory), host->name, true);
 }
 
 static void etcd_own_changed(struct pvr_directory *directory)

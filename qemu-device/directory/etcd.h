@@ -219,7 +219,7 @@ static inline struct pvr_etcd *pvr_etcd_of(struct pvr_directory *directory)
 void pvr_etcd_step(struct pvr_etcd *etcd);
 /* Reads all keys again: changes may have been missed. */
 void pvr_etcd_resync(struct pvr_etcd *etcd);
-/* Forgets hosts that nothing needs, of those that were kept when etcd->kept.next was @before. */
+/* Forgets each host that nothing needs, and that was kept when etcd->kept.next was @before. */
 void pvr_etcd_forget_gone(struct pvr_etcd *etcd, size_t before);
 /*
  * Checks the header of a response for a loss of etcd's data. @sent: etcd->revision when

@@ -475,7 +475,7 @@ void sim_vm_attach(struct sim *sim, struct sim_vm *vm, unsigned int host);
 /* twin.c */
 /* Perhaps loads the state at another host, too. */
 void sim_twin_load(struct sim *sim, struct sim_vm *vm);
-/* @err: of the start of the VM. Return: that of both, of which one starts. */
+/* @err: of the start of the VM. Return: 0 if the VM or its twin has started, else an error. */
 int sim_twin_start(struct sim *sim, struct sim_vm *vm, int err);
 void sim_twin_step(struct sim *sim, struct sim_vm *vm);
 void sim_twin_cancel(struct sim *sim, struct sim_vm *vm);
