@@ -71,20 +71,33 @@ static void piece_map(struct fg_ram *ram, struct fg_ram_region *region, uint32_t
 	/* cppcheck-suppress memleak ; the guard pages stay at both ends of the region. */
 }
 
-static void free_list_fill(struct fg_ram *ram)
+/* The pages of a size in a random order, always the same one; until the next call. */
+static const uint32_t *shuffled(uint32_t num)
 {
+	static uint32_t *order, size;
 	uint64_t rnd = SHUFFLE_SEED;
 
-	ram->free = memory_of(ram->linear0 * sizeof(*ram->free));
-	ram->free[0] = 0;
-	for (uint32_t i = 0; i < ram->linear0; i++) {
+	if (size == num)
+		return order;
+	free(order);
+	order = memory_of(num * sizeof(*order));
+	size = num;
+	order[0] = 0;
+	for (uint32_t i = 0; i < num; i++) {
 		uint32_t j;
 
 		rnd = rnd * 6364136223846793005ull + 1442695040888963407ull;
 		j = (uint32_t)((rnd >> 33) % (i + 1));
-		ram->free[i] = ram->free[j];
-		ram->free[j] = i;
+		order[i] = order[j];
+		order[j] = i;
 	}
+	return order;
+}
+
+static void free_list_fill(struct fg_ram *ram)
+{
+	ram->free = memory_of(ram->linear0 * sizeof(*ram->free));
+	memcpy(ram->free, shuffled(ram->linear0), ram->linear0 * sizeof(*ram->free));
 	ram->nfree = ram->linear0;
 }
 
