@@ -32,7 +32,9 @@ static const char help[] =
 	"  --first N     the first seed (default 1)\n"
 	"  --jobs J      processes (default: one for each CPU)\n"
 	"  --shrink N    leave out events of a run that fails, while it still fails, and trace the rest\n\n"
-	"Exit status 0: no rule was violated. 1: one was; its seed and the last events are printed.\n";
+	"Exit status 0: no rule was violated. 1: one was; its seed and the last events are printed. 2: the\n"
+	"command line is wrong, or the seed to shrink violates no rule.\n"
+	"The lines \"never: EVENT within STATE\" name the pairs that no run has reached.\n";
 
 /* What a process has done; shared with the process that waits for it. */
 struct job {
@@ -196,6 +198,18 @@ static int usage(void)
 	return 2;
 }
 
+/* The process ends if @text is no number above 0. */
+static uint64_t number_of(const char *text)
+{
+	char *end;
+	uint64_t number = strtoull(text, &end, 10);
+
+	if (number && *text >= '0' && *text <= '9' && !*end)
+		return number;
+	fprintf(stderr, "pvr_sim: '%s' is no number above 0\n", text);
+	exit(2);
+}
+
 /* @only: or NULL */
 static int one(uint64_t seed, bool prints, const char *only)
 {
@@ -239,8 +253,7 @@ int main(int argc, char **argv)
 		{ 0 },
 	};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned long jobs = cpus > 0 ? (unsigned long)cpus : 1;
-	uint64_t seed = 0, first = 1, runs = 0, shrinks = 0;
+	uint64_t jobs = cpus > 0 ? (uint64_t)cpus : 1, seed = 0, first = 1, runs = 0, shrinks = 0;
 	const char *only = NULL;
 	bool prints = false;
 	double seconds = 0;
@@ -254,7 +267,7 @@ int main(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		switch (option) {
 		case 's':
-			seed = strtoull(optarg, NULL, 10);
+			seed = number_of(optarg);
 			break;
 		case 'o':
 			only = optarg;
@@ -263,19 +276,19 @@ int main(int argc, char **argv)
 			prints = true;
 			break;
 		case 'S':
-			seconds = strtod(optarg, NULL);
+			seconds = (double)number_of(optarg);
 			break;
 		case 'f':
-			first = strtoull(optarg, NULL, 10);
+			first = number_of(optarg);
 			break;
 		case 'r':
-			runs = strtoull(optarg, NULL, 10);
+			runs = number_of(optarg);
 			break;
 		case 'j':
-			jobs = strtoul(optarg, NULL, 10);
+			jobs = number_of(optarg);
 			break;
 		case 'k':
-			shrinks = strtoull(optarg, NULL, 10);
+			shrinks = number_of(optarg);
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -283,7 +296,7 @@ int main(int argc, char **argv)
 		default:
 			return usage();
 		}
-	if (optind < argc || !jobs || jobs > MAX_JOBS || !!seed + !!shrinks + (seconds > 0) != 1)
+	if (optind < argc || jobs > MAX_JOBS || ((only || prints) && !seed) || !!seed + !!shrinks + (seconds > 0) != 1)
 		return usage();
 	if (seed)
 		return one(seed, prints, only);

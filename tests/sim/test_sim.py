@@ -15,7 +15,7 @@ SEEDS = [line.split(maxsplit=1) for line in (Path(__file__).parent / "seeds.txt"
          if not line.startswith("#")]
 RUNS, LIMIT = 600, 900  # seconds
 MOST = 20000  # runs of make check, which are the same on each machine
-SECONDS = float(os.environ.get("PVR_SIM_SECONDS", "100"))
+SECONDS = int(os.environ.get("PVR_SIM_SECONDS", "100"))
 CLANG = ROOT / "build/clang/tests/sim/pvr_sim"
 
 
@@ -63,11 +63,17 @@ def test_seed_that_does_not_fail_is_not_shrunk():
     assert (done.returncode, done.stdout) == (2, "seed 1 does not fail\n")
 
 
-@pytest.mark.parametrize("args", [(), ("--seed", 1, "--shrink", 1), ("--seed", 1, "--only", "x"), ("--seconds", 1, "--jobs", 0),
-                                  ("--seed", 1, "more"), ("--unknown",)])
+@pytest.mark.parametrize("args", [(), ("--seed", 1, "--shrink", 1), ("--seed", 1, "--only", "x"), ("--seconds", 1, "--jobs", 65),
+                                  ("--seconds", 1, "--only", "3"), ("--seed", 1, "more"), ("--unknown",)])
 def test_bad_command_line(args):
     done = run(*args)
     assert done.returncode == 2 and "Usage: pvr_sim" in done.stderr, done
+
+
+@pytest.mark.parametrize("args", [("--seed", "5x"), ("--seed", 0), ("--seconds", "-1"), ("--seconds", "--only"), ("--jobs", "all")])
+def test_number_that_is_none(args):
+    done = run(*args)
+    assert done.returncode == 2 and done.stderr == f"pvr_sim: '{args[1]}' is no number above 0\n", done
 
 
 def test_help():
