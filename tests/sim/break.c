@@ -101,6 +101,7 @@ bool sim_break(struct sim *sim, struct sim_rng *rng)
 	if ((breach == SIM_DESTROY && pair->type == SIM_XRC) ||
 	    (breach == SIM_CLOSE_WINDOW && !sim_has_windows(sim, pair)))
 		breach = SIM_TO_ERR;
+	pair->breach = breach;
 	pair->takes_messages = breach == SIM_CLOSE_WINDOW;
 	breaches[breach].happens(sim, end);
 	use_buffer(sim, pair, end);
@@ -119,6 +120,37 @@ static void expect_no_completion(struct sim *sim, const struct sim_pair *pair)
 					  end->fg.rcq.ring->prod_tail != end->recvs_tail))
 		sim_fail(sim, "fence", "vm%u: a completion after its queue pair was destroyed",
 			 end->vm->number);
+}
+
+#define TIME_OF_FLUSH (100 * FG_MS)
+
+static bool is_flushed(const struct sim_flow *from, const struct sim_flow *to)
+{
+	return sim_oracle_unended(from) == from->posted &&
+	       (to->to->srq || to->received == to->recvs);
+}
+
+/* All requests of a queue pair in ERR are flushed. */
+static void expect_flushes(struct sim *sim, struct sim_pair *pair)
+{
+	struct sim_flow *from = &pair->flow[pair->broken], *to = &pair->flow[!pair->broken];
+
+	if (pair->is_restored || pair->breach != SIM_TO_ERR)
+		return;
+	for (unsigned int i = 0; i < 2 && !is_flushed(from, to); i++) {
+		/* The worker flushes when it runs next, after others of a limited adapter. */
+		if (i)
+			sim_pass_time(sim, TIME_OF_FLUSH);
+		/* The program may sleep. */
+		sim_oracle_sent(sim, from);
+		sim_oracle_received(sim, to);
+	}
+	if (!is_flushed(from, to))
+		sim_fail(sim, "flush",
+			 "vm%u: %lu of %lu requests have ended in ERR, %lu of %lu receive requests",
+			 from->from->vm->number, (unsigned long)sim_oracle_unended(from),
+			 (unsigned long)from->posted, (unsigned long)to->received,
+			 (unsigned long)to->recvs);
 }
 
 static void forget(struct sim_flow *flow, const struct sim *sim)
@@ -182,6 +214,7 @@ void sim_break_mend(struct sim *sim, struct sim_pair *pair, bool now)
 		sim_hear_all(sim);
 	expect_no_completion(sim, pair);
 	sim_poll_all(sim);
+	expect_flushes(sim, pair);
 	if (hash_of(sim, pair) != pair->hash)
 		sim_fail(sim, "fence", "vm%u: memory has changed after its queue pair went to ERR",
 			 end->vm->number);

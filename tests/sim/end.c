@@ -91,6 +91,7 @@ bool sim_srq_post(struct sim *sim, struct sim_srq *srq, struct sim_rng *rng)
 
 	if (slot >= SIM_SRQ_SLOTS)
 		return false;
+	sim_oracle_mark(sim, srq->buf.va + (size_t)slot * sim->config.max_len);
 	num = sim_cut(&srq->mr, (size_t)slot * sim->config.max_len, sim->config.max_len, rng, sge);
 	if (!fg_post_srq_recv(&srq->fg, slot, sge, num))
 		sim_fail(sim, "space", "SRQ %u is full", srq->fg.handle);

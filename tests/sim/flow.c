@@ -142,6 +142,8 @@ static enum sim_op draw_op(const struct sim *sim, const struct sim_flow *flow, s
 {
 	uint32_t weight[SIM_OPS];
 
+	if (flow->only_writes)
+		return SIM_WRITE;
 	if (flow->probes)
 		return SIM_SEND;
 	memcpy(weight, sim->config.op_weight, sizeof(weight));
@@ -292,6 +294,7 @@ bool sim_flow_post_recv(struct sim *sim, struct sim_flow *flow, struct sim_rng *
 	if (flow->pair->is_broken || flow->recvs - flow->received == SIM_SLOTS ||
 	    sim_end_is_late(flow->pair, flow->to))
 		return false;
+	sim_oracle_mark(sim, to->buf.va + sim_flow_at(sim, SIM_IN, slot));
 	num = sim_cut(&to->mr, sim_flow_at(sim, SIM_IN, slot), sim->config.max_len, rng, sge);
 	if (!fg_post_recv(&to->qp, flow->recvs, sge, num))
 		sim_fail(sim, "space", "flow%u: the receive queue is full", flow->number);

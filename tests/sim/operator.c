@@ -34,7 +34,7 @@ bool sim_operator_link(struct sim *sim, struct sim_rng *rng)
 	/* What is lost is sent again after a timeout only. */
 	if (vm->link.is || !sim->config.timeout)
 		return false;
-	sim->lost_link = vm->link.is = true;
+	vm->lost_link = vm->link.is = true;
 	vm->link.until = sim_draw_end(sim, rng);
 	vm->link_host = vm->host;
 	sim_trace(&sim->trace, "vm%u: the link at host%u goes down", vm->number, vm->host + 1);

@@ -60,6 +60,14 @@ static void expect_written(struct sim *sim, struct sim_flow *flow, const struct 
 	slot->len = req->len;
 }
 
+bool sim_oracle_is_written(const struct sim *sim, const struct sim_flow *flow)
+{
+	const struct sim_req *req = &flow->req[(flow->posted - 1) % SIM_SLOTS];
+	const uint8_t *at = flow->to->fg.buf.va + sim_flow_at(sim, SIM_TARGET, req->slot);
+
+	return fg_mismatch(at, req->len, req->seed) == req->len;
+}
+
 /* Request flow->done has completed with success. */
 static void complete(struct sim *sim, struct sim_flow *flow)
 {
@@ -118,11 +126,50 @@ static void expect_kind(struct sim *sim, const struct sim_flow *flow, const stru
 			 flow->number);
 }
 
-/* Return: whether it is an error that the end of the connection explains. */
-static bool may_fail(struct sim_flow *flow, uint32_t status)
+/* Whether this end's queue pair was taken to ERR by its program, so that it has no error of its own. */
+static bool is_flushed_only(const struct sim_pair *pair, const struct sim_end *end)
 {
-	flow->has_failed |= status != 0;
-	return status && flow->pair->is_broken;
+	return end == &pair->end[pair->broken] && pair->breach == SIM_TO_ERR;
+}
+
+/*
+ * A request has failed, as the connection has ended. Those before it were executed; all after it are
+ * flushed, signaled or not (IBTA 10.3.1.5).
+ */
+static void fail(struct sim *sim, struct sim_flow *flow, const struct pvrdma_cqe *cqe)
+{
+	uint64_t first = flow->has_failed ? flow->next_flush : flow->done;
+	bool only = flow->has_failed || is_flushed_only(flow->pair, flow->from);
+
+	if (only && cqe->status != PVRDMA_WC_WR_FLUSH_ERR)
+		sim_fail(sim, "flush", "flow%u: request %" PRIu64 " ended with status %u, expected %u",
+			 flow->number, (uint64_t)cqe->wr_id, cqe->status, PVRDMA_WC_WR_FLUSH_ERR);
+	while (!flow->has_failed && first < cqe->wr_id && first < flow->posted &&
+	       !flow->req[first % SIM_SLOTS].signaled)
+		first++;
+	if (cqe->wr_id != first || first >= flow->posted)
+		sim_fail(sim, "flush", "flow%u: request %" PRIu64 " is flushed, expected %" PRIu64,
+			 flow->number, (uint64_t)cqe->wr_id, first);
+	flow->has_failed = true;
+	flow->next_flush = first + 1;
+}
+
+uint64_t sim_oracle_unended(const struct sim_flow *flow)
+{
+	uint64_t next = flow->has_failed ? flow->next_flush : flow->done;
+
+	while (!flow->has_failed && next < flow->posted && !flow->req[next % SIM_SLOTS].signaled)
+		next++;
+	return next;
+}
+
+/* New requests wait while the send queue is drained. */
+static void expect_begun(struct sim *sim, const struct sim_flow *flow, uint64_t request)
+{
+	if (flow->from->is_drained && request >= flow->from->drained_at)
+		sim_fail(sim, "order",
+			 "flow%u: %" PRIu64 " completes, but was posted after SQD was entered",
+			 flow->number, request);
 }
 
 void sim_oracle_sent(struct sim *sim, void *of)
@@ -133,8 +180,11 @@ void sim_oracle_sent(struct sim *sim, void *of)
 	while (fg_cq_poll(&flow->from->fg.scq, &cqe)) {
 		sim_trace(&sim->trace, "flow%u completion %" PRIu64 ": status %u", flow->number,
 			  (uint64_t)cqe.wr_id, cqe.status);
-		if (may_fail(flow, cqe.status))
+		if (cqe.status && flow->pair->is_broken) {
+			fail(sim, flow, &cqe);
 			continue;
+		}
+		expect_begun(sim, flow, cqe.wr_id);
 		if (cqe.status)
 			sim_fail(sim, "failed", "flow%u: request %" PRIu64 " ended with status %u",
 				 flow->number, (uint64_t)cqe.wr_id, cqe.status);
@@ -159,6 +209,29 @@ void sim_oracle_sent(struct sim *sim, void *of)
 		expect_kind(sim, flow, &cqe);
 		complete(sim, flow);
 	}
+}
+
+/* So many bytes behind a message are looked at. */
+#define MARK 0xa7
+#define MARK_RUN 64u
+
+void sim_oracle_mark(const struct sim *sim, uint8_t *at)
+{
+	/* Pages may be absent. */
+	if (!sim->config.on_demand)
+		memset(at, MARK, sim->config.max_len);
+}
+
+static void expect_mark(struct sim *sim, const struct sim_flow *flow, const uint8_t *at,
+			uint32_t len)
+{
+	uint32_t end = len + MARK_RUN < sim->config.max_len ? len + MARK_RUN : sim->config.max_len;
+
+	for (uint32_t i = len; i < end && !sim->config.on_demand; i++)
+		if (at[i] != MARK)
+			sim_fail(sim, "data",
+				 "flow%u: byte %u of the buffer of a message of %u bytes has changed",
+				 flow->number, i, len);
 }
 
 /* What the completion says beside its status. A queue pair of a connection that has ended may be another one by now. */
@@ -188,8 +261,6 @@ static const uint8_t *take_recv(struct sim *sim, struct sim_flow *flow,
 		sim_srq_take(sim, flow->to->srq, cqe->wr_id);
 		return flow->to->srq->buf.va + cqe->wr_id * sim->config.max_len;
 	}
-	if (cqe->status && flow->pair->is_broken)
-		return NULL;
 	if (cqe->wr_id != flow->received || flow->received >= flow->recvs)
 		sim_fail(sim, "order",
 			 "flow%u: receive completion of %" PRIu64 ", expected %" PRIu64,
@@ -214,6 +285,7 @@ static void expect_message(struct sim *sim, struct sim_flow *flow, const struct 
 		sim_fail(sim, "data", "flow%u: wrong immediate data", flow->number);
 	if (taker->kind != SIM_WRITE_IMM)
 		expect_bytes(sim, flow, "a SEND", at, taker->len, taker->seed);
+	expect_mark(sim, flow, at, taker->kind == SIM_WRITE_IMM ? 0 : taker->len);
 }
 
 static bool is_message(const struct sim_taker *taker, const struct pvrdma_cqe *cqe,
@@ -265,8 +337,13 @@ static void receive(struct sim *sim, struct sim_flow *flow, const struct pvrdma_
 {
 	const uint8_t *at = take_recv(sim, flow, cqe);
 
-	if (cqe->status && flow->pair->is_broken)
+	if (cqe->status && flow->pair->is_broken) {
+		if (is_flushed_only(flow->pair, flow->to) && cqe->status != PVRDMA_WC_WR_FLUSH_ERR)
+			sim_fail(sim, "flush",
+				 "flow%u: receive request %" PRIu64 " ended with status %u",
+				 flow->number, (uint64_t)cqe->wr_id, cqe->status);
 		return;
+	}
 	if (cqe->status)
 		sim_fail(sim, "failed", "flow%u: receive request %" PRIu64 " ended with status %u",
 			 flow->number, (uint64_t)cqe->wr_id, cqe->status);

@@ -19,7 +19,7 @@
  * try again: it is less than an ACK timeout. A lost frame costs some.
  */
 #define TIME_TO_END (3 * FG_SEC)
-#define TIME_TO_END_OF_FRAMES (60 * FG_SEC)
+#define TIME_OF_TIMEOUTS (57 * FG_SEC)
 /* Within a host no timer is needed: this is less than the longest RNR timer, 655 ms. */
 #define TIME_TO_END_LOCALLY (500 * FG_MS)
 #define RNR_TIMER_MAX (700 * FG_MS)
@@ -327,7 +327,14 @@ static void trace_requester(struct sim *sim, const struct sim_flow *flow)
 		  host ? pvr_host_name(host) : "none", host ? host->out[PVR_PIPE_TCP].up : 0);
 }
 
-static void report_stuck(struct sim *sim, uint64_t late)
+/* What is lost is sent again after an ACK timeout. */
+static bool loses(const struct sim *sim, const struct sim_pair *pair)
+{
+	return sim->segment || pair->end[0].vm->lost_link || pair->end[1].vm->lost_link;
+}
+
+/* @late: ns since the end; @all: also of pairs that lose messages. */
+static void report_stuck(struct sim *sim, uint64_t late, bool all)
 {
 	for (unsigned int i = 0; i < sim->config.vms; i++)
 		if (sim->vm[i].phase != SIM_HOME)
@@ -336,7 +343,7 @@ static void report_stuck(struct sim *sim, uint64_t late)
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
 		struct sim_flow *flow = sim_flow_of(sim, i);
 
-		if (sim_flow_is_idle(flow))
+		if (sim_flow_is_idle(flow) || (!all && loses(sim, flow->pair)))
 			continue;
 		trace_requester(sim, flow);
 		sim_fail(sim, "liveness",
@@ -372,7 +379,7 @@ static bool is_prompt(const struct sim *sim, const struct sim_pair *pair)
 	const struct sim_vm *a = pair->end[0].vm, *b = pair->end[1].vm;
 
 	return stays(sim, a) && stays(sim, b) && a->host == b->host && !pair->is_broken &&
-	       pair->type != SIM_UC && !sim->had_faults && !sim->segment && !sim->lost_link;
+	       pair->type != SIM_UC && !sim->had_faults && !loses(sim, pair);
 }
 
 static void expect_prompt_ends(struct sim *sim, const bool *prompt)
@@ -396,7 +403,7 @@ static bool has_demand(const struct sim *sim)
 /* The claims of a process that has ended stay in etcd as long as its lease. */
 static uint64_t time_to_end(const struct sim *sim)
 {
-	uint64_t ns = sim->segment || sim->lost_link ? TIME_TO_END_OF_FRAMES : TIME_TO_END;
+	uint64_t ns = TIME_TO_END;
 
 	if (has_demand(sim))
 		ns += TIME_OF_FAULTS;
@@ -419,7 +426,6 @@ static bool is_connected(const struct sim *sim)
 /* Without disturbances each request completes. */
 static void settle(struct sim *sim, struct sim_rng *rng)
 {
-	bool is_lossy = sim->segment || sim->lost_link;
 	uint64_t end = sim_now(sim) + time_to_end(sim), last = end + time_to_end(sim);
 	uint64_t soon = sim_now(sim) + TIME_TO_END_LOCALLY, before;
 	bool prompt[SIM_PAIRS], is_long;
@@ -445,8 +451,9 @@ static void settle(struct sim *sim, struct sim_rng *rng)
 		if (sim_now(sim) > soon)
 			expect_prompt_ends(sim, prompt);
 		if (sim_now(sim) > end)
-			report_stuck(sim, sim_now(sim) - end);
-		is_long = is_lossy || (sim->directories && sim_now(sim) > soon);
+			report_stuck(sim, sim_now(sim) - end,
+				     sim_now(sim) > end + TIME_OF_TIMEOUTS);
+		is_long = sim->segment || sim_now(sim) > soon;
 		sim_pass_time(sim, is_long ? 10 * TIME_OF_ROUND : TIME_OF_ROUND);
 	}
 }
@@ -492,6 +499,7 @@ struct sim_result sim_run_seed(const struct sim_order *order)
 		sim_event(sim, &of_event);
 	}
 	settle(sim, &rng);
+	sim_calm(sim, &rng);
 	result.hash = sim->trace.hash;
 	result.steps = sim->config.steps;
 	close_world(sim);

@@ -21,6 +21,7 @@
  *	      verbs.c    CQs and send queues that are changed
  *	      operator.c limits and faults on demand
  *	      break.c    connections that a program ends, and makes anew
+ *	    calm.c     what holds when nothing disturbs
  *	      world.c    hosts, and what joins them
  *	      net.c      connections that break, stall and are slow
  *	      directory.c the directories of pvrdmad
@@ -164,6 +165,7 @@ struct sim_end {
 	struct sim_srq *srq; /* where it receives; NULL: the receive queue */
 	bool sends_armed, recvs_armed; /* the program sleeps until the CQ's notification */
 	bool is_drained; /* SQD */
+	uint64_t drained_at; /* the first request that must wait, then */
 	bool is_member; /* UD: of the group */
 	struct fg_mr window; /* rkey 0: none */
 	uint32_t sends_tail, recvs_tail; /* of its CQs when its queue pair was destroyed */
@@ -207,6 +209,7 @@ struct sim_vm {
 	struct sim_rng rng; /* of its steps */
 	struct sim_down link; /* of its adapter at @link_host */
 	unsigned int link_host;
+	bool lost_link; /* at any time */
 	struct fg_state state;
 	struct sim_snapshot snapshot;
 	bool restores; /* it loads the snapshot */
@@ -255,7 +258,9 @@ struct sim_flow {
 	uint64_t adds, swapped;
 	uint64_t probe; /* UC: messages before the end */
 	bool probes, may_miss;
+	bool only_writes; /* from now on */
 	bool has_failed; /* a request has completed with an error, and so must all others */
+	uint64_t next_flush; /* if has_failed: the next request that must */
 	bool ends_unsignaled; /* no completion tells of the last request */
 };
 
@@ -279,6 +284,7 @@ struct sim_pair {
 	unsigned int late; /* that one */
 	bool is_restored; /* by the restore of a VM: its completions are of another time */
 	unsigned int broken; /* that end */
+	enum sim_breach breach;
 	bool takes_messages; /* its queue pair can still receive */
 	uint64_t hash; /* of its buffer, or of what WRITEs and atomics change */
 	uint64_t due; /* ns: the new connection, or its other half */
@@ -322,7 +328,6 @@ struct sim {
 	uint64_t calm_at; /* ns: all hosts have found again that etcd responds */
 	bool slow; /* streams */
 	bool had_faults;
-	bool lost_link; /* of any VM, at any time */
 	unsigned int step; /* the present one */
 	bool is_in[SIM_STATES]; /* before the present event */
 	struct sim_count count;
@@ -441,6 +446,15 @@ void sim_poll_received(struct sim *sim, struct sim_flow *flow);
 /* oracle.c */
 void sim_oracle_sent(struct sim *sim, void *flow);
 void sim_oracle_received(struct sim *sim, void *flow);
+/* Whether the last request of @flow, a WRITE, has changed the memory of its peer. */
+bool sim_oracle_is_written(const struct sim *sim, const struct sim_flow *flow);
+/* Return: the first request that has not ended, after an error; @flow->posted: none. */
+uint64_t sim_oracle_unended(const struct sim_flow *flow);
+/*
+ * A receive request gets a buffer with bytes of its own, and a message leaves those behind its end as
+ * they are.
+ */
+void sim_oracle_mark(const struct sim *sim, uint8_t *at);
 /* @flow has completed all. */
 void sim_oracle_end(struct sim *sim, struct sim_flow *flow);
 
@@ -454,9 +468,15 @@ bool sim_ud_post(struct sim *sim, struct sim_ud *ud, const struct sim_ud *to, st
 bool sim_ud_group(struct sim *sim, struct sim_rng *rng);
 bool sim_ud_post_recv(struct sim *sim, struct sim_ud *ud, struct sim_rng *rng);
 void sim_ud_poll(struct sim *sim, struct sim_ud *ud);
-/* At the end: send until one arrives. */
+/* At the end: send until one arrives at the next queue pair. */
 void sim_ud_probe(struct sim *sim, struct sim_ud *ud, struct sim_rng *rng);
+const struct sim_ud *sim_ud_next(const struct sim *sim, const struct sim_ud *ud);
+/* Whether message @number of @ud has arrived at @at. */
+bool sim_ud_has_reached(const struct sim_ud *ud, uint32_t number, const struct sim_ud *at);
 bool sim_ud_is_idle(const struct sim *sim, const struct sim_ud *ud);
+
+/* calm.c. All requests have completed, and nothing disturbs the network. */
+void sim_calm(struct sim *sim, struct sim_rng *rng);
 
 /* move.c */
 bool sim_vm_runs(const struct sim_vm *vm);

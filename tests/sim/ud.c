@@ -237,6 +237,16 @@ bool sim_ud_group(struct sim *sim, struct sim_rng *rng)
 
 /* ----------------------------------------------------------------------- liveness */
 
+const struct sim_ud *sim_ud_next(const struct sim *sim, const struct sim_ud *ud)
+{
+	return &sim->ud[(ud->number + 1) % sim->config.uds];
+}
+
+bool sim_ud_has_reached(const struct sim_ud *ud, uint32_t number, const struct sim_ud *at)
+{
+	return ud->arrived[number] & 1u << at->number;
+}
+
 /* Without a directory none learns where a VM has gone that has no connection to it. */
 static bool may_reach(const struct sim *sim, const struct sim_ud *ud)
 {
@@ -245,14 +255,12 @@ static bool may_reach(const struct sim *sim, const struct sim_ud *ud)
 
 void sim_ud_probe(struct sim *sim, struct sim_ud *ud, struct sim_rng *rng)
 {
-	struct sim_ud *to = &sim->ud[(ud->number + 1) % sim->config.uds];
-
 	if (!ud->probes) {
 		ud->probes = true;
 		ud->probe = ud->posted;
 	}
 	if (may_reach(sim, ud) && ud->done == ud->posted && sim_vm_runs(ud->end.vm))
-		sim_ud_post(sim, ud, to, rng);
+		sim_ud_post(sim, ud, sim_ud_next(sim, ud), rng);
 }
 
 bool sim_ud_is_idle(const struct sim *sim, const struct sim_ud *ud)

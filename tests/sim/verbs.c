@@ -23,8 +23,9 @@ bool sim_verbs_resize(struct sim *sim, struct sim_rng *rng)
 	return true;
 }
 
-static void go_to(struct sim *sim, struct sim_end *end, enum pvr_qp_state state)
+static void go_to(struct sim *sim, const struct sim_flow *flow, enum pvr_qp_state state)
 {
+	struct sim_end *end = flow->from;
 	const struct pvr_qp_attr attr = { .qp_state = state };
 
 	if (fg_qp_modify(&end->fg.qp, PVR_QPA_STATE, &attr))
@@ -33,25 +34,28 @@ static void go_to(struct sim *sim, struct sim_end *end, enum pvr_qp_state state)
 	sim_trace(&sim->trace, "vm%u: queue pair %u goes to %s", end->vm->number, end->fg.qp.qpn,
 		  state == PVR_QPS_SQD ? "SQD" : "RTS");
 	end->is_drained = state == PVR_QPS_SQD;
+	end->drained_at = flow->posted;
 }
 
 bool sim_verbs_drain(struct sim *sim, struct sim_rng *rng)
 {
 	unsigned int i = sim_below(rng, 2 * sim->config.pairs);
-	struct sim_end *end = &sim->pair[i / 2].end[i % 2];
+	struct sim_flow *flow = sim_flow_of(sim, i);
+	struct sim_end *end = flow->from;
 
 	if (!sim_vm_runs(end->vm) || sim->pair[i / 2].is_broken || sim->pair[i / 2].is_half)
 		return false;
-	go_to(sim, end, end->is_drained ? PVR_QPS_RTS : PVR_QPS_SQD);
+	go_to(sim, flow, end->is_drained ? PVR_QPS_RTS : PVR_QPS_SQD);
 	return true;
 }
 
 void sim_verbs_end_drains(struct sim *sim)
 {
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++) {
-		struct sim_end *end = &sim->pair[i / 2].end[i % 2];
+		const struct sim_flow *flow = sim_flow_of(sim, i);
+		const struct sim_end *end = flow->from;
 
 		if (end->is_drained && sim_vm_runs(end->vm) && !sim->pair[i / 2].is_broken)
-			go_to(sim, end, PVR_QPS_RTS);
+			go_to(sim, flow, PVR_QPS_RTS);
 	}
 }
