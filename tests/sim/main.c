@@ -296,7 +296,8 @@ int main(int argc, char **argv)
 		default:
 			return usage();
 		}
-	if (optind < argc || jobs > MAX_JOBS || ((only || prints) && !seed) || !!seed + !!shrinks + (seconds > 0) != 1)
+	if (optind < argc || jobs > MAX_JOBS || ((only || prints) && !seed) ||
+	    !!seed + !!shrinks + (seconds > 0) != 1)
 		return usage();
 	if (seed)
 		return one(seed, prints, only);

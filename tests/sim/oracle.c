@@ -142,7 +142,8 @@ static void fail(struct sim *sim, struct sim_flow *flow, const struct pvrdma_cqe
 	bool only = flow->has_failed || is_flushed_only(flow->pair, flow->from);
 
 	if (only && cqe->status != PVRDMA_WC_WR_FLUSH_ERR)
-		sim_fail(sim, "flush", "flow%u: request %" PRIu64 " ended with status %u, expected %u",
+		sim_fail(sim, "flush",
+			 "flow%u: request %" PRIu64 " ended with status %u, expected %u",
 			 flow->number, (uint64_t)cqe->wr_id, cqe->status, PVRDMA_WC_WR_FLUSH_ERR);
 	while (!flow->has_failed && first < cqe->wr_id && first < flow->posted &&
 	       !flow->req[first % SIM_SLOTS].signaled)
@@ -229,9 +230,10 @@ static void expect_mark(struct sim *sim, const struct sim_flow *flow, const uint
 
 	for (uint32_t i = len; i < end && !sim->config.on_demand; i++)
 		if (at[i] != MARK)
-			sim_fail(sim, "data",
-				 "flow%u: byte %u of the buffer of a message of %u bytes has changed",
-				 flow->number, i, len);
+			sim_fail(
+				sim, "data",
+				"flow%u: byte %u of the buffer of a message of %u bytes has changed",
+				flow->number, i, len);
 }
 
 /* What the completion says beside its status. A queue pair of a connection that has ended may be another one by now. */
