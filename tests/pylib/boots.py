@@ -6,8 +6,10 @@ that file. Parts of "make check" and of "make check-long" never share a boot.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import inspect
+import threading
 
 import pytest
 import pyverbs
@@ -40,11 +42,35 @@ class Part:
                    for item in session.items)
 
 
+class Room:
+    """So many VMs run at the same time; a boot of more has the room alone."""
+
+    def __init__(self, vms):
+        self.vms, self.used, self.change = vms, 0, threading.Condition()
+
+    @contextlib.contextmanager
+    def entered(self, nodes):
+        with self.change:
+            self.change.wait_for(lambda: not self.used or self.used + nodes <= self.vms)
+            self.used += nodes
+        try:
+            yield
+        finally:
+            with self.change:
+                self.used -= nodes
+                self.change.notify_all()
+
+
 class Boot:
     """Files share a boot. order: their names without "test_"; none: one file has the boot. vmlab takes the options.
 
-    beside: another boot, whose run is at the same time. Both have one VM, so they need no more CPUs than two VMs do.
+    The first test that needs a boot of "make check" starts all that are selected: two VMs of one emulated CPU each leave a
+    third of two CPUs idle, as their guests wait for each other. Those of "make check-long" run one after the other, but for
+    @beside: another boot, whose run is at the same time.
     """
+
+    ALL = []
+    ROOM = Room(4)
 
     def __init__(self, name, order=(), beside=None, **options):
         self.name, self.order, self.options = name, order, options
@@ -52,6 +78,11 @@ class Boot:
         self.together = [self]
         if beside:
             self.together = beside.together = [self, beside]
+        self.ALL.append(self)
+
+    @property
+    def nodes(self):
+        return int(self.options.get("nodes", 2))
 
     def part(self, steps, watch=None, files=tuple, long=False):
         """A fixture: the run of these steps. long: only tests that are marked so use it."""
@@ -63,18 +94,33 @@ class Boot:
         @pytest.fixture(scope="module")
         def run(request, tmp_path_factory):
             if part.long not in self.runs:
-                self._boot(part.long, request.session, tmp_path_factory)
+                self._start(self.together if part.long else self.ALL, part.long, request.session, tmp_path_factory)
             return self.runs[part.long].result().part(part.name)
 
         return run
 
-    def _boot(self, long, session, tmp_path_factory):
-        """Run this boot and the one beside it. Each of both keeps a future of its run in self.runs."""
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            for boot in self.together:
-                parts = [part for part in boot.parts if part.long == long and part.is_selected(session)]
-                if parts:
-                    boot.runs[long] = pool.submit(*boot._prepared(long, parts, tmp_path_factory))
+    @classmethod
+    def _start(cls, boots, long, session, tmp_path_factory):
+        """Each of them keeps a future of its run in its self.runs. Those with most steps begin first."""
+        selected = {boot: [part for part in boot.parts if part.long == long and part.is_selected(session)] for boot in boots}
+        pool = concurrent.futures.ThreadPoolExecutor(len(boots))
+        for boot in sorted(boots, key=lambda boot: -sum(len(part.steps) for part in selected[boot])):
+            if selected[boot]:
+                boot.runs[long] = boot._submitted(pool, long, selected[boot], tmp_path_factory)
+        pool.shutdown(wait=False)
+
+    def _submitted(self, pool, long, parts, tmp_path_factory):
+        try:
+            call = self._prepared(long, parts, tmp_path_factory)
+        except Exception as error:  # of its own tests only
+            failed = concurrent.futures.Future()
+            failed.set_exception(error)
+            return failed
+        return pool.submit(self._run_in_room, *call)
+
+    def _run_in_room(self, run, *args):
+        with self.ROOM.entered(self.nodes):
+            return run(*args)
 
     def _prepared(self, long, parts, tmp_path_factory):
         """Return: self._run and its arguments."""
