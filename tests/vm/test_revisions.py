@@ -15,7 +15,7 @@ PINGPONGS = [
 STEPS = [DEVINFO, *PINGPONGS]
 SRQ = Step("srq", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -s 4096 -n 100")
 
-RUNS = {"of_13": STEPS, "of_13_vmw_long": STEPS, "of_13_long": STEPS, "of_14_v1_long": [*STEPS, SRQ], "of_18_long": [*STEPS, SRQ]}
+RUNS = {"of_13_mapped_long": STEPS, "of_13_vmw_long": STEPS, "of_13_long": STEPS, "of_14_v1_long": [*STEPS, SRQ], "of_18_long": [*STEPS, SRQ]}
 
 
 def part(name, driver, settings):
@@ -23,7 +23,7 @@ def part(name, driver, settings):
     return boot.part(RUNS[name], long=True)
 
 
-of_13 = OLD.part(STEPS)
+of_13_mapped_long = OLD.part(STEPS, long=True)
 of_13_vmw_long = part("of_13_vmw_long", "vmw_pvrdma", "hwversion=13")
 of_13_long = part("of_13_long", "pvrdma", "hwversion=13")
 of_14_v1_long = part("of_14_v1_long", "pvrdma", "hwversion=14,roce=v1")

@@ -43,9 +43,9 @@ def part_long(driver):
     return Boot(f"uar-mapped-{driver}", driver=driver, adapter_settings="uar=mapped").part(STEPS, WATCH, long=True)
 
 
-old = OLD.part(WITHOUT_SRQS, WATCH)
+old_long = OLD.part(WITHOUT_SRQS, WATCH, long=True)
 stock_long, ours_long = part_long("vmw_pvrdma"), part_long("pvrdma")
-RUNS = {"old": WITHOUT_SRQS, "stock_long": STEPS, "ours_long": STEPS}
+RUNS = {"old_long": WITHOUT_SRQS, "stock_long": STEPS, "ours_long": STEPS}
 test_step, test_run_ended_well = step_tests(**RUNS)
 
 

@@ -207,6 +207,7 @@ def test_shell_on_node_1_and_attached_to_node_2(vmlab):
 
 # --- failures -------------------------------------------------------------------------------
 
+@pytest.mark.long
 def test_kernel_warning(vmlab):
     result = vmlab("""
         echo '<4>WARNING: CPU: 0 PID: 1 at drivers/some.c:1 pvrdma_probe+0x1/0x2' >/dev/kmsg
