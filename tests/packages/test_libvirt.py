@@ -104,7 +104,7 @@ def lay_out_domain(work):
     own = subprocess.run(["busybox", "cpio", "-o", "-H", "newc"], cwd=work / "init", input=b"init\n", stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, check=True).stdout
     (work / "initrd").write_bytes(found.initramfs.read_bytes() + own)
-    shutil.copy(found.kernel, work / "vmlinuz")
+    shutil.copy(found.kernel, work / "vmlinux")
     return found
 
 

@@ -106,7 +106,7 @@ class Vm:
         self.console, self.errors, self.control = (folder / f"{name}.{what}" for what in ("console", "errors", "qmp"))
         argv = [program, *qemu.accelerator(), "-machine", "q35,memory-backend=mem,vmport=off", "-m", f"{MEMORY}B",
                 "-object", f"memory-backend-memfd,id=mem,size={MEMORY},share=on", "-nodefaults", "-no-user-config",
-                "-display", "none", "-no-reboot", "-kernel", kernel / "vmlinuz", "-initrd", archive,
+                "-display", "none", "-no-reboot", "-kernel", kernel / "vmlinux", "-initrd", archive,
                 "-append", "console=ttyS0 panic=-1 rdinit=/init mitigations=off tsc=reliable no_timer_check",
                 "-drive", f"if=none,id=root,file={image},format=raw,readonly=on", "-device", "virtio-blk-pci,drive=root",
                 "-serial", f"file:{self.console}", "-qmp", f"unix:{self.control},server=on,wait=off",

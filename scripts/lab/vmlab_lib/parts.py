@@ -56,6 +56,11 @@ def _qemu(options, progress):
                        "install one, or name it with --qemu") from err
 
 
+def _image_of(kernel):
+    """What QEMU boots of a folder of fetch/kernel. Only Debian's kernels are unpacked there."""
+    return next(path for path in (kernel / "vmlinux", kernel / "vmlinuz") if path.exists())
+
+
 def _gather(options, progress):
     program = _qemu(options, progress)
     qemu.check_version(program)
@@ -63,7 +68,7 @@ def _gather(options, progress):
     release = (kernel / "release").read_text().strip()
     mine = modules.of_user(options, release, progress)
     return Parts(
-        qemu=program, kernel=kernel / "vmlinuz", modules=kernel / "modules",
+        qemu=program, kernel=_image_of(kernel), modules=kernel / "modules",
         initramfs=initramfs.initramfs(release, kernel / "modules"),
         image=image.root_image(options.packages, progress),
         drivers=_drivers(options, mine.driver, progress), extra=mine.others,
