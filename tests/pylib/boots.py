@@ -64,13 +64,13 @@ class Room:
 class Boot:
     """Files share a boot. order: their names without "test_"; none: one file has the boot. vmlab takes the options.
 
-    The first test that needs a boot of "make check" starts all that are selected: two VMs of one emulated CPU each leave a
-    third of two CPUs idle, as their guests wait for each other. Those of "make check-long" run one after the other, but for
-    @beside: another boot, whose run is at the same time.
+    Those of "make check" all start before the first test: two VMs of one emulated CPU each leave a third of two CPUs idle, as
+    their guests wait for each other. Those of "make check-long" run one after the other, but for @beside: another boot, whose
+    run is at the same time.
     """
 
     ALL = []
-    ROOM = Room(4)
+    ROOM = Room(5)
 
     def __init__(self, name, order=(), beside=None, **options):
         self.name, self.order, self.options = name, order, options
@@ -94,22 +94,12 @@ class Boot:
         @pytest.fixture(scope="module")
         def run(request, tmp_path_factory):
             if part.long not in self.runs:
-                self._start(self.together if part.long else self.ALL, part.long, request.session, tmp_path_factory)
+                start(self.together, part.long, request.session, tmp_path_factory)
             return self.runs[part.long].result().part(part.name)
 
         return run
 
-    @classmethod
-    def _start(cls, boots, long, session, tmp_path_factory):
-        """Each of them keeps a future of its run in its self.runs. Those with most steps begin first."""
-        selected = {boot: [part for part in boot.parts if part.long == long and part.is_selected(session)] for boot in boots}
-        pool = concurrent.futures.ThreadPoolExecutor(len(boots))
-        for boot in sorted(boots, key=lambda boot: -sum(len(part.steps) for part in selected[boot])):
-            if selected[boot]:
-                boot.runs[long] = boot._submitted(pool, long, selected[boot], tmp_path_factory)
-        pool.shutdown(wait=False)
-
-    def _submitted(self, pool, long, parts, tmp_path_factory):
+    def submitted(self, pool, long, parts, tmp_path_factory):
         try:
             call = self._prepared(long, parts, tmp_path_factory)
         except Exception as error:  # of its own tests only
@@ -134,6 +124,27 @@ class Boot:
     def _run(self, folder, parts, steps, files):
         watch = flags({part.name: part.watch for part in parts})
         return run_steps(folder, steps, watch, files, **self.options)
+
+
+def start(boots, long, session, tmp_path_factory):
+    """Each of them keeps a future of its run in its self.runs. Those with most steps begin first."""
+    selected = {boot: [part for part in boot.parts if part.long == long and part.is_selected(session)] for boot in boots}
+    pool = concurrent.futures.ThreadPoolExecutor(len(boots))
+    for boot in sorted(boots, key=lambda boot: -sum(len(part.steps) for part in selected[boot])):
+        if selected[boot]:
+            boot.runs[long] = boot.submitted(pool, long, selected[boot], tmp_path_factory)
+    pool.shutdown(wait=False)
+
+
+def start_all(session, tmp_path_factory):
+    """All boots of "make check" of which tests are selected."""
+    if Boot.ALL:
+        start(Boot.ALL, False, session, tmp_path_factory)
+
+
+def modules():
+    """Names of the test files that need a boot."""
+    return {part.module for boot in Boot.ALL for part in boot.parts}
 
 
 class RogueBoot(Boot):

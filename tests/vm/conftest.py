@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / folder) for folder in ("tests/pylib", "scripts/bench", "scripts/lab")]
 
+import boots  # noqa: E402
 from vmlab_run import Vmlab  # noqa: E402
 
 
@@ -32,6 +33,13 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    """Tests without a boot run first: boots.py starts the others' boots before them."""
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("slow")
+    items.sort(key=lambda item: item.module.__name__ in boots.modules())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def boots_of_check(request, tmp_path_factory):
+    boots.start_all(request.session, tmp_path_factory)
