@@ -64,13 +64,14 @@ class Room:
 class Boot:
     """Files share a boot. order: their names without "test_"; none: one file has the boot. vmlab takes the options.
 
-    Those of "make check" all start before the first test: two VMs of one emulated CPU each leave a third of two CPUs idle, as
-    their guests wait for each other. Those of "make check-long" run one after the other, but for @beside: another boot, whose
-    run is at the same time.
+    Those of "make check" begin before the first test, so that they run beside the tests without a boot: two VMs of one
+    emulated CPU each leave a third of two CPUs idle, as their guests wait for each other. Four VMs do not, but a program that
+    polls then takes more CPU time. Those of "make check-long" begin with the first test that needs them. @beside: another
+    boot, whose run is at the same time.
     """
 
     ALL = []
-    ROOM = Room(5)
+    ROOM = Room(2)
 
     def __init__(self, name, order=(), beside=None, **options):
         self.name, self.order, self.options = name, order, options

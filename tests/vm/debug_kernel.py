@@ -9,7 +9,7 @@ import os
 import time
 
 import pytest
-from boots import Boot, Room, step_tests
+from boots import Boot, step_tests
 from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, ODP_BLOCKED, ODP_RIGHTS, OPERATOR, READDRESSED,
                           UNLOAD, UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
 from harm import UNHARMED, check_random_verbs, check_stream, random_verbs
@@ -129,7 +129,6 @@ def files():
     return [*guest_programs(), *guest_module(KERNEL), *file_system()]
 
 
-Boot.ROOM = Room(2)  # one boot at a time
 debug = Boot("debug", kernel=KERNEL, smp=2).part(STEPS, OPERATOR, files)
 # DMA-API debugging counts at most 7 mappings of a page, and warns then. Any user can register a page more often.
 random = Boot("debug-random", kernel=KERNEL, smp=2, append="dma_debug=off").part(RANDOM_STEPS, files=files)
