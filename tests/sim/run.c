@@ -504,6 +504,7 @@ struct sim_result sim_run_seed(const struct sim_order *order)
 	result.steps = sim->config.steps;
 	close_world(sim);
 	sim->count.runs = 1;
+	sim->count.hash = result.hash;
 	result.count = sim->count;
 	sim_chance_init(0, NULL);
 	free(sim);

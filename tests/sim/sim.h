@@ -305,6 +305,7 @@ struct sim_ud {
 struct sim_count {
 	uint64_t runs;
 	uint64_t checks; /* operations whose result was checked */
+	uint64_t hash; /* of the traces, in any order */
 	uint64_t events[SIM_EVENTS];
 	uint64_t pairs[SIM_STATES][SIM_EVENTS]; /* events while something was under way */
 };

@@ -236,6 +236,7 @@ void sim_count_add(struct sim_count *sum, const struct sim_count *count)
 {
 	sum->runs += count->runs;
 	sum->checks += count->checks;
+	sum->hash ^= count->hash;
 	for (unsigned int k = 0; k < SIM_EVENTS; k++)
 		sum->events[k] += count->events[k];
 	for (unsigned int i = 0; i < SIM_STATES; i++)

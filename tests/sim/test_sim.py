@@ -41,6 +41,13 @@ def test_same_seed_is_the_same_run():
         assert must("--seed", seed) == must("--seed", seed)
 
 
+def test_run_does_not_depend_on_those_before_it():
+    alone = 0
+    for seed in range(36200, 36209):
+        alone ^= int(must("--seed", seed).split()[-1], 16)
+    assert f"traces {alone:016x}\n" in must("--seconds", 60, "--first", 36200, "--runs", 9, "--jobs", 1)
+
+
 def test_clang_builds_the_same_simulator():
     if not CLANG.exists():
         pytest.skip("no build by clang: scripts/check build-clang")

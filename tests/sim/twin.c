@@ -19,10 +19,13 @@ void sim_twin_load(struct sim *sim, struct sim_vm *vm)
 
 	if (host == vm->from)
 		host = (host + 1) % sim->config.hosts;
-	/* The source, which may give it to the one that etcd refuses, must be able to go on. */
-	if (vm->restores || vm->cancels || vm->leaves_early || !sim->directories ||
-	    host == vm->to || host == vm->from || (sim->step + vm->number) % 4 ||
-	    !sim_directory_knows(sim->directories, host, vm->from))
+	/*
+	 * The source, which may give it to the one that etcd refuses, must be able to go on. An etcd
+	 * that has lost data does not know which one the source has told to start.
+	 */
+	if (vm->restores || sim->data_lost_at || vm->cancels || vm->leaves_early ||
+	    !sim->directories || host == vm->to || host == vm->from ||
+	    (sim->step + vm->number) % 4 || !sim_directory_knows(sim->directories, host, vm->from))
 		return;
 	vm->twin = host + 1;
 	vm->twin_loaded = sim_now(sim);
