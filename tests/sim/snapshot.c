@@ -203,7 +203,10 @@ void sim_restore_memory(struct sim *sim, struct sim_vm *vm)
 	copy_state(&vm->state, &snapshot->state);
 }
 
-/* Its VM has run since: peers may have executed other requests. */
+/*
+ * Its VM has run since: peers may have executed other requests. With a file of peers a host cannot know
+ * that if the source is silent for a second, as here, while others connect again.
+ */
 static void expect_no_connection(struct sim *sim, const struct sim_vm *vm,
 				 const struct sim_end *end)
 {
@@ -225,7 +228,8 @@ void sim_restore_end(struct sim *sim, struct sim_vm *vm)
 	sim_hear_all(sim);
 	for (unsigned int i = 0; i < 2 * sim->config.pairs; i++)
 		if (end_of(sim, vm, i)) {
-			expect_no_connection(sim, vm, end_of(sim, vm, i));
+			if (sim->config.directory != SIM_FILE)
+				expect_no_connection(sim, vm, end_of(sim, vm, i));
 			sim_break_watch(sim, &sim->pair[i / 2], !(i % 2), &vm->rng);
 		}
 	for (unsigned int i = 0; i < sim->config.uds; i++)
