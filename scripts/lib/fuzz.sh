@@ -34,7 +34,7 @@ fuzz_build()
 # fuzz_build_sanitized: builds $fuzzers with ASan and UBSan in build/fuzz, and sets what the sanitizers report.
 fuzz_build_sanitized()
 {
-	fuzz_build fuzz -Db_sanitize=address,undefined -Db_lundef=false
+	fuzz_build fuzz -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=false -Dc_args=-g1
 	export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 }
