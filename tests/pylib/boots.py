@@ -64,9 +64,9 @@ class Room:
 class Boot:
     """Files share a boot. order: their names without "test_"; none: one file has the boot. vmlab takes the options.
 
-    Those of "make check" begin before the first test, so that they run beside the tests without a boot: two VMs of one
+    Boots of "make check" begin before the first test, so that they run beside the tests without a boot: two VMs of one
     emulated CPU each leave a third of two CPUs idle, as their guests wait for each other. Four VMs do not, but a program that
-    polls then takes more CPU time. Those of "make check-long" begin with the first test that needs them. @beside: another
+    polls then takes more CPU time. A boot of "make check-long" begins with the first test that needs it. @beside: another
     boot, whose run is at the same time.
     """
 
