@@ -261,7 +261,7 @@ int main(int argc, char **argv)
 	double seconds = 0;
 	int option;
 
-	/* json-c takes random bytes for its hashes once: not those of the first run. */
+	/* json-c draws random bytes for its hashes once: here, outside of all runs. */
 	json_object_put(json_object_new_object());
 	json_object_put(json_tokener_parse("{\"a\":0}"));
 	/* Page faults and calls of the kernel took half of the time. */

@@ -134,7 +134,7 @@ static bool is_flushed_only(const struct sim_pair *pair, const struct sim_end *e
 
 /*
  * A request has failed, as the connection has ended. Those before it were executed; all after it are
- * flushed, signaled or not (IBTA 10.3.1.5).
+ * flushed, signaled or not (IBTA 10.3.1).
  */
 static void fail(struct sim *sim, struct sim_flow *flow, const struct pvrdma_cqe *cqe)
 {
